@@ -10,6 +10,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"
+#include "cli/options/configurations/configuration.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/steps.hpp"
 #include "core/error.hpp"
@@ -53,9 +54,9 @@ Report check(CheckRequest options) {
 }
 
 /// Options for facts that a configuration does not state.
-constexpr std::array configured_options{"--model",        "--seq",           "--machine",      "--coefficients",
-                                        "--software",     "--precision",     "--optimizer",    "--gpus",
-                                        "--global-batch", "--batch-per-gpu", "--micro-batches"};
+constexpr std::array configured_options{"--model",        "--seq",           "--machine",       "--coefficients",
+                                        "--software",     "--precision",     "--optimizer",     "--gpus",
+                                        "--global-batch", "--batch-per-gpu", "--micro-batches", "--set"};
 
 void add_configured_options(const Command& command, CheckOptions& options) {
   StudyOptions& study = options.study;
@@ -70,6 +71,7 @@ void add_configured_options(const Command& command, CheckOptions& options) {
   command.add_option("--precision", study.precision, "precision of a configuration: fp32, tf32, fp16, bf16, fp8 or nvfp4");
   command.add_option("--optimizer", study.optimizer, "optimizer of a configuration: see 'recommend --help'");
   add_batch_options(command, plan);
+  add_set_option(command, options.set_words);
 }
 
 }  // namespace

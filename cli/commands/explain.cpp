@@ -41,6 +41,7 @@ struct ExplainOptions {
   PlanOptions plan;
   Training training;
   std::string why_not, against, memory_timeline, like;
+  std::vector<std::string> set_words;  ///< of --set
   bool memory = false, out_of_core = false;
 };
 
@@ -300,7 +301,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   std::optional<Configuration> configuration;
   std::vector<std::string> said;
   if (!options.like.empty()) {
-    configuration = read_configuration(options.like);
+    configuration = read_configuration(options.like, script_values_in(options.set_words));
     ConfiguredOptions like = options_of(*configuration, options.study, options.plan,
                                         [&](const std::string& option) { return command.count(option) > 0; });
     options.study = std::move(like.study);
@@ -378,6 +379,7 @@ void add_explain(const Command& program, Request& request) {
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
+  add_set_option(command, options->set_words).needs(like);
   add_training_options(command, options->training);
   command.examples(
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},

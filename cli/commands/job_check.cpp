@@ -213,7 +213,7 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
 }
 
 void judge_into(JobCheck& check, const CheckOptions& options) {
-  if (std::optional<Configuration> read = recognise_configuration(check.file)) {
+  if (std::optional<Configuration> read = recognise_configuration(check.file, script_values_in(options.set_words))) {
     judge_configuration(check, {.configuration = *std::move(read), .estimate = {}}, options);
   } else {
     judge_job(check, options);

@@ -14,8 +14,9 @@ struct CheckOptions {
   MemoryOptions memory;
   StudyOptions study;
   PlanOptions plan;
-  std::vector<std::string> given;   ///< options on the command line that apply to configurations
-  bool has_configurations = false;  ///< whether one of the files is a configuration, to which these options apply
+  std::vector<std::string> set_words{};  ///< of --set
+  std::vector<std::string> given;        ///< options of configurations on the command line
+  bool has_configurations = false;       ///< whether one of the files is a configuration, to which these options apply
 };
 
 /// Returns whether a file is a configuration of another tool, judged by what can be read of it.

@@ -398,7 +398,8 @@ RecommendOptions with_published_batches(RecommendOptions options) {
 
 /// Searches for the best plan for the work of a configuration, and also predicts the configuration's own plan.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
-  ConfiguredPlan configured{.configuration = read_configuration(options.like), .estimate = {}};
+  ConfiguredPlan configured{.configuration = read_configuration(options.like, script_values_in(options.set_words)),
+                            .estimate = {}};
   const Configuration& read = configured.configuration;
   const ConfiguredOptions asked =
       options_of(read, options.study, options.plan, [&](const std::string& option) { return command.count(option) > 0; });
@@ -507,6 +508,7 @@ void add_recommend(const Command& program, Request& request) {
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
+  add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   for (const auto sought : {strategies, objective, all, risk}) {
     handles.plan.excludes(sought);

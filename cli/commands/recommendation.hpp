@@ -24,6 +24,7 @@ struct RecommendOptions {
   Training training;
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
+  std::vector<std::string> set_words{};  ///< of --set
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
 };

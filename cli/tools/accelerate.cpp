@@ -7,8 +7,9 @@ namespace accelerate_tables {
 
 // Names: huggingface/accelerate, src/accelerate/commands/config/cluster.py, utils/dataclasses.py and utils/launch.py.
 constexpr auto flags = argument_words("true=yes", "false=no", "yes=yes", "no=no");
-constexpr auto kinds =
-    argument_words("NO=none", "MULTI_GPU=ddp", "FSDP=fsdp", "DEEPSPEED=deepspeed", "MEGATRON_LM=megatron");
+constexpr auto kinds = argument_words("NO=none", "MULTI_GPU=ddp", "FSDP=fsdp", "DEEPSPEED=deepspeed", "MEGATRON_LM=megatron",
+                                      "MULTI_XPU>ddp", "MULTI_NPU>ddp", "MULTI_MLU>ddp", "MULTI_HPU>ddp", "MULTI_CPU>ddp",
+                                      "TPU>ddp", "XLA>ddp", "MULTI_MUSA>ddp");
 constexpr auto precisions = argument_words("bf16=bf16", "fp16=fp16", "fp8=fp8", "no=fp32");
 constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3",
                                           "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
@@ -16,6 +17,9 @@ constexpr auto hybrids = argument_words("FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO
                                         "HYBRID_SHARD_ZERO2=yes", "1=no", "2=no", "3=no", "4=yes", "5=yes");
 constexpr auto checkpoints = argument_words("true=full", "false=none");
 constexpr auto recomputed = argument_words("true=selective", "false=none");
+constexpr auto devices = argument_words("cpu=optimizer", "none=none", "nvme=");
+constexpr auto weight_devices = argument_words("cpu=yes", "none=no", "nvme=");
+constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto distributed = argument_words("true=1", "false=0");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -27,6 +31,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids, "fsdp"},
     {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", flags, "fsdp"},
     {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", checkpoints, "fsdp"},
+    {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", offloads, "fsdp"},
+    {"deepspeed_config.offload_optimizer_device", PlanChoice::offload, "", devices, "deepspeed"},
+    {"deepspeed_config.offload_param_device", ConfigField::offload_weights, "", weight_devices, "deepspeed"},
     {"parallelism_config.parallelism_config_dp_replicate_size", ConfigField::data_replicate},
     {"parallelism_config.parallelism_config_dp_shard_size", ConfigField::data_shard},
     {"parallelism_config.parallelism_config_tp_size", ConfigField::tensor},
@@ -44,10 +51,24 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}});
 
-constexpr auto not_modelled = argument_names(
-    "fsdp_config.fsdp_offload_params", "fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
-    "deepspeed_config.offload_optimizer_device", "deepspeed_config.offload_param_device", "dynamo_config.dynamo_backend",
-    "ipex_config.ipex", "fp8_config.backend");
+constexpr auto not_modelled = argument_names("fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
+                                             "dynamo_config.dynamo_backend", "ipex_config.ipex", "fp8_config.backend");
+
+constexpr auto marks = argument_names("distributed_type", "compute_environment", "main_training_function");
+
+constexpr auto harmless =
+    argument_names("compute_environment", "debug", "machine_rank", "main_*", "rdzv_*", "same_network", "tpu_*", "use_cpu",
+                   "gpu_ids", "downcast_bf16", "enable_cpu_affinity", "fsdp_config.*", "deepspeed_config.*",
+                   "megatron_lm_config.*", "dynamo_*", "mpirun_config*", "fp8_config.*", "command_file", "commands", "tpu*",
+                   "use_orbit", "parallelism_config.*", "ipex_config.*");
+
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"distributed_type", "it does not run on the GPUs of a machine here", "give the plan in options: --gpus, --zero", false,
+     "MULTI_CPU TPU XLA MULTI_XPU MULTI_NPU MULTI_MLU MULTI_MUSA MULTI_HPU"},
+    {"compute_environment", "the number of GPUs follows from the instances", "give the plan in options: --gpus, --zero",
+     false, "AMAZON_SAGEMAKER"},
+    {"use_cpu", "it trains on processors", "give the plan in options", false, "true yes"},
+});
 
 }  // namespace accelerate_tables
 
@@ -56,6 +77,12 @@ const ConfigurationFormat accelerate_yaml{"accelerate",
                                           ConfigurationLanguage::yaml,
                                           accelerate_tables::rows,
                                           accelerate_tables::usual,
-                                          accelerate_tables::not_modelled};
+                                          accelerate_tables::not_modelled,
+                                          {},
+                                          accelerate_tables::marks,
+                                          {},
+                                          accelerate_tables::harmless,
+                                          accelerate_tables::refused,
+                                          ConfigurationLanguage::json};
 
 }  // namespace ddl

@@ -25,10 +25,13 @@ enum class ConfigField {
   kv_heads,
   head_size,
   feed_forward,
+  feed_forward_ratio,   ///< the same over hidden
+  feed_forward_halves,  ///< yes: both count gate and value of a gated perceptron together
   vocabulary,
   vocabulary_multiple,
   positions,
   sequence,
+  added_tokens,  ///< in addition to it: a prompt
   experts,
   active_experts,
   expert_feed_forward,
@@ -56,12 +59,14 @@ enum class ConfigField {
   pipeline,
   context,
   expert,
+  replicas,  ///< of the model
   data_replicate,
   data_shard,  ///< -1: all remaining ranks
   // The batch.
   global_batch,
-  micro_batch,     ///< samples that a replica processes at once
-  accumulation,    ///< number of such passes before an update
+  samples_each,    ///< sequences of each of its samples
+  micro_batch,     ///< samples that a replica takes at a time
+  accumulation,    ///< how often it does before an update
   pipeline_batch,  ///< samples of a micro-batch of a pipeline, which divides micro_batch further
   micro_batches,
   // Choices of plans in the terms of a tool.
@@ -76,8 +81,9 @@ enum class ConfigField {
   interleaved,       ///< of a schedule: yes or no
   layers_per_virtual_stage,
   precision,
-  fp8,  ///< yes or no
-  fp4,  ///< yes or no
+  fp8,      ///< yes or no
+  fp4,      ///< yes or no
+  adapter,  ///< lora, or none
   adapter_rank,
   optimizer,
   momentum,  ///< of SGD
@@ -86,7 +92,7 @@ enum class ConfigField {
   distributed_type,
   // Other files that contain the rest.
   deepspeed_file,
-  torchtitan_file,
+  trainer_file,
   accelerate_file,
 };
 inline constexpr std::size_t config_field_count = enum_count<ConfigField>();

@@ -70,8 +70,23 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 }  // namespace
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 6> formats{
-      &megatron_arguments, &nemo_yaml, &torchtitan_toml, &deepspeed_json, &accelerate_yaml, &transformers_arguments};
+  static const std::array<const ConfigurationFormat*, 17> formats{&megatron_arguments,
+                                                                  &verl_overrides,
+                                                                  &slime_arguments,
+                                                                  &nemo_rl_yaml,
+                                                                  &nemo_yaml,
+                                                                  &torchtitan_toml,
+                                                                  &nanotron_yaml,
+                                                                  &olmo_yaml,
+                                                                  &llm_foundry_yaml,
+                                                                  &gpt_neox_yaml,
+                                                                  &deepspeed_json,
+                                                                  &accelerate_yaml,
+                                                                  &axolotl_yaml,
+                                                                  &llama_factory_arguments,
+                                                                  &swift_arguments,
+                                                                  &swift_megatron_arguments,
+                                                                  &transformers_arguments};
   return formats;
 }
 

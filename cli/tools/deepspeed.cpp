@@ -57,6 +57,22 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
 });
 
+constexpr auto marks = argument_names("zero_optimization*", "train_micro_batch_size_per_gpu", "train_batch_size",
+                                      "fp16.enabled", "bf16.enabled", "zero_allow_untested_optimizer");
+
+constexpr auto harmless = argument_names(
+    "steps_per_print", "wall_clock_breakdown", "gradient_clipping", "prescale_gradients", "optimizer.*", "scheduler.*",
+    "zero_optimization.*", "fp16.*", "bf16.*", "bfloat16.*", "zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer",
+    "flops_profiler*", "tensorboard*", "wandb*", "comms_logger*", "csv_monitor*", "monitor_config*", "aio*", "checkpoint*",
+    "dump_state", "elasticity*", "activation_checkpointing.*", "memory_breakdown", "autotuning*", "compile.*", "timers*",
+    "gradient_predivide_factor", "data_efficiency*", "curriculum_learning*", "seq_parallel_communication_data_type", "amp.*",
+    "disable_allgather", "load_universal_checkpoint", "zero_*", "torch_autocast*", "_*");
+
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"pipeline.stages", "a pipeline of DeepSpeed is made in the model's code", "give its plan in options: --degrees"},
+    {"hybrid_engine.enabled", "it generates samples in addition to training", "give the training step alone, without it"},
+});
+
 }  // namespace deepspeed_tables
 
 const ConfigurationFormat deepspeed_json{"DeepSpeed",
@@ -65,7 +81,12 @@ const ConfigurationFormat deepspeed_json{"DeepSpeed",
                                          deepspeed_tables::rows,
                                          deepspeed_tables::usual,
                                          deepspeed_tables::not_modelled,
-                                         deepspeed_tables::missing};
+                                         deepspeed_tables::missing,
+                                         deepspeed_tables::marks,
+                                         {},
+                                         deepspeed_tables::harmless,
+                                         deepspeed_tables::refused,
+                                         ConfigurationLanguage::yaml};
 
 LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   const Plan& plan = request.plan();

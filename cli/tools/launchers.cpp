@@ -47,11 +47,23 @@ std::span<const ArgumentRow> launcher_rows() {
       {"accelerate:--num-processes", ConfigField::gpus},
       {"accelerate:--num-machines", ConfigField::nodes},
       {"accelerate:--config-file", ConfigField::accelerate_file},
+      // PBS, qsub(1B) and pbs_resources(7B); Grid Engine; Fujitsu's pjsub; LSF, bsub(1).
+      {"pbs:-l select", ConfigField::nodes},
+      {"pbs:-l ngpus", ConfigField::gpus_per_node},
+      {"sge:-l select", ConfigField::nodes},
+      {"sge:-l ngpus", ConfigField::gpus_per_node},
+      {"pjm:-l select", ConfigField::nodes},
+      {"pjm:-l ngpus", ConfigField::gpus_per_node},
+      {"lsf:-nnodes", ConfigField::nodes},
+      {"lsf:-gpu", ConfigField::gpus_per_node},
+      weak({"environment:-NNODES", ConfigField::nodes}),
+      weak({"environment:-NPROC_PER_NODE", ConfigField::gpus_per_node}),
+      weak({"environment:-CUDA_VISIBLE_DEVICES", ConfigField::gpus_per_node}),
       {"--deepspeed", ConfigField::deepspeed_file},
-      {"--deepspeed-config", ConfigField::deepspeed_file},
       {"--deepspeed_config", ConfigField::deepspeed_file},
-      {"--job.config_file", ConfigField::torchtitan_file},
-      {"--config-file", ConfigField::torchtitan_file},
+      {"--job.config_file", ConfigField::trainer_file},
+      {"--config_file", ConfigField::trainer_file},
+      {"--config", ConfigField::trainer_file},
   });
   return rows;
 }

@@ -12,7 +12,8 @@ namespace megatron_tables {
 // Names and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py, megatron/core/transformer/transformer_config.py
 // and megatron/core/model_parallel_config.py.
 constexpr auto norms = argument_words("LayerNorm=layer", "RMSNorm=rms");
-constexpr auto positions = argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope");
+constexpr auto positions =
+    argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
@@ -50,7 +51,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--normalization", ConfigField::norm, "", norms},
     {"--position-embedding-type", ConfigField::position, "", positions},
     {"--use-rotary-position-embeddings", ConfigField::position, "rope"},
-    {"--no-position-embedding", ConfigField::position, "none"},
+    // Rotary positions count where both stand [megatron/core/models/gpt/gpt_model.py].
+    weak({"--no-position-embedding", ConfigField::position, "none"}),
     {"--rotary-percent", ConfigField::rotary_percent},
     {"--disable-bias-linear", ConfigField::bias, "no"},
     {"--add-qkv-bias", ConfigField::qkv_bias, "yes"},
@@ -70,6 +72,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--context-parallel-size", ConfigField::context},
     {"--expert-model-parallel-size", ConfigField::expert},
     only_read({"--moe-expert-parallel-size", ConfigField::expert}),
+    // Older versions, and deepspeedai/Megatron-DeepSpeed.
+    only_read({"--model-parallel-size", ConfigField::tensor}),
+    only_read({"--pipe-parallel-size", ConfigField::pipeline}),
+    only_read({"--encoder-num-layers", ConfigField::layers}),
     {"--micro-batch-size", ConfigField::micro_batch},
     {"--global-batch-size", ConfigField::global_batch},
     {"--sequence-parallel", PlanChoice::sequence_parallel, "yes"},
@@ -81,7 +87,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--use-megatron-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--use-custom-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--zero-stage", PlanChoice::zero}),
-    {"--recompute-granularity", PlanChoice::recompute, "", granularities},
+    // `--recompute-activations` overrides it [arguments.py, validate_args].
+    weak({"--recompute-granularity", PlanChoice::recompute, "", granularities}),
     {"--recompute-method", ConfigField::recompute_method, "", recompute_methods},
     {"--recompute-num-layers", ConfigField::recompute_layers},
     {"--recompute-modules", PlanChoice::recompute_modules},
@@ -101,6 +108,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--expert-tensor-parallel-size", ConfigField::expert_tensor},
     {"--optimizer", ConfigField::optimizer, "", optimizers},
     {"--sgd-momentum", ConfigField::momentum},
+    // Ulysses of deepspeedai/Megatron-DeepSpeed, megatron/arguments.py.
+    only_read({"--ds-sequence-parallel-size", ConfigField::context}),
+    only_read({"--ds-sequence-parallel-size", PlanChoice::context_exchange, "ulysses"}),
 });
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32"},
@@ -128,6 +138,84 @@ constexpr auto not_modelled = argument_names(
     "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl", "--enable-cuda-graph",
     "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
+constexpr auto marks = argument_names("--num-layers", "--tensor-model-parallel-size", "--num-attention-heads",
+                                      "--pipeline-model-parallel-size", "--use-distributed-optimizer");
+
+// What changes neither the work of a step nor its memory by more than an estimate knows.
+constexpr auto harmless = argument_names(
+    "--lr*", "--min-lr*", "--weight-decay*", "--start-weight-decay", "--end-weight-decay", "--adam-*", "--clip-grad",
+    "--seed", "--init-*", "ENV_VARS.*", "TEST_TYPE", "BEFORE_SCRIPT", "METRICS*", "--universal-checkpoint",
+    "--data-file-list", "--no-data-sharding", "--moe-min-capacity", "--moe-eval-capacity-factor", "--train-*", "--eval-*",
+    "--test-data*", "--valid-data*", "--exit-*", "--log-*", "--save*", "--load*", "--no-load-*", "--no-save-*", "--ckpt-*",
+    "--use-dist-ckpt", "--use-checkpoint-*", "--dist-ckpt-*", "--async-save", "--auto-detect-ckpt-format", "--override-*",
+    "--finetune", "--pretrained-checkpoint", "--data-path", "--data-cache-path", "--data-impl", "--data-args-path",
+    "--per-split-data-args-path", "--split", "--mock-data", "--mmap-warmup", "--no-mmap-bin-files", "--num-workers",
+    "--dataloader-*", "--num-dataset-builder-threads", "--reset-*", "--eod-mask-loss",
+    "--no-create-attention-mask-in-dataloader", "--create-attention-mask-in-dataloader", "--vocab-file", "--merge-file",
+    "--tokenizer-*", "--tiktoken-*", "--vocab-extra-ids", "--trust-remote-code", "--tensorboard*", "--wandb*", "--timing-*",
+    "--profile*", "--use-pytorch-profiler", "--distributed-*", "--local-rank", "--master-*", "--rdzv*", "--nnodes",
+    "--node-rank", "--nproc*", "--use-mcore-models", "--use-legacy-models", "--norm-epsilon", "--layernorm-epsilon",
+    "--apply-layernorm-1p", "--rotary-base", "--rotary-seq-len-*", "--rotary-interleaved", "--use-rope-scaling", "--rope-*",
+    "--yarn-*", "--attention-softmax-in-fp32", "--apply-query-key-layer-scaling", "--no-query-key-layer-scaling",
+    "--accumulate-allreduce-grads-in-fp32", "--loss-scale*", "--initial-loss-scale", "--min-loss-scale", "--hysteresis",
+    "--fp16-lm-cross-entropy", "--check-for-*", "--no-check-for-*", "--rerun-mode", "--manual-gc*",
+    "--empty-unused-memory-level", "--overlap-param-gather", "--align-grad-reduce", "--align-param-gather",
+    "--overlap-p2p-communication*", "--no-overlap-p2p*", "--ddp-*", "--DDP-impl", "--use-cpu-initialization",
+    "--perform-initialization", "--no-initialization", "--no-async-tensor-model-parallel-allreduce", "--no-bias-gelu-fusion",
+    "--no-bias-swiglu-fusion", "--no-bias-dropout-fusion", "--bias-*-fusion", "--no-masked-softmax-fusion",
+    "--no-rope-fusion", "--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl", "--enable-one-logger",
+    "--one-logger-*", "--app-tag-*", "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type",
+    "--moe-aux-loss-coeff", "--moe-z-loss-coeff", "--moe-router-score-function", "--moe-router-dtype",
+    "--moe-router-bias-update-rate", "--moe-router-enable-expert-bias", "--moe-router-topk-scaling-factor",
+    "--moe-router-group-topk", "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion",
+    "--moe-router-fusion", "--moe-per-layer-logging", "--moe-input-jitter-eps", "--moe-router-padding-for-fp8",
+    "--moe-use-legacy-grouped-gemm", "--moe-loss-coeff", "--moe-pad-expert-input-to-capacity", "--fp8-amax-*",
+    "--fp8-margin", "--fp8-interval", "--no-fp8-wgrad", "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed",
+    "--deepspeed_config", "--deepspeed-activation-checkpointing", "--zero-*-bucket*", "--no-pipeline-parallel",
+    "--attention-dropout", "--sft*", "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups",
+    "--tp-comm-bulk-*", "--disable-tp-comm-*", "--tp-comm-overlap-*", "--straggler-*", "--disable-straggler-*",
+    "--inference-*", "--bert-load", "--max-tokens-to-oom", "--no-persist-layer-norm", "--kill-switch-*", "--codecarbon-dir",
+    "--checkpoint-num-layers", "--checkpoint-in-cpu", "--synchronize-each-layer", "--contiguous-checkpointing",
+    "--partition-activations", "--skip-train", "--embed-layernorm", "--pad-vocab-size-to", "--iterations-to-skip",
+    "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy", "--tokens-to-skip", "--position-embedding-*",
+    "--transformer-pipeline-*");
+
+constexpr auto other_model =
+    "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--mtp-num-layers", "no family of models that sizes are read into predicts several tokens ahead", other_model, true},
+    {"--is-hybrid-model", "its layers are no transformer blocks alone", other_model, true},
+    {"--hybrid-override-pattern", "its layers are no transformer blocks alone", other_model, true},
+    {"--hybrid-layer-pattern", "its layers are no transformer blocks alone", other_model, true},
+    {"--hybrid-attention-ratio", "its layers are no transformer blocks alone", other_model, true},
+    {"--experimental-attention-variant", "no family of models that sizes are read into has such attention", other_model,
+     true},
+    {"--linear-attention-freq", "no family of models that sizes are read into has such attention", other_model, true},
+    {"--heterogeneous-layers-config-*", "its blocks differ from each other", other_model, true},
+    {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true},
+    {"--moe-shared-expert-intermediate-size", "no family of models that sizes are read into has shared experts", other_model,
+     true},
+    {"--expert-interval", "only a part of its blocks has experts", other_model, true},
+    {"--mlp-type", "no family of models that sizes are read into has shared experts", other_model, true, "residual"},
+    {"--decoder-num-layers", "an encoder and a decoder are trained", other_model, true},
+    {"--encoder-tensor-model-parallel-size", "the encoder has a plan of its own", other_model},
+    {"--encoder-pipeline-model-parallel-size", "the encoder has a plan of its own", other_model},
+    {"--retro-*", "the model retrieves text", other_model, true},
+    {"--vision-*", "a model of images is trained as well", other_model, true},
+    {"--language-model-type", "a model of images is trained as well", other_model, true},
+    {"--freeze-ViT", "a model of images is trained as well", other_model, true},
+    {"--img-h", "a model of images is trained", other_model, true},
+    {"--lora-*", "adapters of such arguments are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--peft*", "adapters of such arguments are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--kd", "a second model runs without gradients", other_model, true},
+    {"--vocab-file", "its vocabulary is that of an encoder, as BERT", "name its model, such as --model bert-large", true,
+     "*bert*"},
+    {"--tokenizer-type", "its tokenizer is that of an encoder, as BERT", "name its model, such as --model bert-large", true,
+     "bertwordpiece*"},
+    {"--teacher-model-config", "a second model runs without gradients", other_model, true},
+    {"--export-*teacher*", "a second model runs without gradients", other_model, true},
+});
+
 }  // namespace megatron_tables
 
 const ConfigurationFormat megatron_arguments{"Megatron-LM",
@@ -136,7 +224,11 @@ const ConfigurationFormat megatron_arguments{"Megatron-LM",
                                              megatron_tables::rows,
                                              megatron_tables::usual,
                                              megatron_tables::not_modelled,
-                                             megatron_tables::missing};
+                                             megatron_tables::missing,
+                                             megatron_tables::marks,
+                                             {},
+                                             megatron_tables::harmless,
+                                             megatron_tables::refused};
 
 MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format) {
   const Plan& plan = request.plan();

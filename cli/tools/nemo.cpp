@@ -136,12 +136,60 @@ constexpr auto not_modelled =
                    "ddp.grad_reduce_in_fp32", "optimizer.use_precision_aware_optimizer",
                    "model.peft.lora_tuning.target_modules", "peft.target_modules", "comm_overlap.tp_comm_overlap");
 
+constexpr auto marks =
+    argument_names("model.micro_batch_size", "model.global_batch_size", "model.encoder_seq_length",
+                   "model.tensor_model_parallel_size", "model.pipeline_model_parallel_size", "model.megatron_amp_O2",
+                   "model.mcore_gpt", "train.micro_batch_size", "train.global_batch_size", "ddp.use_distributed_optimizer",
+                   "model.activations_checkpoint_granularity", "model.context_parallel_size");
+
+constexpr auto harmless = argument_names(
+    "name", "restore_from_path", "defaults*", "hydra*", "exp_manager*", "run.*", "cluster*", "trainer.max_*",
+    "trainer.log_*", "trainer.val_*", "trainer.limit_*", "trainer.accelerator", "trainer.enable_*", "trainer.logger",
+    "trainer.use_*", "trainer.benchmark", "trainer.gradient_clip_val", "trainer.accumulate_grad_batches",
+    "trainer.num_sanity_val_steps", "model.data*", "model.optim.*", "model.tokenizer*", "model.seed", "model.init_*",
+    "model.use_cpu_initialization", "model.layernorm_epsilon", "model.rotary_base", "model.rotary_interleaved",
+    "model.native_amp*", "model.nsys*", "model.hysteresis", "model.fp16_lm_cross_entropy", "model.fp32_residual_connection",
+    "model.mcore_gpt", "model.transformer_engine", "model.resume_*", "model.restore_*", "model.save_*",
+    "model.do_layer_norm_weight_decay", "model.apply_query_key_layer_scaling", "model.bias_*", "model.masked_softmax_fusion",
+    "model.gradient_as_bucket_view", "model.gradient_accumulation_fusion", "model.persist_layer_norm", "model.pre_process",
+    "model.post_process", "model.headscale", "model.attention_type", "model.transformer_block_type", "model.kv_channels",
+    "model.fp8_*", "model.gc_interval", "model.batch_p2p_comm", "model.overlap_p2p_comm",
+    "model.seq_len_interpolation_factor", "model.num_micro_batches_with_partial_activation_checkpoints",
+    "model.activations_checkpoint_layers_per_pipeline", "model.precision", "model.target",
+    "model.nccl_communicator_config_path", "model.reduce_amax", "model.use_emha", "model.optimizer_offload_fraction",
+    "train.*", "optimizer.*", "scheduler.*", "checkpoint.*", "logger.*", "rng.*", "tokenizer.*", "dataset.*", "dist.*",
+    "profiling.*", "validation.*", "ddp.*", "model.perform_initialization", "model.onnx_safe", "model.sync_batch_comm",
+    "model.use_flash_attention", "model.rotary_scaling*", "model.scale_positional_embedding");
+
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"model.mtp_num_layers", "no family of models that sizes are read into predicts several tokens ahead", other_model,
+     true},
+    {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
+    {"model.moe_shared_expert_intermediate_size", "no family of models that sizes are read into has shared experts",
+     other_model, true},
+    {"model.hybrid_override_pattern", "its layers are no transformer blocks alone", other_model, true},
+    {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},
+    {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},
+    {"model.mm_cfg*", "a model of images is trained as well", other_model, true},
+    {"model.vision*", "a model of images is trained as well", other_model, true},
+    {"model.peft.peft_scheme", "only low-rank adapters are read", "name the model with --model", true,
+     "ptuning adapter ia3 adapter_tuning"},
+});
+
 }  // namespace nemo_tables
 
-const ConfigurationFormat nemo_yaml{"NeMo or Megatron-Bridge",   "nemo",
-                                    ConfigurationLanguage::yaml, nemo_tables::rows,
-                                    nemo_tables::usual,          nemo_tables::not_modelled,
-                                    nemo_tables::missing};
+const ConfigurationFormat nemo_yaml{"NeMo or Megatron-Bridge",
+                                    "nemo",
+                                    ConfigurationLanguage::yaml,
+                                    nemo_tables::rows,
+                                    nemo_tables::usual,
+                                    nemo_tables::not_modelled,
+                                    nemo_tables::missing,
+                                    nemo_tables::marks,
+                                    {},
+                                    nemo_tables::harmless,
+                                    nemo_tables::refused};
 
 LaunchOutcome launch_nemo(const LaunchRequest& request) {
   MegatronRun run = megatron_run(request, nemo_yaml);

@@ -7,6 +7,7 @@
 #include "cli/tools/config_text.hpp"
 #include "cli/tools/network_of.hpp"
 #include "cli/tools/run_values.hpp"
+#include "core/lower_case.hpp"
 
 namespace ddl {
 namespace torchtitan_tables {
@@ -93,6 +94,26 @@ constexpr auto missing = std::to_array<MissingValue>({
      "its context parallelism passes keys and values around a ring, and does not exchange heads (Ulysses)"},
 });
 
+constexpr auto marks =
+    argument_names("model.flavor", "training.local_batch_size", "training.data_parallel_shard_degree",
+                   "training.tensor_parallel_degree", "parallelism.data_parallel_*", "parallelism.tensor_parallel_degree",
+                   "parallelism.pipeline_parallel_degree", "parallelism.context_parallel_degree",
+                   "activation_checkpoint.mode", "job.dump_folder", "experimental.context_parallel_degree");
+
+constexpr auto harmless = argument_names(
+    "job.*", "profiling.*", "metrics.*", "comm.*", "checkpoint.*", "validation.*", "lr_scheduler.*", "model.hf_assets_path",
+    "model.tokenizer_path", "model.norm_type", "model.print_after_conversion", "optimizer.*", "training.steps",
+    "training.max_norm", "training.dataset*", "training.deterministic", "training.seed", "training.warmup_steps",
+    "training.gc_*", "training.mixed_precision_reduce", "training.debug_moe_force_load_balance", "compile.components",
+    "activation_checkpoint.*", "fault_tolerance.*", "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
+
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"model.converters", "the format of the products follows from it, and is not read", "write --precision fp8", false,
+     "mx"},
+    {"flux.*", "it trains a model of images", "name the trained model with --model", true},
+    {"encoder.*", "it trains a model of images", "name the trained model with --model", true},
+});
+
 /// A model of torchtitan: its name and its size there.
 struct Flavor {
   std::string_view model, name, flavor;
@@ -107,6 +128,9 @@ constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"qwen3-8b", "qwen3", "8B"},
                                          {"qwen3-14b", "qwen3", "14B"},
                                          {"qwen3-32b", "qwen3", "32B"}}};
+
+/// Sizes of Llama 3.2, which torchtitan counts among those of Llama 3.
+constexpr std::array<Flavor, 2> other_names{{{"llama3.2-1b", "llama3", "1B"}, {"llama3.2-3b", "llama3", "3B"}}};
 
 const Flavor* flavor_of(const Model& model) {
   // The sample length is not part of the model's size there.
@@ -124,7 +148,18 @@ const ConfigurationFormat torchtitan_toml{"torchtitan",
                                           torchtitan_tables::rows,
                                           torchtitan_tables::usual,
                                           torchtitan_tables::not_modelled,
-                                          torchtitan_tables::missing};
+                                          torchtitan_tables::missing,
+                                          torchtitan_tables::marks,
+                                          {},
+                                          torchtitan_tables::harmless,
+                                          torchtitan_tables::refused};
+
+std::string_view torchtitan_model(std::string_view name, std::string_view flavor) {
+  for (const torchtitan_tables::Flavor& each : torchtitan_tables::other_names) {
+    if (each.name == name && lower_case(each.flavor) == lower_case(flavor)) return each.model;
+  }
+  return {};
+}
 
 LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Plan& plan = request.plan();

@@ -5,18 +5,23 @@
 namespace ddl {
 namespace transformers_tables {
 
-// Names: Hugging Face, transformers, training_args.py; its examples, pytorch/language-modeling/run_clm.py.
+// Names: Hugging Face, transformers, training_args.py; its examples, pytorch/language-modeling/run_clm.py; TRL,
+// trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat, fastchat/train/train_lora.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
-                   "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit", "sgd=momentum");
+                   "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit", "paged_adamw_8bit>adam8bit",
+                   "paged_adamw_32bit>adamw", "sgd=momentum");
 constexpr auto attentions =
     argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused");
 constexpr auto shards =
-    argument_words("full_shard=3", "full_shard auto_wrap=3", "shard_grad_op=2", "shard_grad_op auto_wrap=2", "no_shard=0");
+    argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "hybrid_shard_zero2=2", "no_shard=0");
+constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");
+constexpr auto offloads = argument_words("offload=weights");
+constexpr auto adapters = argument_words("true=lora", "false=none");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
@@ -29,20 +34,71 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_max_length", ConfigField::sequence},
     {"--max_seq_length", ConfigField::sequence},
     {"--max_seq_len", ConfigField::sequence},
+    {"--max_length", ConfigField::sequence},
     {"--block_size", ConfigField::sequence},
     {"--optim", ConfigField::optimizer, "", optimizers},
     {"--attn_implementation", ConfigField::attention, "", attentions},
-    {"--fsdp", PlanChoice::zero, "", shards},
+    listed({"--fsdp", PlanChoice::zero, "", shards}),
+    listed({"--fsdp", ConfigField::shards_nodes, "", hybrids}),
+    listed({"--fsdp", PlanChoice::offload, "", offloads}),
+    {"--use_peft", ConfigField::adapter, "lora", adapters},
+    {"--use_lora", ConfigField::adapter, "lora", adapters},
+    {"--lora_enable", ConfigField::adapter, "lora", adapters},
     {"--lora_r", ConfigField::adapter_rank},
+    {"--lora_rank", ConfigField::adapter_rank},
     {"--torch_compile", ConfigField::compiled, "yes", flags},
+    {"--deepspeed", ConfigField::deepspeed_file},
 });
 
-constexpr auto not_modelled = argument_names("--torch_empty_cache_steps", "--use_liger_kernel", "--lora_target_modules",
-                                             "--load_in_4bit", "--load_in_8bit");
+constexpr auto not_modelled =
+    argument_names("--torch_empty_cache_steps", "--use_liger_kernel", "--lora_target_modules", "--load_in_4bit",
+                   "--load_in_8bit", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config", "--q_lora");
+
+constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path");
+
+constexpr auto harmless = argument_names(
+    "--output_dir", "--overwrite_*", "--do_*", "--num_train_epochs", "--max_steps", "--learning_rate", "--lr_*",
+    "--warmup_*", "--weight_decay", "--adam_*", "--max_grad_norm", "--logging_*", "--log_*", "--save_*", "--eval_*",
+    "--evaluation_*", "--load_best_*", "--metric_*", "--per_device_eval_batch_size", "--report_to", "--run_name", "--seed",
+    "--data_seed", "--data*", "--train_file", "--validation_file", "--tokenizer_*", "--config_name", "--cache_dir",
+    "--resume_*", "--push_*", "--hub_*", "--disable_tqdm", "--preprocessing_*", "--local_rank", "--ddp_*",
+    "--remove_unused_columns", "--tf32", "--use_fast_tokenizer", "--trust_remote_code", "--low_cpu_mem_usage",
+    "--torch_dtype", "--dtype", "--lazy_preprocess", "--chat_template", "--project_name", "--wandb*", "--tracker*",
+    "--with_tracking", "--lora_alpha", "--lora_dropout", "--lora_bias", "--lora_weight_*", "--lora_task_type",
+    "--gradient_checkpointing_kwargs*", "--fsdp_transformer_*", "--include_*", "--exp_name", "--max_train_samples",
+    "--max_eval_samples", "--validation_*", "--template_name", "--tokenize_*", "--task_type", "--final_lr_portion",
+    "--prob_map", "--average_tokens_across_devices", "--assistant_only_loss", "--eos_token", "--pad_token", "--hf_*",
+    "--wait_for_*", "--bos_*", "--add_*", "--attn_*", "--use_flash_attn", "--keep_*", "--clean_*", "--checkpointing_steps",
+    "--use_slow_tokenizer", "--reduce_loss", "--completion_only_loss", "--neftune_*", "--streaming", "--model_revision",
+    "--use_auth_token", "--token", "--version", "--conv_type", "--flash_attn", "--model_type", "--q_lora", "--dataloader_*",
+    "--seq_parallel_*", "--ignore_data_skip", "--auto_find_batch_size");
+
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--vision_tower", "a model of images is trained as well", other_model, true},
+    {"--mm_*", "a model of images is trained as well", other_model, true},
+    {"--vision_path", "a model of images is trained as well", other_model, true},
+    {"--freeze_backbone", "only a part of the model is trained", other_model, true},
+    {"--num_generations", "it generates samples and scores them in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"--beta", "a second model runs without gradients, or two samples are compared", other_model, true},
+    {"--max_prompt_length", "a second model runs without gradients, or samples are generated", other_model, true},
+    {"--ref_model*", "a second model runs without gradients", other_model, true},
+});
 
 }  // namespace transformers_tables
 
-const ConfigurationFormat transformers_arguments{"Hugging Face Trainer",    "pytorch", ConfigurationLanguage::script,
-                                                 transformers_tables::rows, {},        transformers_tables::not_modelled};
+const ConfigurationFormat transformers_arguments{"Hugging Face Trainer",
+                                                 "pytorch",
+                                                 ConfigurationLanguage::script,
+                                                 transformers_tables::rows,
+                                                 {},
+                                                 transformers_tables::not_modelled,
+                                                 {},
+                                                 transformers_tables::marks,
+                                                 {},
+                                                 transformers_tables::harmless,
+                                                 transformers_tables::refused,
+                                                 ConfigurationLanguage::yaml};
 
 }  // namespace ddl

@@ -5,7 +5,9 @@
 #include "tests/fuzz/reports.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const ddl::FileOfText file(ddl::text_of(data, size), ".sh");
+  // Braces are YAML in some files.
+  const bool is_yaml = size > 1 && data[0] == '{' && size % 2 == 1;
+  const ddl::FileOfText file(ddl::text_of(data, size), is_yaml ? ".yml" : ".sh");
   const auto read = ddl::result_of([&] { return ddl::recognise_configuration(file.path()); });
   if (!read || !*read) return 0;
   const auto asked =

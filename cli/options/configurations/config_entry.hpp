@@ -18,10 +18,10 @@ inline constexpr std::size_t most_settings = 10'000;
 
 /// One argument in a configuration file: `--seq-length 2048`, or `seq_len = 2048` in the table `training`.
 struct ConfigEntry {
-  std::string key;      ///< `--seq-length`, `training.seq_len`
-  std::string value{};  ///< empty if the argument has no value
-  bool is_known =
-      true;  ///< false if the value is not in the file, such as an environment variable that the file does not set
+  std::string key;              ///< `--seq-length`, `training.seq_len`
+  std::string value{};          ///< empty where the argument stands alone
+  bool is_known = true;         ///< whether the file says the value; a variable of the environment may not be set in it
+  bool is_of_branches = false;  ///< it is one of several values, of branches that are not decided
   std::shared_ptr<const SourceText> source{};
   std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets
 
@@ -41,7 +41,7 @@ using ConfigEntries = std::vector<ConfigEntry>;
 [[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries toml_settings(const std::string& text, const std::string& origin);
 
-/// Dashes and underscores of an argument of a command line are one, and `--training.seq_len` is `training.seq_len`.
+/// The name of an argument in all languages: without leading dashes, and with dashes for underscores.
 [[nodiscard]] std::string argument_key(std::string_view key);
 
 /// Throws Error if there are too many arguments.

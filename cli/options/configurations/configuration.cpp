@@ -1,5 +1,6 @@
 #include "cli/options/configurations/configuration.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -21,6 +22,8 @@ void Configuration::override_by(const Configuration& other) {
     if (const auto& theirs = other.facts_[i]; theirs && (theirs->from || !facts_[i])) facts_[i] = theirs;
   }
   sections.insert(other.sections.begin(), other.sections.end());
+  skipped.insert(skipped.end(), other.skipped.begin(), other.skipped.end());
+  refusals.insert(refusals.end(), other.refusals.begin(), other.refusals.end());
   not_modelled.insert(not_modelled.end(), other.not_modelled.begin(), other.not_modelled.end());
   warnings.insert(warnings.end(), other.warnings.begin(), other.warnings.end());
 }
@@ -28,15 +31,16 @@ void Configuration::override_by(const Configuration& other) {
 std::string Configuration::word(RunField field) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return {};
+  if (!fact->problem.empty() && fact->from) throw fact->from->error(fact->problem, fact->hint);
   if (fact->from && !fact->from->is_known) {
     // The values that branches set are known, but not which branch is taken.
-    if (fact->from->value.find_first_of("$`") == std::string::npos) {
+    if (fact->from->is_of_branches) {
       throw fact->from->error(
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
-          "set the variable once, or give the value as an option of this command");
+          "write --set NAME=VALUE, which decides the branch, or give the value as an option of this command");
     }
     throw fact->from->error(fmt::format("this file does not set {}", quote(fact->from->value)),
-                            "set the variable in the file, or give the value as an option of this command");
+                            "write --set NAME=VALUE, or give the value as an option of this command");
   }
   return fact->value;
 }
@@ -59,6 +63,54 @@ void Configuration::fail(std::initializer_list<RunField> fields, const std::stri
     if (fact != nullptr && fact->from) throw fact->from->error(message, hint);
   }
   throw Error(fmt::format("{}: {}", file, message), hint);
+}
+
+namespace {
+
+/// Whether an option says what the field would.
+bool is_said_by_option(RunField field, const IsGiven& is_given) {
+  if (!is_given) return false;
+  if (const auto choice = field.choice()) return is_given(fmt::format("--{}", row_of(*choice).option));
+  const auto is_from = [&](ConfigField first, ConfigField last) {
+    return field.number() >= RunField(first).number() && field.number() <= RunField(last).number();
+  };
+  if (field == ConfigField::sequence) return is_given("--seq");
+  if (is_from(ConfigField::model, ConfigField::latent)) return is_given("--model");
+  if (is_from(ConfigField::gpus, ConfigField::gpus_per_node)) return is_given("--gpus");
+  if (field == ConfigField::global_batch) return is_given("--global-batch") || is_given("--batch-per-gpu");
+  if (is_from(ConfigField::global_batch, ConfigField::micro_batches)) return is_given("--micro-batches");
+  if (is_from(ConfigField::precision, ConfigField::fp4)) return is_given("--precision");
+  if (is_from(ConfigField::optimizer, ConfigField::momentum)) return is_given("--optimizer");
+  return false;
+}
+
+}  // namespace
+
+void Configuration::refuse(const IsGiven& is_given) const {
+  for (const Refusal& refusal : refusals) {
+    if (refusal.is_of_model && is_given && is_given("--model")) continue;
+    throw refusal.at.error(refusal.message, refusal.hint);
+  }
+  for (std::size_t i = 0; i < RunField::count; ++i) {
+    const RunField field = RunField::numbered(i);
+    if (facts_[i] && !facts_[i]->problem.empty() && !is_said_by_option(field, is_given)) static_cast<void>(word(field));
+  }
+}
+
+std::string Configuration::hint_with_skipped(std::string hint) const {
+  constexpr std::size_t most_listed = 3;
+  for (std::size_t i = 0; i < std::min(skipped.size(), most_listed); ++i)
+    hint += fmt::format("{} {}", i == 0 ? "; skipped:" : ",", visible(skipped[i]));
+  return hint;
+}
+
+Option add_set_option(const Command& command, std::vector<std::string>& words) {
+  return command
+      .add_option("--set", words,
+                  "value that the script takes from outside: a variable, as NODES=4, or an argument, as 1=4; repeatable")
+      .take_all()
+      .one_value_each()
+      .type_name("NAME=VALUE");
 }
 
 std::string line_text(const std::optional<Place>& place) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/script_values.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/tools/configuration_format.hpp"
@@ -20,10 +21,22 @@
 
 namespace ddl {
 
+/// Whether an option stands on the command line.
+using IsGiven = std::function<bool(const std::string& option)>;
+
 /// The value of one field in a configuration, and its position in the file.
 struct Fact {
   std::string value;
   std::optional<ConfigEntry> from{};  ///< unset: it is the tool's default
+  std::string problem{}, hint{};      ///< why it cannot be used; empty if it can
+  bool is_weak = false;               ///< any other argument of the field takes precedence
+};
+
+/// Something that a configuration asks for and that is not predicted.
+struct Refusal {
+  ConfigEntry at;
+  std::string message, hint;
+  bool is_of_model = false;  ///< it has no effect if an option names the model
 };
 
 /// A configuration of another tool, parsed but not yet converted to options. Every value has its position in the file.
@@ -33,7 +46,9 @@ class Configuration {
   const ConfigurationFormat* format = nullptr;
   std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
-  std::set<std::string> sections{};  ///< first parts of its keys: `training`, `model`
+  std::vector<std::string> skipped{};  ///< what of it is not read, each with its place
+  std::vector<Refusal> refusals{};
+  std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
 
   [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
   /// Whether the file itself sets it.
@@ -45,6 +60,10 @@ class Configuration {
   [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
   /// Throws an Error at the position of the first of the fields that the file sets.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
+  /// Throws the first refusal that counts.
+  void refuse(const IsGiven& is_given) const;
+  /// The hint, and what of the file was skipped, where the answer may be.
+  [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
   /// Values of the other configuration take precedence.
   void override_by(const Configuration& other);
@@ -58,9 +77,9 @@ inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
 /// Reads a file in one of the formats; empty if it has none of them. Throws Error, with its position in the file, if the
 /// file is not valid in its format, or if arguments contradict each other.
-[[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path);
+[[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values = {});
 /// The same, but throws Error if the file has no known format.
-[[nodiscard]] Configuration read_configuration(const std::string& path);
+[[nodiscard]] Configuration read_configuration(const std::string& path, const ScriptValues& values = {});
 
 /// Returns a model in the form that `--model` accepts: a bundled model with the name that the tool or Hugging Face uses, or
 /// a model family with the sizes in the arguments. Throws Error if the configuration does not give the model, or if no
@@ -76,8 +95,6 @@ struct ConfiguredOptions {
   PlanOptions sought;             ///< the options of a search for the same work
   std::vector<std::string> said;  ///< options that the file sets, so they are not defaults
 };
-/// Returns whether an option is on the command line.
-using IsGiven = std::function<bool(const std::string& option)>;
 [[nodiscard]] ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study,
                                            const PlanOptions& plan, const IsGiven& is_given);
 
@@ -89,6 +106,9 @@ void remove_said(std::vector<Default>& defaults, const std::vector<std::string>&
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
     "from the script that runs it; other options take precedence";
+
+/// Adds --set, for values that scripts take from outside.
+Option add_set_option(const Command& command, std::vector<std::string>& words);
 
 /// An argument of the configuration that has another value in another plan.
 struct ConfigurationChange {

@@ -98,7 +98,8 @@ class PlanDifference {
     for (const ArgumentRow& row : format_.rows) {
       if (row.field != field || !counts(row) || !said_by(format_, row, after_)) continue;
       const std::size_t section = row.key.find('.');
-      if (section == std::string_view::npos || read_.sections.contains(std::string(row.key.substr(0, section)))) return &row;
+      if (section == std::string_view::npos || read_.sections.contains(argument_key(row.key.substr(0, section))))
+        return &row;
       if (elsewhere == nullptr) elsewhere = &row;
     }
     return elsewhere;

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/lower_case.hpp"
@@ -14,176 +16,81 @@
 
 namespace ddl {
 
-std::string argument_key(std::string_view key) {
-  const std::size_t colon = key.find(":-");
-  const bool is_argument = key.starts_with("--") || colon != std::string_view::npos;
-  if (!is_argument) return std::string(key);
-  if (key.starts_with("--") && key.find('.') != std::string_view::npos) return std::string(key.substr(2));
-  std::string same(key);
-  std::replace(same.begin(), same.end(), '_', '-');
-  return same;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
 
 /// Files that contain the rest, in the order of reading.
-constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::torchtitan_file};
+constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::trainer_file};
 
 /// Maximum length of a chain of files that include each other.
 constexpr int most_configuration_files = 4;
 
-bool says_nothing(std::string_view value) {
-  const std::string word = lower_case(value);
-  return word.empty() || word == "auto" || word == "null" || word == "none" || word == "~" || word == "???";
-}
-
-/// Values with which an argument has no effect.
-bool is_neutral(std::string_view value) {
-  const std::string word = lower_case(value);
-  for (const std::string_view each :
-       {"false", "no", "0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
-    if (word == each) return true;
-  }
-  return false;
-}
-
-const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key) {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
-  return found == rows.end() ? nullptr : &*found;
-}
-
-std::size_t known_arguments(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
-  std::set<std::string> known;
-  for (const ArgumentRow& row : format.rows) known.insert(argument_key(row.key));
-  return static_cast<std::size_t>(
-      std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
-}
-
-/// Returns the language of a text.
-ConfigurationLanguage language_of(const std::string& text) {
-  bool is_first = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line(text.data() + at, end - at);
-    at = end + 1;
-    if (is_first && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-    if ((is_first && line.starts_with("#!")) || line.starts_with("#SBATCH")) return ConfigurationLanguage::script;
-    is_first = false;
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
-    if (line.empty() || line.front() == '#') continue;
-    if (line.front() == '{') return ConfigurationLanguage::json;
-    if (line.front() == '[' && (line.find(']') != std::string_view::npos) && !line.starts_with("[ ") &&
-        !line.starts_with("[[ ")) {
-      return ConfigurationLanguage::toml;
-    }
-    if (line == "---" || line.starts_with("defaults:")) return ConfigurationLanguage::yaml;
-    const std::size_t word = line.find_first_of(" \t:=\"'$({");
-    if (word == 0 || word == std::string_view::npos) return ConfigurationLanguage::script;
-    const std::string_view rest = line.substr(word);
-    if (rest == ":" || rest.starts_with(": ") || rest.starts_with(":\t")) return ConfigurationLanguage::yaml;
-    if (rest.starts_with(" = ") || rest.starts_with(" =")) return ConfigurationLanguage::toml;
-    return ConfigurationLanguage::script;
-  }
-  return ConfigurationLanguage::script;
-}
-
-/// Replaces `${model.seq_length}` and `${.seq_length}` by the values that they refer to.
-void resolve_references(ConfigEntries& settings) {
-  const auto value_of = [&](const std::string& key) -> const ConfigEntry* {
-    const auto found =
-        std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
-    return found == settings.end() ? nullptr : &*found;
-  };
-  for (ConfigEntry& setting : settings) {
-    for (int step = 0; step < most_configuration_files && setting.value.find("${") != std::string::npos; ++step) {
-      std::string path = setting.value.starts_with("${") && setting.value.ends_with("}")
-                             ? setting.value.substr(2, setting.value.size() - 3)
-                             : std::string();
-      if (path.starts_with('.')) {
-        std::string folder = setting.key;
-        while (path.starts_with('.')) {
-          folder = folder.substr(0, folder.rfind('.') == std::string::npos ? 0 : folder.rfind('.'));
-          path.erase(0, 1);
-        }
-        if (!folder.empty()) path.insert(0, folder + ".");
-      }
-      const ConfigEntry* other = path.empty() || path == setting.key ? nullptr : value_of(path);
-      if (other == nullptr) {
-        setting.is_known = false;
-        break;
-      }
-      setting.value = other->value;
-    }
-    if (setting.value.find("${") != std::string::npos) setting.is_known = false;
-  }
-}
-
-/// Returns a value with its position and its meaning by the row; empty if the row gives it no meaning.
-std::optional<std::string> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
-  if (!row.alone.empty() && (setting.value.empty() || row.words.empty())) return std::string(row.alone);
-  if (!setting.is_known) return setting.value;  // reported when the value is used
-  for (const ArgumentWord& word : row.words) {
-    if (lower_case(word.word) == lower_case(setting.value)) {
-      if (word.meaning.empty()) return std::nullopt;
-      return std::string(word.meaning);
-    }
-  }
-  if (says_nothing(setting.value)) {
-    if (setting.value.empty() && setting.key.find("--") != std::string::npos && row.words.empty() &&
-        row.field != ConfigField::deepspeed_file) {
-      throw setting.error(fmt::format("{} has no value", setting.key), "write it after the argument");
-    }
-    return std::nullopt;
-  }
-  if (!row.words.empty()) {
-    std::vector<std::string_view> known;
-    for (const ArgumentWord& word : row.words) known.push_back(word.word);
-    throw setting.error(fmt::format("{} does not support {}", setting.key, quote(setting.value)),
-                        suggest(setting.value, known));
-  }
-  return setting.value;
-}
+/// `8` of `gpu:h100:8`.
+std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':') + 1); }
 
 class ConfigurationReader {
  public:
-  ConfigurationReader(std::string path, int depth) : path_(std::move(path)), depth_(depth) {}
+  ConfigurationReader(std::string path, int depth, const ScriptValues& values)
+      : path_(std::move(path)), depth_(depth), values_(values) {}
 
-  std::optional<Configuration> read() {
-    const std::string text = read_file(path_, max_configuration_file_bytes);
+  /// Of the text of a file, or of another text that stands in the place of one.
+  std::optional<Configuration> read(const std::string& text) {
     language_ = language_of(text);
     if (!read_settings(text)) return std::nullopt;
+    bool has_arguments = language_ == ConfigurationLanguage::script;
     for (const ConfigEntry& setting : settings_) {
-      keys_.push_back(argument_key(setting.key));
+      // MODEL_ARGS: {--num-layers: 12}
+      const std::size_t argument = language_ == ConfigurationLanguage::script ? std::string::npos : setting.key.rfind(".--");
+      has_arguments = has_arguments || argument != std::string::npos;
+      keys_.push_back(argument_key(argument == std::string::npos ? setting.key : setting.key.substr(argument + 1)));
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
-    choose_format();
-    if (format_ == nullptr && !has_files()) return std::nullopt;
+    const ConfiguredText marked{.language = language_, .keys = keys_, .programs = programs_, .has_arguments = has_arguments};
+    // Command lines of other tools share arguments with those that are read.
+    if (language_ == ConfigurationLanguage::script) refuse_foreign(marked);
+    format_ = format_of(marked);
+    if (format_ == nullptr && language_ != ConfigurationLanguage::script) refuse_foreign(marked);
+    if (format_ == nullptr && !has_files()) {
+      if (!result_.refusals.empty()) result_.refuse({});
+      return std::nullopt;
+    }
     result_.file = path_;
     result_.format = format_;
     read_launchers();
     if (format_ != nullptr) {
       find_kind();
       read_facts(format_->rows);
-      if (language_ == ConfigurationLanguage::script) read_others();
+      if (language_ == ConfigurationLanguage::script || format_->language == ConfigurationLanguage::script) read_others();
+      list_others();
+      add_usual();  // of the tool that a file of another one is given to
     }
     merge_files();
+    if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
     if (result_.format == nullptr) return std::nullopt;
-    for (const UsualValue& usual : result_.format->usual) {
-      if (!result_.says(usual.field)) result_.set(usual.field, {.value = std::string(usual.value)});
-    }
+    if (depth_ == 0 && !result_.format->note.empty()) result_.warnings.emplace_back(result_.format->note);
+    add_usual();
     return std::move(result_);
   }
 
  private:
+  void add_usual() {
+    for (const UsualValue& usual : result_.format->usual) {
+      if (!result_.says(usual.field)) result_.set(usual.field, {.value = std::string(usual.value)});
+    }
+  }
+
   /// False if the text is not in its language, and so has no known format.
   bool read_settings(const std::string& text) {
     switch (language_) {
       case ConfigurationLanguage::json:
-        settings_ = json_settings(text, path_);
+        // Braces are YAML as well, which has comments.
+        if (path_.ends_with(".yml") || path_.ends_with(".yaml")) {
+          language_ = ConfigurationLanguage::yaml;
+          settings_ = yaml_settings(text, path_);
+        } else {
+          settings_ = json_settings(text, path_);
+        }
         break;
       case ConfigurationLanguage::toml:
         settings_ = toml_settings(text, path_);
@@ -198,49 +105,83 @@ class ConfigurationReader {
         }
         resolve_references(settings_);
         break;
-      case ConfigurationLanguage::script: {
-        const ShellScript script = read_shell_script(text, path_);
-        ScriptArguments arguments = script_arguments(script);
-        settings_ = std::move(arguments.settings);
-        result_.warnings = std::move(arguments.warnings);
+      case ConfigurationLanguage::script:
+        read_script(text);
         break;
-      }
     }
     return true;
   }
 
-  static bool looks_like_a_tools(const std::string& text) {
-    for (const std::string_view word :
-         {"distributed_type:", "tensor_model_parallel_size:", "trainer:", "micro_batch_size:"}) {
-      if (text.find(word) != std::string::npos) return true;
+  void read_script(const std::string& text) {
+    const fs::path folder = fs::path(path_).parent_path();
+    ShellScript script = read_shell_script(
+        text, path_, {.values = values_, .load = [&](const std::string& name) { return sourced(folder, name); }});
+    ScriptArguments arguments = script_arguments(script);
+    settings_ = std::move(arguments.settings);
+    result_.warnings = std::move(arguments.warnings);
+    result_.skipped = std::move(script.skipped);
+    documents_ = std::move(script.documents);
+    for (const PlacedText& program : arguments.programs) programs_.push_back(program.text);
+    for (const PlacedText& program : arguments.refused_programs) {
+      const OtherProgram& other = *other_program(program.text);
+      const ConfigEntry entry{.key = program.text,
+                              .source = script.sources[program.origin().file],
+                              .key_offset = program.offset(),
+                              .value_offset = program.offset()};
+      if (!program.is_known()) {
+        result_.refusals.push_back(
+            {.at = entry,
+             .message =
+                 fmt::format("{} is only one of the programs that the branches of this script run", quote(program.text)),
+             .hint = "write --set NAME=VALUE, by which the branches are decided, such as --set 1=train"});
+        continue;
+      }
+      result_.refusals.push_back(
+          {.at = entry,
+           .message = fmt::format("{} is no program of a kind that is read: {}", quote(program.text), other.reason),
+           .hint = std::string(other.hint),
+           .is_of_model = other.is_of_model});
     }
-    return false;
   }
 
-  /// The format that has most of the arguments.
-  void choose_format() {
-    std::size_t most = 0;
+  /// A file beside that a script includes. Its author must not choose which other files of this machine are quoted.
+  static std::optional<SourcedFile> sourced(const fs::path& folder, const std::string& name) {
+    const std::string extension = fs::path(name).extension().string();
+    const bool is_script = extension == ".sh" || extension == ".bash" || extension == ".env" || extension == ".args";
+    std::error_code error;
+    const fs::path path = (folder / name).lexically_normal();
+    if (!is_script || fs::path(name).is_absolute() || !fs::is_regular_file(path, error)) return std::nullopt;
+    return SourcedFile{.path = path.string(), .text = read_file(path.string(), max_configuration_file_bytes)};
+  }
+
+  void refuse_foreign(const ConfiguredText& marked) {
+    const ForeignTool* tool = foreign_tool_of(marked);
+    if (tool == nullptr) return;
+    const std::string message = fmt::format("this is a configuration of {}, which is not read", tool->name);
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      if (!is_among(tool->marks, keys_[i])) continue;
+      throw settings_[i].source->error(settings_[i].key_offset, message, std::string(tool->hint));
+    }
+    throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
+  }
+
+  /// Whether a text that is no strict YAML says keys of a tool.
+  static bool looks_like_a_tools(const std::string& text) {
     for (const ConfigurationFormat* format : configuration_formats()) {
-      const bool may_be = language_ == ConfigurationLanguage::script ? format->language != ConfigurationLanguage::json
-                                                                     : format->language == language_;
-      if (!may_be) continue;
-      const std::size_t known = known_arguments(*format, keys_);
-      if (known > most) {
-        most = known;
-        format_ = format;
+      if (format->language != ConfigurationLanguage::yaml && format->also != ConfigurationLanguage::yaml) continue;
+      for (const std::string_view mark : format->marks) {
+        const std::string_view last = mark.substr(mark.rfind('.') + 1);
+        if (!last.empty() && last != "*" && text.find(std::string(last) + ":") != std::string::npos) return true;
       }
     }
-    // A file of this program may share a key with files of another tool.
-    const bool is_own =
-        language_ == ConfigurationLanguage::yaml && std::find(keys_.begin(), keys_.end(), "format") != keys_.end();
-    if (is_own) format_ = nullptr;
+    return text.find("trainer:") != std::string::npos;
   }
 
   [[nodiscard]] bool has_files() const {
-    return std::any_of(keys_.begin(), keys_.end(), [](const std::string& key) {
-      const ArgumentRow* row = row_named(launcher_rows(), key);
-      return row != nullptr && std::find(file_fields.begin(), file_fields.end(), row->field) != file_fields.end();
-    });
+    return language_ == ConfigurationLanguage::script && std::any_of(keys_.begin(), keys_.end(), [](const std::string& key) {
+             const ArgumentRow* row = row_named(launcher_rows(), key);
+             return row != nullptr && std::find(file_fields.begin(), file_fields.end(), row->field) != file_fields.end();
+           });
   }
 
   void read_launchers() {
@@ -252,7 +193,7 @@ class ConfigurationReader {
     for (const ArgumentRow& row : format_->rows) {
       if (row.field != ConfigField::distributed_type) continue;
       for (const ConfigEntry& setting : settings_) {
-        if (setting.key == row.key) kind_ = meaning_of(row, setting).value_or("");
+        if (setting.key == row.key) kind_ = meaning_of(row, setting).value_or(Fact{}).value;
       }
     }
   }
@@ -267,21 +208,34 @@ class ConfigurationReader {
 
   void take(const ArgumentRow& row, const ConfigEntry& setting) {
     if (!row.only_with.empty() && row.only_with != kind_) return;
-    std::optional<std::string> meaning = meaning_of(row, setting);
-    if (!meaning) return;
-    if (row.field == ConfigField::gpus_per_node && !is_gpus(*meaning)) return;  // --gres=nvme:1
+    std::optional<Fact> fact = meaning_of(row, setting);
+    if (!fact) return;
+    if (row.field == ConfigField::gpus_per_node && !is_gpus(fact->value)) return;  // --gres=nvme:1
     const Fact* before = result_.find(row.field);
-    // If an argument is given twice, the last value is used. Two arguments for the same field must not contradict each
-    // other.
-    if (before != nullptr && before->from && before->value != *meaning &&
+    fact->is_weak = row.is_weak;
+    // What another argument says is known.
+    if (before != nullptr && before->from && before->from->is_known && !setting.is_known &&
+        argument_key(before->from->key) != argument_key(setting.key))
+      return;
+    if (before != nullptr && before->from && row.is_weak && !before->is_weak) return;
+    // Of one argument that is given twice the last one counts; two arguments that say one thing must not contradict.
+    if (before != nullptr && before->from && !before->is_weak && !is_same(row.field, before->value, fact->value) &&
         argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer &&
-        setting.is_known && before->from->is_known) {
-      const Place place = before->from->place();
-      throw setting.error(
-          fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from), place.line),
-          "leave one of them out");
+        setting.is_known && before->from->is_known && before->problem.empty() && fact->problem.empty()) {
+      fact->problem = fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from),
+                                  before->from->place().line);
+      fact->hint = "leave one of them out";
     }
-    result_.set(row.field, {.value = *std::move(meaning), .from = setting});
+    // The name of a device is told once.
+    if (before != nullptr && row.field == ConfigField::gpus_per_node && fact->problem.empty() && before->from &&
+        before->value.find(':') != std::string::npos && fact->value.find(':') == std::string::npos && setting.is_known &&
+        before->from->is_known)
+      return;
+    result_.set(row.field, *std::move(fact));
+  }
+
+  static bool is_same(RunField field, const std::string& a, const std::string& b) {
+    return field == ConfigField::gpus_per_node ? count_in(a) == count_in(b) : a == b;
   }
 
   static bool is_gpus(const std::string& text) {
@@ -290,21 +244,17 @@ class ConfigurationReader {
   }
 
   static std::string argument_text(const ConfigEntry& setting) {
-    return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
+    const std::size_t launcher = setting.key.find(":-");
+    const std::string key = launcher == std::string::npos ? setting.key : setting.key.substr(launcher + 1);
+    return setting.value.empty() ? key : key + " " + setting.value;
   }
 
   void read_facts(std::span<const ArgumentRow> rows) {
     read_rows(rows);
-    std::set<std::string> listed;
     for (std::size_t i = 0; i < settings_.size(); ++i) {
-      const auto is_key = [&](std::string_view key) { return argument_key(key) == keys_[i]; };
-      const auto& known = format_->not_modelled;
-      if (std::any_of(known.begin(), known.end(), is_key)) {
-        const bool is_alone = settings_[i].value.empty() && language_ == ConfigurationLanguage::script;
-        if ((is_alone || !is_neutral(settings_[i].value)) && listed.insert(keys_[i]).second)
-          result_.not_modelled.push_back(settings_[i]);
-      } else if (row_named(rows, keys_[i]) == nullptr && row_named(launcher_rows(), keys_[i]) == nullptr) {
-        warn_of_misspelling(settings_[i], keys_[i], rows);
+      for (const RefusedArgument& refused : format_->refused) {
+        if (is_named(argument_key(refused.key), keys_[i]) && asks_for(refused, settings_[i]))
+          add_refusal(refused, settings_[i]);
       }
     }
     // If blocks are recomputed in groups (`uniform`), they are assumed to be recomputed one by one.
@@ -314,10 +264,62 @@ class ConfigurationReader {
       result_.not_modelled.push_back(*blocks->from);
   }
 
-  void warn_of_misspelling(const ConfigEntry& setting, const std::string& key, std::span<const ArgumentRow> rows) {
+  [[nodiscard]] bool asks_for(const RefusedArgument& refused, const ConfigEntry& setting) const {
+    if (!setting.is_known) return false;
+    if (refused.values.empty()) {
+      const bool is_flag = setting.value.empty() && language_ == ConfigurationLanguage::script;
+      return is_flag || !(is_neutral(setting.value) || says_nothing(setting.value)) || setting.value == "1";
+    }
+    for (std::size_t at = 0; at < refused.values.size();) {
+      const std::size_t end = std::min(refused.values.find(' ', at), refused.values.size());
+      if (is_named(lower_case(refused.values.substr(at, end - at)), lower_case(setting.value))) return true;
+      at = end + 1;
+    }
+    return false;
+  }
+
+  void add_refusal(const RefusedArgument& refused, const ConfigEntry& setting) {
+    result_.refusals.push_back({.at = setting,
+                                .message = fmt::format("'{}': {}", argument_text(setting), refused.reason),
+                                .hint = std::string(refused.hint),
+                                .is_of_model = refused.is_of_model});
+  }
+
+  /// What is read of no argument is listed, unless it changes neither time nor memory.
+  void list_others() {
+    std::set<std::string> listed;
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      const ConfigEntry& setting = settings_[i];
+      const bool is_alone = setting.value.empty() && language_ == ConfigurationLanguage::script;
+      const bool is_launchers = setting.key.find(":-") != std::string::npos;
+      const bool is_refused =
+          std::any_of(format_->refused.begin(), format_->refused.end(), [&](const RefusedArgument& each) {
+            return is_named(argument_key(each.key), keys_[i]) && asks_for(each, setting);
+          });
+      const bool is_known = is_refused || std::any_of(format_->not_modelled.begin(), format_->not_modelled.end(),
+                                                      [&](std::string_view each) { return argument_key(each) == keys_[i]; });
+      if (!is_known) {
+        if (is_launchers || is_read(keys_[i]) || is_among(format_->harmless, keys_[i])) continue;
+        if (warn_of_misspelling(setting, keys_[i], format_->rows)) continue;
+      }
+      const bool asks = is_alone || is_refused || (!is_neutral(setting.value) && (is_known || !says_nothing(setting.value)));
+      if (asks && listed.insert(keys_[i]).second) result_.not_modelled.push_back(setting);
+    }
+  }
+
+  /// Whether a table that is read has the argument.
+  [[nodiscard]] bool is_read(const std::string& key) const {
+    if (row_named(format_->rows, key) != nullptr || row_named(launcher_rows(), key) != nullptr) return true;
+    return format_->language == ConfigurationLanguage::script &&
+           std::any_of(configuration_formats().begin(), configuration_formats().end(), [&](const ConfigurationFormat* each) {
+             return lends_arguments(*each) && row_named(each->rows, key) != nullptr;
+           });
+  }
+
+  bool warn_of_misspelling(const ConfigEntry& setting, const std::string& key, std::span<const ArgumentRow> rows) {
     constexpr std::size_t least_letters = 8, long_key = 16;
     const int most_edits = key.size() < long_key ? 1 : 2;
-    if (key.size() < least_letters || key.size() > 64) return;
+    if (key.size() < least_letters || key.size() > 64) return false;
     for (const ArgumentRow& row : rows) {
       const std::string other = argument_key(row.key);
       const auto longer = std::max(other.size(), key.size()), shorter = std::min(other.size(), key.size());
@@ -325,14 +327,20 @@ class ConfigurationReader {
       const Place place = setting.source->place(setting.key_offset);
       result_.warnings.push_back(
           fmt::format("{}:{}: {} is ignored: did you mean '{}'?", place.file, place.line, quote(setting.key), row.key));
-      return;
+      return true;
     }
+    return false;
+  }
+
+  /// Whether other tools take the arguments of this one: those that are started by a name of their own have further ones.
+  static bool lends_arguments(const ConfigurationFormat& format) {
+    return format.language == ConfigurationLanguage::script && format.programs.empty();
   }
 
   /// A command line may have arguments of a second tool, such as those of transformers in addition to those of accelerate.
   void read_others() {
     for (const ConfigurationFormat* format : configuration_formats()) {
-      if (format == format_ || format->language != ConfigurationLanguage::script) continue;
+      if (format == format_ || !lends_arguments(*format)) continue;
       for (std::size_t i = 0; i < settings_.size(); ++i) {
         if (row_named(format_->rows, keys_[i]) != nullptr) continue;
         for (const ArgumentRow& row : format->rows) {
@@ -347,15 +355,22 @@ class ConfigurationReader {
     for (const ConfigField field : file_fields) {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from || !named->from->is_known) continue;
+      // Some tools have names for what others write into files: zero3.
+      if (named->value.find_first_of("./") == std::string::npos) continue;
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
-      const std::optional<std::string> path = found(named->value);
-      if (!path) {
-        result_.warnings.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
-                                               named->from->place().line, quote(named->value)));
+      std::optional<Configuration> other;
+      const auto document = std::find_if(documents_.begin(), documents_.end(),
+                                         [&](const ShellDocument& each) { return each.name == named->value; });
+      if (document != documents_.end()) {
+        other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
+      } else if (const std::optional<std::string> path = found(named->value)) {
+        other = ConfigurationReader(*path, depth_ + 1, values_).read(read_file(*path, max_configuration_file_bytes));
+      } else {
+        result_.skipped.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
+                                              named->from->place().line, quote(named->value)));
         continue;
       }
-      std::optional<Configuration> other = ConfigurationReader(*path, depth_ + 1).read();
       if (!other) continue;
       const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
                               field == ConfigField::deepspeed_file;
@@ -383,17 +398,37 @@ class ConfigurationReader {
 
   std::string path_;
   int depth_;
+  const ScriptValues& values_;
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
   ConfigEntries settings_;
-  std::vector<std::string> keys_;
+  std::vector<std::string> keys_, programs_;
+  std::vector<ShellDocument> documents_;
   const ConfigurationFormat* format_ = nullptr;
   std::string kind_;  ///< its distributed_type
   Configuration result_;
 };
 
+/// Configurations that are programs.
+void refuse_program(const std::string& path) {
+  if (!path.ends_with(".py")) return;
+  const std::string text = read_file(path, max_configuration_file_bytes);
+  const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+  constexpr const char* hint = "give the same in options: recommend MODEL --gpus N, or the command line that starts it";
+  if (says("torchtitan")) {
+    throw Error(fmt::format("{} is a configuration of torchtitan in Python, which is not read", quote(path)),
+                "write its values as TOML, as torchtitan up to 0.2 reads them: [parallelism] tensor_parallel_degree = 2");
+  }
+  if (says("nemo.collections") || says("megatron.bridge"))
+    throw Error(fmt::format("{} is a recipe of NeMo in Python, which is not read", quote(path)), hint);
+  throw Error(fmt::format("{} is a program in Python, no configuration", quote(path)), hint);
+}
+
 }  // namespace
 
-std::optional<Configuration> recognise_configuration(const std::string& path) { return ConfigurationReader(path, 0).read(); }
+std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values) {
+  refuse_program(path);
+  return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
+}
 
 namespace {
 
@@ -411,10 +446,9 @@ std::string hint_of_another(const std::string& path) {
         return fmt::format("it is an answer of this program: 'ddl-oracle explain --plan {}' reads it", visible(path));
       break;
     case ConfigurationLanguage::script:
-      for (const ScriptCommand& command : read_shell_script(text, path).commands) {
-        for (const PlacedText& word : command.words) {
-          if (word.text.ends_with(".sh")) return fmt::format("it launches {}: give that file instead", quote(word.text));
-        }
+      for (const std::string& skipped : read_shell_script(text, path, {}).skipped) {
+        const std::size_t words = skipped.find(": it launches ");
+        if (words != std::string::npos) return skipped.substr(words + 2);
       }
       break;
     case ConfigurationLanguage::toml:
@@ -425,8 +459,8 @@ std::string hint_of_another(const std::string& path) {
 
 }  // namespace
 
-Configuration read_configuration(const std::string& path) {
-  if (std::optional<Configuration> configuration = recognise_configuration(path)) return *std::move(configuration);
+Configuration read_configuration(const std::string& path, const ScriptValues& values) {
+  if (std::optional<Configuration> configuration = recognise_configuration(path, values)) return *std::move(configuration);
   if (std::string hint = hint_of_another(path); !hint.empty())
     throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;

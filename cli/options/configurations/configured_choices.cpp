@@ -175,7 +175,8 @@ void choose_choices(ConfiguredOptions& options, const Configuration& configurati
 }
 
 std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
-  return configuration.number(axis, 1, most_configured_gpus).value_or(1);
+  // Some tools write 0 for none.
+  return std::max<std::int64_t>(configuration.number(axis, 0, most_configured_gpus).value_or(1), 1);
 }
 
 std::int64_t expert_degree(const Configuration& read) {

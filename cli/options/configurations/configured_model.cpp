@@ -35,7 +35,7 @@ class SizedModel {
   std::string name() {
     if (!read_.says(ConfigField::layers) && !read_.says(ConfigField::hidden) && !read_.says(ConfigField::heads)) {
       throw Error(fmt::format("{} does not name the trained model", quote(read_.file)),
-                  "name it with --model, such as --model llama3-8b");
+                  read_.hint_with_skipped("name it with --model, such as --model llama3-8b"));
     }
     layers_ = size(ConfigField::layers, "the number of layers");
     hidden_ = size(ConfigField::hidden, "the hidden size");
@@ -56,11 +56,14 @@ class SizedModel {
       read_.fail({ConfigField::activation}, "no model family has these sizes with geglu", model_hint);
     const std::string norm = read_.word(ConfigField::norm), position = read_.word(ConfigField::position);
     if (gated_ && norm == "rms" && position == "rope") return llama();
+    const bool is_mpt = read_.format == &llm_foundry_yaml && !gated_ && kv_heads_ == heads_;
+    if (is_mpt && (position == "alibi" || (position == "learned" && !has_bias_))) return mpt(position == "alibi");
     if (read_.says(ConfigField::experts) && number(ConfigField::experts).value_or(1) > 1)
       read_.fail({ConfigField::experts}, "experts are supported in the family 'llama' only, with swiglu, RMSNorm and rope",
                  model_hint);
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
       return gpt();
+    if (!gated_ && norm == "layer" && position == "alibi" && has_bias_ && kv_heads_ == heads_) return bloom();
     if (!gated_ && norm == "layer" && position == "rope" && activation == "relu2") return nemotron();
     if (!gated_ && norm == "layer" && position == "rope" && kv_heads_ == heads_ && activation != "relu2") return gpt_neox();
     read_.fail({ConfigField::gated, ConfigField::norm, ConfigField::position, ConfigField::activation, ConfigField::kv_heads,
@@ -166,8 +169,13 @@ class SizedModel {
   }
   [[nodiscard]] bool is_tied() const { return read_.word(ConfigField::tied) == "yes"; }
   [[nodiscard]] std::int64_t feed_forward(std::int64_t usual) const {
-    return number(ConfigField::feed_forward).value_or(usual);
+    const auto said = number(ConfigField::feed_forward);
+    if (!said && read_.word(ConfigField::feed_forward_ratio).empty()) return usual;
+    const std::int64_t width = said ? *said : hidden_ * ratio();
+    const bool is_both = gated_ && read_.word(ConfigField::feed_forward_halves) == "yes";
+    return std::max<std::int64_t>(is_both ? width / 2 : width, 1);
   }
+  [[nodiscard]] std::int64_t ratio() const { return read_.number(ConfigField::feed_forward_ratio, 1, 1024).value_or(4); }
 
   std::string gpt() {
     begin("gpt");
@@ -178,6 +186,26 @@ class SizedModel {
     const std::string hidden = dropout(ConfigField::hidden_dropout), attention = dropout(ConfigField::attention_dropout);
     if (hidden != "0.1") add("dropout", hidden);
     if (attention != hidden) add("attention_dropout", attention);
+    add_flag("tied", is_tied(), true);
+    return text_;
+  }
+
+  std::string mpt(bool has_alibi) {
+    begin("mpt");
+    add("alibi", has_alibi ? "yes" : "no");
+    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
+    add_flag("fused", is_fused(), true);
+    add_if_any("dropout", dropout(ConfigField::hidden_dropout));
+    add_if_any("attention_dropout", dropout(ConfigField::attention_dropout));
+    add_flag("tied", is_tied(), true);
+    return text_;
+  }
+
+  std::string bloom() {
+    begin("bloom");
+    add_flag("fused", is_fused(), false);
+    add_if_any("dropout", dropout(ConfigField::hidden_dropout));
+    add_if_any("attention_dropout", dropout(ConfigField::attention_dropout));
     add_flag("tied", is_tied(), true);
     return text_;
   }
@@ -256,6 +284,10 @@ std::optional<std::string> bundled_model_named(std::string_view name) {
 std::string model_of(const Configuration& configuration) {
   if (!configuration.says(ConfigField::model)) return SizedModel(configuration).name();
   const std::string said = configuration.word(ConfigField::model);
+  if (configuration.format == &torchtitan_toml) {
+    const std::string_view other = torchtitan_model(said, configuration.word(ConfigField::flavor));
+    if (!other.empty()) return std::string(other);
+  }
   const std::string name =
       configuration.says(ConfigField::flavor) ? said + "-" + configuration.word(ConfigField::flavor) : said;
   if (const auto known = bundled_model_named(name)) return *known;

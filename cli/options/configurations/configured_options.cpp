@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::int64_t most_adapter_rank = 65'536;
+constexpr std::int64_t most_adapter_rank = 65'536, most_tokens = 100'000'000;
 
 /// `a100:8` or `gpu:a100:8` or `8`.
 struct GpusPerNode {
@@ -36,6 +36,7 @@ class Options {
   }
 
   ConfiguredOptions make() {
+    read_.refuse(is_given_);
     choose_model();
     choose_software();
     choose_devices();
@@ -53,12 +54,17 @@ class Options {
   void choose_model() {
     if (!is_given_("--model")) {
       all_.study.model = model_of(read_);
-      if (const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank))
-        all_.study.model += fmt::format("@lora={}", *rank);
+      const bool has_sizes = !read_.says(ConfigField::model);
+      if (has_sizes && !read_.says(ConfigField::sequence) && !is_given_("--seq")) {
+        throw Error(fmt::format("{} does not give the length of its sequences", quote(read_.file)),
+                    read_.hint_with_skipped("write for example --seq 4096"));
+      }
       say("--model");
     }
+    choose_adapter();
     if (!is_given_("--seq")) {
-      const auto tokens = read_.number(ConfigField::sequence, 1, 100'000'000);
+      auto tokens = read_.number(ConfigField::sequence, 1, most_tokens);
+      if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (tokens && !names_tokens) {
         // The model's own length is not an override.
@@ -82,6 +88,17 @@ class Options {
       if (all_.study.optimizer == "momentum" && momentum.find_first_not_of("0.") == std::string::npos && !momentum.empty())
         all_.study.optimizer = "sgd";
       say("--optimizer");
+    }
+  }
+
+  /// The adapters of the file are those of the model that an option names as well.
+  void choose_adapter() {
+    if (all_.study.model.find("@lora=") != std::string::npos || read_.word(ConfigField::adapter) == "none") return;
+    const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank);
+    if (rank) {
+      all_.study.model += fmt::format("@lora={}", *rank);
+    } else if (read_.word(ConfigField::adapter) == "lora") {
+      read_.fail({ConfigField::adapter}, "the rank of the adapters is not given", "write --model NAME@lora=16");
     }
   }
 
@@ -134,7 +151,10 @@ class Options {
       gpus_ = *all_.own.gpus;
       return;
     }
-    if (const auto all = read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
+    // A number of processes that the script computes is the product of what else it says.
+    const Fact* processes = read_.find(ConfigField::gpus);
+    const bool is_computed = processes != nullptr && processes->from && !processes->from->is_known && nodes && each;
+    if (const auto all = is_computed ? std::nullopt : read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
       gpus_ = *all;
       if (nodes && each && read_.writes(ConfigField::nodes) && *nodes * *each != gpus_) {
         read_.fail({ConfigField::gpus}, fmt::format("{} GPUs contradict {} nodes of {}", gpus_, *nodes, *each),
@@ -163,6 +183,8 @@ class Options {
 
   /// The number of GPUs, if it follows from the degrees and the batch.
   std::int64_t gpus_by_the_rest(std::int64_t of_a_model) {
+    if (const auto replicas = read_.number(ConfigField::replicas, 1, most_configured_gpus))
+      return of_a_model * *replicas * degree(ConfigField::expert);
     const auto shard = read_.number(ConfigField::data_shard, -1, most_configured_gpus);
     if (read_.writes(ConfigField::data_shard) && shard && *shard > 0)
       return of_a_model * *shard * degree(ConfigField::data_replicate);
@@ -197,7 +219,8 @@ class Options {
       if (gpus_ > 0) say("--gpus");
     }
     if (gpus_ == 0) {
-      throw Error(fmt::format("{} does not give the number of GPUs", quote(read_.file)), "write for example --gpus 64");
+      throw Error(fmt::format("{} does not give the number of GPUs", quote(read_.file)),
+                  read_.hint_with_skipped("write for example --gpus 64"));
     }
     if (gpus_ % of_a_model != 0) {
       std::string said;
@@ -267,7 +290,9 @@ class Options {
       global = *all_.own.batch_per_gpu * gpus_;
     } else {
       const auto said = read_.number(ConfigField::global_batch, -1, most_configured);
-      if (said && *said > 0) global = said;
+      if (said && *said > 0) global = *said * read_.number(ConfigField::samples_each, 1, 1 << 20).value_or(1);
+      if (global && *global > most_configured)
+        read_.fail({ConfigField::global_batch}, "the batch is too large to be counted", "give fewer samples");
       if (!global && micro) {
         std::int64_t all = 0;
         if (__builtin_mul_overflow(*micro * steps.value_or(1), replicas_, &all) || all > most_configured)
@@ -276,10 +301,14 @@ class Options {
       }
       if (global) say("--global-batch");
     }
-    if (!global) {
-      if (steps && !all_.own.micro_batches) all_.own.micro_batches = steps;
-      return;
+    if (!global && steps && !all_.own.micro_batches) {
+      // No default may contradict the steps: one sample in each.
+      std::int64_t all = 0;
+      if (__builtin_mul_overflow(*steps, replicas_, &all) || all > most_configured)
+        read_.fail({ConfigField::accumulation}, "the batch is too large to be counted", "give fewer steps");
+      global = all;
     }
+    if (!global) return;
     all_.own.batch_per_gpu.reset();
     all_.sought.batch_per_gpu.reset();
     all_.own.global_batch = all_.sought.global_batch = global;

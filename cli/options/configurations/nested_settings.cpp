@@ -56,9 +56,7 @@ class NestedReader {
     if (path.empty()) return;
     std::string text;
     if (node.is_sequence()) {
-      for (const YamlNode& item : node.items()) {
-        if (item.is_scalar() && !item.is_null()) text += (text.empty() ? "" : " ") + yaml_text(item);
-      }
+      add_items(text, node);
     } else if (!node.is_null()) {
       text = yaml_text(node);
     } else {
@@ -87,6 +85,14 @@ class NestedReader {
   [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
 
  private:
+  /// The words of a list, those of lists in it included.
+  static void add_items(std::string& text, const YamlNode& list) {
+    for (const YamlNode& item : list.items()) {
+      if (item.is_sequence()) add_items(text, item);
+      if (item.is_scalar() && !item.is_null()) text += (text.empty() ? "" : " ") + yaml_text(item);
+    }
+  }
+
   static std::string yaml_text(const YamlNode& node) {
     try {
       return node.text();
@@ -109,7 +115,8 @@ class NestedReader {
 
 ConfigEntries json_settings(const std::string& text, const std::string& origin) {
   NestedReader reader(text, origin);
-  const JsonSource source(text, origin, "a configuration of DeepSpeed is one JSON object");
+  const JsonSource source(text, origin,
+                          "a configuration is one JSON object; the placeholders of a template have to be filled in");
   reader.read_json(source, source.root(), "", "");
   return reader.take();
 }

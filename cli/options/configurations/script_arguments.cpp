@@ -8,211 +8,299 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/batch_directives.hpp"
+#include "cli/options/configurations/recognition.hpp"
+#include "core/error.hpp"
+
 namespace ddl {
 namespace {
 
 /// Programs that start others, and the prefix of their arguments.
-struct Launcher {
+struct ScriptLauncher {
   std::string_view word, prefix;
 };
-constexpr std::array<Launcher, 12> launchers{{{"srun", "srun:"},
-                                              {"sbatch", "slurm:"},
-                                              {"salloc", "slurm:"},
-                                              {"torchrun", "torchrun:"},
-                                              {"torch.distributed.run", "torchrun:"},
-                                              {"torch.distributed.launch", "torchrun:"},
-                                              {"deepspeed", "deepspeed:"},
-                                              {"accelerate", "accelerate:"},
-                                              {"mpirun", "mpirun:"},
-                                              {"mpiexec", "mpirun:"},
-                                              {"python", "python:"},
-                                              {"python3", "python:"}}};
-constexpr std::array<std::string_view, 9> silent_commands{"echo", "printf", "cat",    "cd",  "mkdir",
-                                                          "ls",   "set",    "source", "test"};
+constexpr std::array<ScriptLauncher, 17> script_launchers{{{"srun", "srun:"},
+                                                           {"sbatch", "slurm:"},
+                                                           {"salloc", "slurm:"},
+                                                           {"torchrun", "torchrun:"},
+                                                           {"torch.distributed.run", "torchrun:"},
+                                                           {"torch.distributed.launch", "torchrun:"},
+                                                           {"deepspeed", "deepspeed:"},
+                                                           {"deepspeed.launcher.runner", "deepspeed:"},
+                                                           {"accelerate", "accelerate:"},
+                                                           {"accelerate.commands.launch", "accelerate:"},
+                                                           {"mpirun", "mpirun:"},
+                                                           {"mpiexec", "mpirun:"},
+                                                           {"composer", "composer:"},
+                                                           {"python", "python:"},
+                                                           {"python3", "python:"},
+                                                           {"python3.10", "python:"},
+                                                           {"ipython", "python:"}}};
+constexpr std::array<std::string_view, 22> silent_commands{
+    "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
+    "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
 
 std::string_view last_step(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-const Launcher* launcher_named(std::string_view word) {
-  const auto found = std::find_if(launchers.begin(), launchers.end(),
-                                  [name = last_step(word)](const Launcher& each) { return each.word == name; });
-  return found == launchers.end() ? nullptr : found;
+const ScriptLauncher* launcher_named(std::string_view word) {
+  const auto found = std::find_if(script_launchers.begin(), script_launchers.end(),
+                                  [name = last_step(word)](const ScriptLauncher& each) { return each.word == name; });
+  return found == script_launchers.end() ? nullptr : found;
+}
+
+/// Whether a tool is started by its own name: `swift sft`.
+bool is_tools_program(const std::string& word) {
+  const std::string name(last_step(word));
+  const auto& formats = configuration_formats();
+  const auto& others = foreign_tools();
+  return std::any_of(formats.begin(), formats.end(), [&](const auto* each) { return is_among(each->programs, name); }) ||
+         std::any_of(others.begin(), others.end(), [&](const ForeignTool& each) { return is_among(each.programs, name); });
 }
 
 bool is_value(const PlacedText& word) {
-  if (word.text == "$@" || word.text == "$*") return false;  // what the caller of the script adds
+  if (word.text == "$@" || word.text == "$*" || word.text == "${@}") return false;  // what the caller of the script adds
   if (!word.text.starts_with('-')) return true;
   return word.text.size() > 1 && word.text[1] >= '0' && word.text[1] <= '9';
 }
 
-/// The words of `bash -c '…'` in the place of that text.
-std::vector<PlacedText> without_inner_shells(const std::vector<PlacedText>& words) {
-  std::vector<PlacedText> flat;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view before = i > 0 ? std::string_view(words[i - 1].text) : std::string_view();
-    const bool is_script = (before == "-c" || before == "-lc") && i > 1 &&
-                           (last_step(words[i - 2].text) == "bash" || last_step(words[i - 2].text) == "sh");
-    if (!is_script) {
-      flat.push_back(words[i]);
-      continue;
-    }
-    PlacedText part;
-    for (std::size_t c = 0; c < words[i].text.size(); ++c) {
-      const char letter = words[i].text[c];
-      if (letter == ' ' || letter == '\t' || letter == '\n' || letter == '\\') {
-        if (!part.text.empty()) flat.push_back(std::exchange(part, {}));
-        continue;
-      }
-      part.text += letter;
-      part.offsets.push_back(words[i].offsets[c]);
-      part.is_known = words[i].is_known || letter != '$';
-    }
-    if (!part.text.empty()) flat.push_back(std::move(part));
-  }
-  return flat;
+/// A word of which nothing is known may be any number of arguments.
+bool is_all_unknown(const PlacedText& word) {
+  return word.text.starts_with('$') && std::all_of(word.origins.begin(), word.origins.end(), [](const ByteOrigin& each) {
+           return each.certainty == Certainty::outside;
+         });
 }
+
+/// The parts of a command: launchers with their options, and what they run.
+struct LaunchedProgram {
+  struct Part {
+    std::size_t from, end;
+    std::string prefix;
+  };
+  std::vector<Part> parts{};
+  std::optional<std::size_t> program{};  ///< its word
+  const ScriptCommand* command = nullptr;
+};
 
 class ArgumentsReader {
  public:
   explicit ArgumentsReader(const ShellScript& script) : script_(script) {}
 
   ScriptArguments read() {
-    for (const ScriptCommand& directive : script_.directives) read_options(directive.words, 0, "slurm:");
-    const std::size_t besides = all_.settings.size();
-    for (const ScriptCommand& command : script_.commands) read_command(command);
-    if (all_.settings.size() == besides) {
-      // Another script starts the program: its arguments are in the variables.
-      std::vector<PlacedText> words;
-      std::set<std::size_t> seen;
-      for (const PlacedText& word : script_.assigned) {
-        PlacedText part;
-        for (std::size_t i = 0; i <= word.text.size(); ++i) {
-          if (i < word.text.size() && word.text[i] != ' ' && word.text[i] != '\n' && word.text[i] != '\t') {
-            part.text += word.text[i];
-            part.offsets.push_back(word.offsets[i]);
-            part.is_known = word.is_known;
-          } else if (!part.text.empty()) {
-            if (seen.insert(part.offset()).second) words.push_back(part);
-            part = {};
-          }
-        }
-      }
-      read_options(words, 0, "");
+    all_.settings = directive_settings(script_);
+    std::vector<LaunchedProgram> launched;
+    for (const ScriptCommand& command : script_.commands) {
+      LaunchedProgram one = parts_of(command);
+      if (!one.parts.empty()) launched.push_back(std::move(one));
     }
+    read_environment();
+    const std::size_t besides = all_.settings.size();
+    read_launched(launched);
+    if (all_.settings.size() == besides) read_assigned();
     return std::move(all_);
   }
 
  private:
-  void read_command(const ScriptCommand& command) {
-    const std::vector<PlacedText> words = without_inner_shells(command.words);
-    if (words.empty()) return;
+  /// Other programs than those that train are passed over, unless there are no others.
+  void read_launched(const std::vector<LaunchedProgram>& launched) {
+    const auto is_other = [](const LaunchedProgram& one) {
+      if (!one.program) return false;
+      const std::string& program = one.command->words[*one.program].text;
+      return !is_tools_program(program) && other_program(program) != nullptr;
+    };
+    const bool has_training = std::any_of(launched.begin(), launched.end(),
+                                          [&](const LaunchedProgram& one) { return one.program && !is_other(one); });
+    for (const LaunchedProgram& one : launched) {
+      if (!is_other(one)) continue;
+      const PlacedText& program = one.command->words[*one.program];
+      if (!has_training) all_.refused_programs.push_back(program);
+      if (has_training)
+        warn(program, fmt::format("{} is passed over: {}", quote(program.text), other_program(program.text)->reason));
+    }
+    for (const LaunchedProgram& one : launched) {
+      if (has_training && is_other(one)) continue;
+      const std::vector<PlacedText>& words = one.command->words;
+      if (one.program) {
+        all_.programs.push_back(words[*one.program]);
+        warn_of_another(words[*one.program], one.command->is_conditional);
+      }
+      for (const LaunchedProgram::Part& part : one.parts) read_options(words, part.from, part.prefix, part.end);
+    }
+  }
+
+  static LaunchedProgram parts_of(const ScriptCommand& command) {
+    LaunchedProgram all{.command = &command};
+    const std::vector<PlacedText>& words = command.words;
+    if (words.empty()) return all;
     if (words.front().text.starts_with("--")) {
-      read_options(words, 0, "");
-      return;
+      all.parts.push_back({0, words.size(), ""});
+      return all;
     }
     const std::string_view name = last_step(words.front().text);
-    if (std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return;
-    std::string prefix;
-    bool is_launched = false;
+    if (std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
+    // What stands before a `--` starts what stands behind it.
     std::size_t from = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i].text == "--" && starts_something(words, i + 1)) from = i + 1;
+    }
+    std::string prefix;
+    std::size_t options = from;
+    const auto end_part = [&](std::size_t end) {
+      if (!prefix.empty() && end > options) all.parts.push_back({options, end, prefix});
+    };
+    for (std::size_t i = from; i < words.size() && !all.program; ++i) {
       const std::string& word = words[i].text;
-      if (const Launcher* launcher = launcher_named(word)) {
-        if (is_launched) read_options(words, from, prefix, i);
+      const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
+      const std::size_t at = is_module ? i + 1 : i;
+      if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
+        // As many as nodes start a launcher of each node.
+        if (prefix == "mpirun:" && launcher->prefix != "python:") prefix.clear();
+        end_part(i);
         prefix = launcher->prefix;
-        is_launched = true;
-        from = i + 1;
-      } else if (word.ends_with(".py") && !word.starts_with("-")) {
-        if (is_launched) read_options(words, from, prefix, i);
-        warn_of_another(words[i], command.is_conditional);
-        read_options(words, i + 1, "");
-        return;
+        options = at + 1;
+        i = at;
+      } else if (is_module || (word.ends_with(".py") && !word.starts_with('-')) ||
+                 ((i == from || !prefix.empty()) && is_tools_program(word))) {
+        end_part(i);
+        all.program = at;
+        all.parts.push_back({at + 1, words.size(), ""});
       }
     }
-    if (is_launched && prefix != "python:") {
-      // The program's name is not in the script: all arguments may be its own.
-      read_options(words, from, prefix);
-      read_options(words, from, "");
+    if (all.program || prefix.empty()) return all;
+    end_part(words.size());
+    // The program's name is not in the script: all arguments may be its own.
+    const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
+    if (may_train) all.parts.push_back({options, words.size(), ""});
+    return all;
+  }
+
+  static bool starts_something(const std::vector<PlacedText>& words, std::size_t from) {
+    return std::any_of(words.begin() + static_cast<std::ptrdiff_t>(from), words.end(), [](const PlacedText& word) {
+      return launcher_named(word.text) != nullptr || word.text.ends_with(".py") || is_tools_program(word.text);
+    });
+  }
+
+  /// Another script starts the program: its arguments are in the variables.
+  void read_assigned() {
+    std::set<std::pair<std::uint8_t, std::uint32_t>> seen;
+    std::vector<std::vector<PlacedText>> groups;
+    // What is part of a later variable is read there.
+    for (auto variable = script_.assigned.rbegin(); variable != script_.assigned.rend(); ++variable) {
+      std::vector<PlacedText> words;
+      for (const PlacedText& value : variable->words) {
+        for (PlacedText& word : split_words(value)) words.push_back(std::move(word));
+      }
+      const auto first =
+          std::find_if(words.begin(), words.end(), [](const PlacedText& word) { return word.text.starts_with("--"); });
+      if (first == words.end() || seen.contains({first->origin().file, first->origin().offset})) continue;
+      for (const PlacedText& word : words) {
+        if (word.text.starts_with("--")) seen.insert({word.origin().file, word.origin().offset});
+      }
+      groups.push_back(std::move(words));
     }
+    for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+      const auto program = std::find_if(group->begin(), group->end(), [](const PlacedText& word) {
+        return word.text.ends_with(".py") && !word.text.starts_with('-');
+      });
+      if (program != group->end()) all_.programs.push_back(*program);
+      if (program != group->end() && other_program(program->text) != nullptr) all_.refused_programs.push_back(*program);
+      read_options(*group, 0, "", group->size());
+    }
+  }
+
+  /// Variables by which launchers are told of devices.
+  void read_environment() {
+    constexpr std::array<std::string_view, 3> names{"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES"};
+    for (const std::string_view name : names) {
+      for (auto each = script_.assigned.rbegin(); each != script_.assigned.rend(); ++each) {
+        if (each->name != name || each->words.size() != 1) continue;
+        PlacedText value = each->words.front();
+        const bool is_list = name == "CUDA_VISIBLE_DEVICES";
+        if (value.text.empty() || !value.is_known()) break;
+        if (is_list) {
+          const auto devices = std::count(value.text.begin(), value.text.end(), ',') + 1;
+          PlacedText count{.text = fmt::format("{}", devices), .start = value.origin()};
+          count.origins.assign(count.text.size(), value.origin());
+          value = std::move(count);
+        }
+        add_setting(all_.settings, script_entry(script_, fmt::format("environment:-{}", name), value, &value));
+        break;
+      }
+    }
+  }
+
+  void warn(const PlacedText& at, const std::string& message) {
+    const Place place = place_of(script_, at);
+    all_.warnings.push_back(fmt::format("{}:{}: {}", place.file, place.line, message));
   }
 
   void warn_of_another(const PlacedText& program, bool is_conditional) {
-    const Place place = script_.source->place(program.offset());
-    if (is_conditional) {
-      all_.warnings.push_back(
-          fmt::format("{}:{}: this command is in a branch or a loop; it is read as if it ran once", place.file, place.line));
-    }
-    if (has_program_) {
-      all_.warnings.push_back(
-          fmt::format("{}:{}: the script launches another program; if both set an argument, the value here is used",
-                      place.file, place.line));
-    }
+    if (is_conditional) warn(program, "this command is in a branch or a loop; it is read as if it ran once");
+    if (has_program_) warn(program, "the script launches another program; if both set an argument, the value here is used");
     has_program_ = true;
   }
 
-  void add(const std::string& key, std::size_t key_offset, const PlacedText* value, std::string text) {
-    ConfigEntry setting{.key = key,
-                        .value = std::move(text),
-                        .source = script_.source,
-                        .key_offset = key_offset,
-                        .value_offset = value != nullptr ? value->offset() : key_offset};
-    if (value != nullptr) setting.is_known = value->is_known;
-    add_setting(all_.settings, std::move(setting));
+  void add(const std::string& key, const PlacedText& at, const PlacedText* value) {
+    ConfigEntry entry = script_entry(script_, key, at, value);
+    if (at.certainty() == Certainty::of_branches) {
+      entry.is_known = false;
+      entry.is_of_branches = true;
+      if (value == nullptr) entry.value = at.text;
+    }
+    add_setting(all_.settings, std::move(entry));
   }
 
-  void read_options(const std::vector<PlacedText>& words, std::size_t from, const std::string& prefix,
-                    std::size_t end = static_cast<std::size_t>(-1)) {
-    end = std::min(end, words.size());
+  void read_options(const std::vector<PlacedText>& words, std::size_t from, const std::string& prefix, std::size_t end) {
     const bool launches = !prefix.empty();
+    bool has_key = false;
     for (std::size_t i = from; i < end; ++i) {
       const std::string& word = words[i].text;
       const std::size_t equals = word.find('=');
-      if (word.starts_with("--") || (launches && word.size() > 1 && word[0] == '-')) {
-        std::string key = word.substr(0, equals);
+      const bool is_key = word.starts_with("--") || (launches && word.size() > 1 && word[0] == '-');
+      if (is_key && words[i].certainty() == Certainty::optional) {
+        warn(words[i],
+             fmt::format("{} is left out: it stands in a branch that is not decided", quote(word.substr(0, equals))));
+        while (i + 1 < end && is_value(words[i + 1]) && equals == std::string::npos) ++i;
+      } else if (is_key) {
+        has_key = true;
         const bool is_short =
             !word.starts_with("--") && word.size() > 2 && equals == std::string::npos && prefix != "mpirun:";
-        PlacedText attached = words[i];
-        std::size_t skipped = equals == std::string::npos ? 0 : equals + 1;
-        if (is_short) {
-          key = word.substr(0, 2);
-          skipped = 2;
-        }
-        if (skipped > 0) {
-          attached.text.erase(0, skipped);
-          const auto cut = static_cast<std::ptrdiff_t>(std::min(skipped, attached.offsets.size()));
-          attached.offsets.erase(attached.offsets.begin(), attached.offsets.begin() + cut);
-          attached.start = static_cast<std::uint32_t>(words[i].offset());
-          add(prefix + key, words[i].offset(), &attached, attached.text);
+        const std::size_t behind = is_short ? 2 : equals == std::string::npos ? 0 : equals + 1;
+        const std::string key = prefix + word.substr(0, is_short ? 2 : equals);
+        if (behind > 0) {
+          const PlacedText value = words[i].part(behind);
+          add(key, words[i], &value);
         } else {
-          read_values(words, i, end, prefix + key, launches);
+          read_values(words, i, end, key, launches);
         }
-      } else if (!launches && equals != std::string::npos && word.find('.') < equals) {
+      } else if (!launches && equals != std::string::npos && word.find_first_of(".+/") < equals) {
         // As Hydra writes it: ++model.micro_batch_size=4.
-        PlacedText value = words[i];
-        value.text.erase(0, equals + 1);
-        const auto cut = static_cast<std::ptrdiff_t>(std::min(equals + 1, value.offsets.size()));
-        value.offsets.erase(value.offsets.begin(), value.offsets.begin() + cut);
-        value.start = static_cast<std::uint32_t>(words[i].offset());
+        const PlacedText value = words[i].part(equals + 1);
         std::string key = word.substr(0, equals);
         key.erase(0, std::min(key.find_first_not_of('+'), key.size()));
-        add(key, words[i].offset(), &value, value.text);
+        add(key, words[i], &value);
+      } else if (!launches && !has_key && names_configuration(word)) {
+        add("--config_file", words[i], &words[i]);
       }
     }
+  }
+
+  /// The first argument of a program may be its configuration.
+  static bool names_configuration(std::string_view word) {
+    return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json") || word.ends_with(".toml");
   }
 
   /// The words behind an argument that may be its values.
   void read_values(const std::vector<PlacedText>& words, std::size_t& i, std::size_t end, const std::string& key,
                    bool only_one) {
     const std::size_t at = i;
-    std::string text;
-    bool is_known = true;
+    PlacedText value;
     while (i + 1 < end && is_value(words[i + 1]) && !(only_one && i > at)) {
+      if (i > at && is_all_unknown(words[i + 1])) break;
       ++i;
-      text += (text.empty() ? "" : " ") + words[i].text;
-      is_known = is_known && words[i].is_known;
+      if (i > at + 1) value.add(' ', words[i].origin());
+      value.add(words[i]);
     }
-    if (i == at) return add(key, words[at].offset(), nullptr, "");
-    add(key, words[at].offset(), &words[at + 1], text);
-    all_.settings.back().is_known = is_known;
+    add(key, words[at], i == at ? nullptr : &value);
   }
 
   const ShellScript& script_;

@@ -13,7 +13,10 @@ namespace ddl {
 /// arguments is a script of those alone.
 struct ScriptArguments {
   ConfigEntries settings;
-  std::vector<std::string> warnings;
+  std::vector<PlacedText> programs{};  ///< what the commands run: `pretrain_gpt.py`, `torchtitan.train`, `swift`
+  /// Those that train nothing, or not what their arguments say, where the script runs no other ones.
+  std::vector<PlacedText> refused_programs{};
+  std::vector<std::string> warnings{};
 };
 [[nodiscard]] ScriptArguments script_arguments(const ShellScript& script);
 

@@ -1,0 +1,86 @@
+#include "cli/options/configurations/argument_meaning.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/lower_case.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+
+bool says_nothing(std::string_view value) {
+  const std::string word = lower_case(value);
+  return word.empty() || word == "auto" || word == "null" || word == "none" || word == "~" || word == "???";
+}
+
+bool is_neutral(std::string_view value) {
+  const std::string word = lower_case(value);
+  // A list of ones: each layer alike.
+  const bool is_pattern = word.starts_with("[1]*") || word.starts_with("([1]*");
+  if (is_pattern && word.find('+') == std::string::npos) return true;
+  for (const std::string_view each :
+       {"false", "no", "0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
+    if (word == each) return true;
+  }
+  return false;
+}
+
+namespace {
+
+/// The words of a value: one, or those of a list.
+std::vector<std::string> words_of(const ArgumentRow& row, const std::string& value) {
+  if (!row.is_list) return {value};
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find_first_of(" ,", at), value.size());
+    if (end > at) words.push_back(value.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
+
+std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
+  Fact fact{.value = std::string(row.alone), .from = setting};
+  if (setting.is_of_branches) {
+    fact.value = setting.value;
+    return fact;
+  }
+  if (!row.alone.empty() && row.words.empty() && lower_case(setting.value) == "false") return std::nullopt;
+  const bool is_variable = !setting.is_known && setting.value.starts_with('$');
+  if (!row.alone.empty() && (setting.value.empty() || row.words.empty() || is_variable)) {
+    fact.from->is_known = true;
+    return fact;
+  }
+  fact.value = setting.value;
+  if (!setting.is_known) return fact;  // told when it is asked for
+  for (const std::string& said : words_of(row, setting.value)) {
+    for (const ArgumentWord& word : row.words) {
+      if (lower_case(word.word) != lower_case(said)) continue;
+      if (word.meaning.empty()) return std::nullopt;
+      fact.value = word.meaning;
+      return fact;
+    }
+  }
+  if (row.is_list) return std::nullopt;
+  if (says_nothing(setting.value)) {
+    const bool needs_value = setting.value.empty() && setting.key.starts_with("--") && row.words.empty() &&
+                             row.field != ConfigField::deepspeed_file;
+    if (!needs_value) return std::nullopt;
+    fact.problem = fmt::format("{} has no value", setting.key);
+    fact.hint = "write it after the argument";
+  } else if (!row.words.empty()) {
+    std::vector<std::string_view> known;
+    for (const ArgumentWord& word : row.words) {
+      if (!word.word.empty()) known.push_back(word.word);
+    }
+    fact.problem = fmt::format("{} does not support {}", setting.key, quote(setting.value));
+    fact.hint = suggest(setting.value, known);
+  }
+  return fact;
+}
+
+}  // namespace ddl

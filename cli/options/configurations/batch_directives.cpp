@@ -1,0 +1,141 @@
+#include "cli/options/configurations/batch_directives.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ddl {
+namespace {
+
+/// Resources of ABCI that are whole nodes, and the GPUs of one: its user guides, "Job Execution" (ABCI 2.0: rt_F has four
+/// V100, rt_AF eight A100; ABCI 3.0: rt_HF has eight H200).
+struct NodeType {
+  std::string_view name, gpus;
+};
+constexpr std::array<NodeType, 3> node_types{{{"rt_F", "4"}, {"rt_AF", "8"}, {"rt_HF", "8"}}};
+
+const NodeType* node_type(std::string_view name) {
+  for (const NodeType& each : node_types) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+class DirectiveReader {
+ public:
+  explicit DirectiveReader(const ShellScript& script) : script_(script) {}
+
+  ConfigEntries read() {
+    for (const ScriptDirective& directive : script_.directives) {
+      const std::vector<PlacedText>& words = directive.words;
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        const bool has_next = i + 1 < words.size();
+        if (directive.system == "slurm") {
+          read_slurm(words, i);
+        } else if ((words[i].text == "-l" || words[i].text == "-L") && has_next) {
+          read_resources(directive.system, words[i], words[i + 1]);
+          ++i;
+        } else if (words[i].text == "-q" && has_next) {
+          add_gpus_of(directive.system, words[i], words[i + 1].text);
+          ++i;
+        } else if ((words[i].text == "-nnodes" || words[i].text == "-gpu") && has_next) {
+          read_lsf(words[i], words[i + 1]);
+          ++i;
+        }
+      }
+    }
+    return std::move(settings_);
+  }
+
+ private:
+  void read_slurm(const std::vector<PlacedText>& words, std::size_t& i) {
+    const PlacedText& word = words[i];
+    if (!word.text.starts_with('-') || word.text.size() < 2) return;
+    const std::size_t equals = word.text.find('=');
+    const bool is_long = word.text.starts_with("--");
+    if (is_long && equals != std::string::npos) {
+      const PlacedText value = word.part(equals + 1);
+      add("slurm:" + word.text.substr(0, equals), word, &value);
+    } else if (!is_long && word.text.size() > 2) {
+      const PlacedText value = word.part(2);
+      add("slurm:" + word.text.substr(0, 2), word, &value);
+    } else if (i + 1 < words.size() && !words[i + 1].text.starts_with('-')) {
+      add("slurm:" + word.text, word, &words[i + 1]);
+      ++i;
+    } else {
+      add("slurm:" + word.text, word, nullptr);
+    }
+  }
+
+  /// `select=16:ncpus=8:ngpus=8`, `nodes=4:ppn=8:gpus=8`, `rt_AF=16`, `node=4`.
+  void read_resources(const std::string& system, const PlacedText& at, const PlacedText& text) {
+    if (text.text.find('+') != std::string::npos) return;  // nodes of several kinds
+    for (std::size_t from = 0; from < text.text.size();) {
+      const std::size_t end = std::min(text.text.find_first_of(":,", from), text.text.size());
+      const PlacedText part = text.part(from, end);
+      from = end + 1;
+      const std::size_t equals = part.text.find('=');
+      if (equals == std::string::npos) continue;
+      const std::string name = part.text.substr(0, equals);
+      const PlacedText value = part.part(equals + 1);
+      if (name == "select" || name == "nodes" || name == "node" || node_type(name) != nullptr) {
+        add(system + ":-l select", at, &value);
+        add_gpus_of(system, part, name);
+      } else if (name == "ngpus" || name == "gpus" || name == "gpu") {
+        add(system + ":-l ngpus", at, &value);
+      }
+    }
+  }
+
+  void add_gpus_of(const std::string& system, const PlacedText& at, std::string_view name) {
+    const NodeType* type = node_type(name);
+    if (type == nullptr) return;
+    PlacedText gpus{.text = std::string(type->gpus), .start = at.origin()};
+    gpus.origins.push_back(at.origin());
+    add(system + ":-l ngpus", at, &gpus);
+  }
+
+  /// `-nnodes 16`, `-gpu "num=6:mode=shared"`.
+  void read_lsf(const PlacedText& at, const PlacedText& value) {
+    if (at.text == "-nnodes") return add("lsf:-nnodes", at, &value);
+    const std::size_t from = value.text.find("num=");
+    if (from == std::string::npos) return;
+    const PlacedText number = value.part(from + 4, value.text.find_first_not_of("0123456789", from + 4));
+    add("lsf:-gpu", at, &number);
+  }
+
+  void add(std::string key, const PlacedText& at, const PlacedText* value) {
+    add_setting(settings_, script_entry(script_, std::move(key), at, value));
+  }
+
+  const ShellScript& script_;
+  ConfigEntries settings_;
+};
+
+}  // namespace
+
+ConfigEntry script_entry(const ShellScript& script, std::string key, const PlacedText& at, const PlacedText* value) {
+  ConfigEntry entry{.key = std::move(key),
+                    .value = value == nullptr ? std::string() : value->text,
+                    .source = script.sources[at.origin().file],
+                    .key_offset = at.offset(),
+                    .value_offset = at.offset()};
+  if (value == nullptr) return entry;
+  // The place of the value, which may be in another file; both are shown of one.
+  if (value->origin().file == at.origin().file) {
+    entry.value_offset = value->offset();
+  } else {
+    entry.source = script.sources[value->origin().file];
+    entry.key_offset = entry.value_offset = value->offset();
+  }
+  const Certainty certainty = value->certainty();
+  entry.is_known = certainty == Certainty::known;
+  entry.is_of_branches = certainty == Certainty::optional || certainty == Certainty::of_branches;
+  return entry;
+}
+
+ConfigEntries directive_settings(const ShellScript& script) { return DirectiveReader(script).read(); }
+
+}  // namespace ddl

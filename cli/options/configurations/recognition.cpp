@@ -1,0 +1,171 @@
+#include "cli/options/configurations/recognition.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/lower_case.hpp"
+
+namespace ddl {
+
+std::string argument_key(std::string_view key) {
+  if (key.starts_with("--")) key.remove_prefix(2);
+  std::string same(key);
+  std::replace(same.begin(), same.end(), '_', '-');
+  return same;
+}
+
+ConfigurationLanguage language_of(const std::string& text) {
+  bool is_first = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line(text.data() + at, end - at);
+    at = end + 1;
+    if (is_first && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    if ((is_first && line.starts_with("#!")) || line.starts_with("#SBATCH")) return ConfigurationLanguage::script;
+    is_first = false;
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
+    if (line.empty() || line.front() == '#') continue;
+    if (line.front() == '{') return ConfigurationLanguage::json;
+    if (line.front() == '[' && (line.find(']') != std::string_view::npos) && !line.starts_with("[ ") &&
+        !line.starts_with("[[ ")) {
+      return ConfigurationLanguage::toml;
+    }
+    if (line == "---" || line.starts_with("defaults:")) return ConfigurationLanguage::yaml;
+    const std::size_t word = line.find_first_of(" \t:=\"'$({");
+    if (word == 0 || word == std::string_view::npos) return ConfigurationLanguage::script;
+    const std::string_view rest = line.substr(word);
+    if (rest == ":" || rest.starts_with(": ") || rest.starts_with(":\t")) return ConfigurationLanguage::yaml;
+    if (rest.starts_with(" = ") || rest.starts_with(" =")) return ConfigurationLanguage::toml;
+    return ConfigurationLanguage::script;
+  }
+  return ConfigurationLanguage::script;
+}
+
+namespace {
+
+/// Longest chain of references.
+constexpr int most_references = 4;
+
+}  // namespace
+
+void resolve_references(ConfigEntries& settings) {
+  const auto value_of = [&](const std::string& key) -> const ConfigEntry* {
+    const auto found =
+        std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
+    return found == settings.end() ? nullptr : &*found;
+  };
+  for (ConfigEntry& setting : settings) {
+    for (int step = 0; step < most_references && setting.value.find("${") != std::string::npos; ++step) {
+      std::string path = setting.value.starts_with("${") && setting.value.ends_with("}")
+                             ? setting.value.substr(2, setting.value.size() - 3)
+                             : std::string();
+      if (path.starts_with('.')) {
+        std::string folder = setting.key;
+        while (path.starts_with('.')) {
+          folder = folder.substr(0, folder.rfind('.') == std::string::npos ? 0 : folder.rfind('.'));
+          path.erase(0, 1);
+        }
+        if (!folder.empty()) path.insert(0, folder + ".");
+      }
+      const ConfigEntry* other = path.empty() || path == setting.key ? nullptr : value_of(path);
+      if (other == nullptr) {
+        setting.is_known = false;
+        break;
+      }
+      setting.value = other->value;
+    }
+    if (setting.value.find("${") != std::string::npos) setting.is_known = false;
+  }
+}
+
+const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key) {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+bool is_among(std::span<const std::string_view> patterns, const std::string& key) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view each) { return is_named(argument_key(each), key); });
+}
+
+namespace {
+
+std::size_t known_arguments(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
+  std::set<std::string> known;
+  for (const ArgumentRow& row : format.rows) {
+    if (row.field != ConfigField::deepspeed_file) known.insert(argument_key(row.key));
+  }
+  return static_cast<std::size_t>(
+      std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
+}
+
+/// JSON is YAML as well.
+bool is_nested(ConfigurationLanguage text, ConfigurationLanguage format) {
+  const auto kind = [](ConfigurationLanguage one) {
+    return one == ConfigurationLanguage::json ? ConfigurationLanguage::yaml : one;
+  };
+  return kind(text) == kind(format);
+}
+
+bool has_mark(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_among(marks, key); });
+}
+
+/// A file of this program may have one word in common with another tool's.
+bool is_own(const ConfiguredText& text) {
+  const std::string_view mark = text.language == ConfigurationLanguage::json ? "schema" : "format";
+  return text.language != ConfigurationLanguage::script &&
+         std::find(text.keys.begin(), text.keys.end(), mark) != text.keys.end();
+}
+
+}  // namespace
+
+const ConfigurationFormat* format_of(const ConfiguredText& text) {
+  const bool is_script = text.language == ConfigurationLanguage::script;
+  const auto& keys = text.keys;
+  if (is_own(text)) return nullptr;
+  const ConfigurationFormat* best = nullptr;
+  std::size_t most = 0;
+  for (const ConfigurationFormat* format : configuration_formats()) {
+    for (const std::string& program : text.programs) {
+      if (is_script && is_among(format->programs, program)) return format;
+    }
+    const bool is_of_arguments = format->language == ConfigurationLanguage::script;
+    if (!text.has_arguments) {
+      const bool is_written_so =
+          is_nested(text.language, format->language) || (format->also && is_nested(text.language, *format->also));
+      if (is_written_so && has_mark(format->marks, keys)) return format;
+      continue;
+    }
+    if (format->language == ConfigurationLanguage::json) continue;
+    // What is started by a name of its own has other arguments with the same names.
+    if (is_of_arguments && !format->programs.empty()) {
+      if (has_mark(format->marks, keys)) return format;
+      continue;
+    }
+    // Arguments of command lines have no marks that others could not have as well: the tool that knows most of them is it.
+    const std::size_t known = known_arguments(*format, keys);
+    if (known > most && (is_of_arguments || has_mark(format->marks, keys))) {
+      most = known;
+      best = format;
+    }
+  }
+  return best;
+}
+
+const ForeignTool* foreign_tool_of(const ConfiguredText& text) {
+  if (is_own(text)) return nullptr;
+  for (const ForeignTool& tool : foreign_tools()) {
+    for (const std::string& program : text.programs) {
+      if (is_among(tool.programs, program)) return &tool;
+    }
+    if (has_mark(tool.marks, text.keys)) return &tool;
+  }
+  return nullptr;
+}
+
+}  // namespace ddl

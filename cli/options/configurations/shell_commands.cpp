@@ -1,0 +1,331 @@
+// Simple commands of scripts, and what those do that change how the rest is read.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/options/configurations/shell_reader.hpp"
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::array<std::string_view, 5> declaring_words{"export", "declare", "local", "readonly", "typeset"};
+constexpr std::array<std::string_view, 4> inner_shells{"bash", "sh", "zsh", "/bin/bash"};
+constexpr int most_inner_texts = 12;
+
+template <std::size_t count>
+bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_inner_shell(std::string_view word) { return is_one_of(word.substr(word.rfind('/') + 1), inner_shells); }
+
+}  // namespace
+
+ShellReader::Status ShellReader::read_simple(ScriptRun run) {
+  Simple simple;
+  bool in_head = true, declares = false;
+  while (!words_.is_at_end()) {
+    words_.skip_blanks();
+    const char c = words_.here();
+    const bool redirects = c == '>' || c == '<' || words_.stands("&>");
+    if (!redirects && (c == '\n' || c == ';' || c == '&' || c == '|' || c == ')' || c == '(')) break;
+    if (words_.is_at_end()) break;
+    if (c == '#') {
+      words_.skip_line();
+      continue;
+    }
+    if (redirects) {
+      read_redirection(simple);
+      continue;
+    }
+    if (in_head && assigns(run)) continue;
+    const std::size_t from = words_.at();
+    ShellWordList list;
+    words_.read_word(list);
+    list.end();
+    if (words_.at() == from) words_.go_to(from + 1);  // whatever it is, it is passed
+    // 2>&1
+    const bool is_stream = list.done.size() == 1 && list.done.front().text.size() == 1 &&
+                           is_shell_digit(list.done.front().text.front()) && (words_.here() == '>' || words_.here() == '<');
+    if (list.done.empty() || is_stream) continue;
+    const bool is_first = simple.words.empty();
+    for (PlacedText& word : list.done) simple.words.push_back(std::move(word));
+    const std::string& word = simple.words.back().text;
+    declares = declares || (is_first && is_one_of(word, declaring_words));
+    in_head = declares || (is_first && word == "env");
+  }
+  if (!documents_.empty()) read_documents(simple);
+  if (run == ScriptRun::no || simple.words.empty()) return {.holds = true};
+  return perform(simple, run);
+}
+
+/// Whether `NAME=value`, `NAME+=value` or an array of it stands here; then it is read.
+bool ShellReader::assigns(ScriptRun run) {
+  if (!begins_shell_name(words_.here())) return false;
+  const std::string_view text = words_.text();
+  std::size_t end = words_.at();
+  while (end < text.size() && goes_on_in_shell_name(text[end])) ++end;
+  const bool adds = text.substr(end).starts_with("+=");
+  if (!adds && (end >= text.size() || text[end] != '=')) return false;
+  const std::string name(text.substr(words_.at(), end - words_.at()));
+  words_.go_to(end + (adds ? 2 : 1));
+  ShellVariable value;
+  if (words_.here() == '(') {
+    words_.go_to(words_.at() + 1);
+    value = {.words = words_.read_array(), .is_array = true};
+  } else {
+    ShellWordList list;
+    words_.read_word(list, false);
+    list.end();
+    // An array in a text is joined by blanks.
+    PlacedText joined{.start = words_.origin(end)};
+    for (std::size_t i = 0; i < list.done.size(); ++i) {
+      if (i > 0) joined.add(' ', list.done[i].origin());
+      joined.add(list.done[i]);
+    }
+    value.words.push_back(std::move(joined));
+  }
+  if (run == ScriptRun::no) return true;
+  // What the file does not say comes from outside.
+  const auto given =
+      std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
+  const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
+  if (given != inputs_.values.end() && is_unknown) return true;
+  state_.script.assigned.push_back({.name = name, .words = value.words});
+  state_.variables.assign(name, std::move(value), adds);
+  return true;
+}
+
+/// `> file`, `2>&1`, `<<EOF`, `<<< word`.
+void ShellReader::read_redirection(Simple& simple) {
+  const bool is_document = words_.stands("<<") && !words_.stands("<<<");
+  const bool writes = words_.here() == '>' || words_.stands("&>");
+  if (is_document) {
+    words_.go_to(words_.at() + 2);
+    if (words_.here() == '-') words_.go_to(words_.at() + 1);
+    words_.skip_blanks();
+    Document document;
+    const std::string_view ends = " \t\r\n;>|&)";
+    while (!words_.is_at_end() && ends.find(words_.here()) == std::string_view::npos) {
+      const char c = words_.here();
+      if (c == '\'' || c == '"' || c == '\\') {
+        document.is_plain = true;
+      } else {
+        document.end += c;
+      }
+      words_.go_to(words_.at() + 1);
+    }
+    if (!document.end.empty()) documents_.push_back(std::move(document));
+    return;
+  }
+  while (words_.here() == '>' || words_.here() == '<' || words_.here() == '&') words_.go_to(words_.at() + 1);
+  words_.skip_blanks();
+  ShellWordList target;
+  if (words_.here() != '\n') words_.read_word(target, false);
+  target.end();
+  if (writes && !target.done.empty() && target.done.front().is_known()) simple.written_to = target.done.front().text;
+}
+
+/// The lines of `<<EOF`, which stand behind this one.
+void ShellReader::read_documents(Simple& simple) {
+  const std::string_view text = words_.text();
+  const std::size_t here = words_.at();
+  const std::size_t line = std::min(text.find('\n', here), text.size());
+  std::size_t at = line == document_line_ ? behind_documents_ : std::min(line + 1, text.size());
+  for (const Document& document : documents_) {
+    const std::size_t from = at;
+    std::size_t to = at;
+    while (at < text.size()) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      std::string_view one = text.substr(at, end - at);
+      while (!one.empty() && is_shell_blank(one.front())) one.remove_prefix(1);
+      while (!one.empty() && is_shell_blank(one.back())) one.remove_suffix(1);
+      to = at;
+      at = std::min(end + 1, text.size());
+      if (one == document.end) break;
+      to = at;
+    }
+    const PlacedText lines = words_.part(from, to);
+    simple.document = document.is_plain ? lines : ShellWords::expanded(state_, lines);
+  }
+  document_line_ = line;
+  behind_documents_ = at;
+  documents_.clear();
+}
+
+ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
+  std::vector<PlacedText>& words = simple.words;
+  const std::string name = words.front().text;
+  if (name == "[" || name == "test") {
+    std::vector<PlacedText> inner(words.begin() + 1, words.end());
+    if (name == "[" && !inner.empty() && inner.back().text == "]") inner.pop_back();
+    return perform_test(inner);
+  }
+  if (name == "true" || name == ":") return {.holds = true, .is_test = true};
+  if (name == "false") return {.holds = false, .is_test = true};
+  if (is_one_of(name, declaring_words)) return {.holds = true};
+  if (name == "exit" || name == "return") {
+    // A script that ends with an error asks for something that its user gives.
+    const bool is_guard = name == "exit" && words.size() > 1 && words[1].text != "0";
+    has_ended_ = has_ended_ || !is_guard;
+    return {};
+  }
+  if (name == "unset") {
+    for (const PlacedText& word : words) state_.variables.forget(word.text);
+    return {};
+  }
+  if (name == "source" || name == ".") {
+    perform_source(words, run);
+    return {};
+  }
+  if (name == "read") {
+    perform_read(simple);
+    return {};
+  }
+  if (name == "shift") {
+    if (state_.positions.size() > 1 && !state_.positions.back().empty())
+      state_.positions.back().erase(state_.positions.back().begin());
+    return {};
+  }
+  if (name == "eval") {
+    PlacedText text;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (i > 1) text.add(' ', words[i].origin());
+      text.add(words[i]);
+    }
+    perform_text(text, run, nullptr);
+    return {};
+  }
+  if (const auto function = functions_.find(name); function != functions_.end()) {
+    const PlacedText body = function->second;
+    const std::vector<PlacedText> arguments(words.begin() + 1, words.end());
+    perform_text(body, run, &arguments);
+    return {};
+  }
+  if (!simple.written_to.empty()) write_document(simple);
+  const bool is_test = name == "grep" || name == "command" || name == "which" || name == "hash" || name == "pgrep";
+  if (perform_inner_shell(simple, run)) return {};
+  state_.script.commands.push_back({.words = std::move(words), .is_conditional = run == ScriptRun::maybe});
+  return {.is_test = is_test};
+}
+
+void ShellReader::perform_source(const std::vector<PlacedText>& words, ScriptRun run) {
+  if (words.size() < 2) return;
+  run_file(words[1], {words.begin() + 2, words.end()}, run, false);
+}
+
+void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>& arguments, ScriptRun run,
+                           bool is_own_process) {
+  constexpr std::size_t most_files = 32;
+  std::optional<SourcedFile> file;
+  if (name.is_known() && inputs_.load && state_.script.sources.size() < most_files) file = inputs_.load(name.text);
+  if (!file || state_.depth >= most_inner_texts) {
+    // Environments of Python and modules of clusters have no arguments of a training.
+    const bool is_environment = name.text.ends_with("activate") || name.text.find("conda") != std::string::npos ||
+                                name.text.find("module") != std::string::npos ||
+                                name.text.find("bashrc") != std::string::npos;
+    if (!is_environment) {
+      skip(is_own_process ? fmt::format("it launches {}: give that file instead", quote(name.text))
+                          : fmt::format("{}: there is no such script beside", quote("source " + name.text)),
+           name.origin());
+    }
+    return;
+  }
+  const auto number = static_cast<std::uint8_t>(state_.script.sources.size());
+  state_.script.sources.push_back(std::make_shared<const SourceText>(file->text, file->path));
+  const PlacedText text = placed_text(state_.script.sources.back()->text(), number);
+  perform_text(text, run, arguments.empty() && !is_own_process ? nullptr : &arguments);
+}
+
+void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std::vector<PlacedText>* arguments) {
+  if (state_.depth >= most_inner_texts) {
+    skip("texts that run each other", text.origin());
+    return;
+  }
+  ++state_.depth;
+  if (arguments != nullptr) state_.positions.push_back(*arguments);
+  ShellReader(state_, functions_, inputs_, text).read(run);
+  if (arguments != nullptr) state_.positions.pop_back();
+  --state_.depth;
+}
+
+/// `read -r -d '' NAME <<EOF`.
+void ShellReader::perform_read(const Simple& simple) {
+  const PlacedText& name = simple.words.back();
+  if (simple.words.size() < 2 || name.text.starts_with('-') || !name.is_known()) return;
+  PlacedText value = simple.document.value_or(PlacedText{.start = name.origin()});
+  if (!simple.document) {
+    value = name;
+    value.mark(Certainty::outside);
+  }
+  state_.script.assigned.push_back({.name = name.text, .words = {value}});
+  state_.variables.assign(name.text, {.words = {std::move(value)}});
+}
+
+/// `bash -c '…'`, `bash run.sh`, `ssh node '…'` and `bash <<EOF`, behind what launches the shell.
+bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
+  const std::vector<PlacedText>& words = simple.words;
+  const std::string_view name = std::string_view(words.front().text).substr(words.front().text.rfind('/') + 1);
+  if (name == "echo" || name == "printf") return false;
+  const auto launched = [&](std::size_t end) {
+    if (end == 0) return;
+    state_.script.commands.push_back({.words = {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(end)},
+                                      .is_conditional = run == ScriptRun::maybe,
+                                      .starts_shell = true});
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_script =
+        words[i].text.ends_with(".sh") && words[i].text.size() > 3 &&
+        (i == 0 || is_inner_shell(words[i - 1].text) || name == "sbatch" || name == "qsub" || name == "srun");
+    if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
+      launched(i);
+      run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}, run, true);
+      return true;
+    }
+    if (!is_inner_shell(words[i].text)) continue;
+    std::size_t next = i + 1;
+    while (next < words.size() && words[next].text.starts_with('-') && words[next].text.size() > 1 &&
+           words[next].text.back() != 'c') {
+      ++next;
+    }
+    const bool has_text = next + 1 < words.size() && words[next].text.starts_with('-') && words[next].text.ends_with('c');
+    if (has_text) {
+      launched(i);
+      const std::vector<PlacedText> arguments(words.begin() + static_cast<std::ptrdiff_t>(std::min(next + 3, words.size())),
+                                              words.end());
+      perform_text(words[next + 1], run, &arguments);
+      return true;
+    }
+  }
+  if ((is_inner_shell(name) || name == "sbatch" || name == "qsub" || name == "ssh") && simple.document) {
+    launched(words.size());
+    perform_text(*simple.document, run, nullptr);
+    return true;
+  }
+  if ((name == "ssh" || name == "pdsh" || name == "clush") && words.back().text.find(' ') != std::string::npos) {
+    perform_text(words.back(), run, nullptr);
+    return true;
+  }
+  return false;
+}
+
+/// A file that the script writes: its text is known as far as it is put together here.
+void ShellReader::write_document(const Simple& simple) {
+  constexpr std::size_t most_documents = 20;
+  const std::string& name = simple.words.front().text;
+  ShellDocument written{.name = simple.written_to, .text = {}};
+  if (simple.document && (name == "cat" || name == "tee")) {
+    written.text = simple.document->text;
+  } else if (name == "echo" && simple.words.size() == 2) {
+    written.text = simple.words[1].text;
+  } else {
+    return;
+  }
+  if (state_.script.documents.size() < most_documents) state_.script.documents.push_back(std::move(written));
+}
+
+}  // namespace ddl

@@ -1,0 +1,124 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace axolotl_tables {
+
+// Names and defaults: axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas/config.py, training.py, peft.py and fsdp.py.
+constexpr auto halves = argument_words("true=fp16", "false=");
+constexpr auto brains = argument_words("true=bf16", "full>bf16", "false=", "auto>bf16");
+constexpr auto recomputed = argument_words("true=full", "false=none", "unsloth>full", "offload>full", "offload_disk>full");
+constexpr auto fused = argument_words("true=fused", "false=");
+constexpr auto eager = argument_words("true=unfused", "false=");
+constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
+constexpr auto shards = argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "no_shard=0");
+constexpr auto older_shards = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "HYBRID_SHARD=3", "NO_SHARD=0");
+constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
+constexpr auto offloads = argument_words("true=weights", "false=none");
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto optimizers = argument_words(
+    "adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
+    "paged_adamw_8bit>adam8bit", "paged_adamw_32bit>adamw", "adamw_torch_8bit>adam8bit", "adamw_torch_4bit>adam8bit",
+    "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit", "adafactor=adafactor", "sgd=momentum",
+    "adamw_apex_fused=adamw");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"base_model", ConfigField::model},
+    {"sequence_len", ConfigField::sequence},
+    {"micro_batch_size", ConfigField::micro_batch},
+    {"gradient_accumulation_steps", ConfigField::accumulation},
+    {"adapter", ConfigField::adapter, "", adapters},
+    {"lora_r", ConfigField::adapter_rank},
+    {"optimizer", ConfigField::optimizer, "", optimizers},
+    {"bf16", ConfigField::precision, "", brains},
+    {"bfloat16", ConfigField::precision, "", brains},
+    {"fp16", ConfigField::precision, "", halves},
+    {"float16", ConfigField::precision, "", halves},
+    {"gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"activation_offloading", PlanChoice::offload_activations, "", flags},
+    {"flash_attention", ConfigField::attention, "", fused},
+    {"sdp_attention", ConfigField::attention, "", fused},
+    {"xformers_attention", ConfigField::attention, "", fused},
+    {"flex_attention", ConfigField::attention, "", fused},
+    {"eager_attention", ConfigField::attention, "", eager},
+    {"torch_compile", ConfigField::compiled, "", flags},
+    {"deepspeed", ConfigField::deepspeed_file},
+    listed({"fsdp", PlanChoice::zero, "", shards}),
+    // Newer files say the version of FSDP, and nest or do not nest prefixes.
+    weak({"fsdp_version", PlanChoice::zero, "3"}),
+    {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", older_shards},
+    {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids},
+    weak({"fsdp_config.fsdp_transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
+    weak({"fsdp_config.transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
+    {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", offloads},
+    {"fsdp_config.offload_params", PlanChoice::offload, "", offloads},
+    {"fsdp_config.reshard_after_forward", ConfigField::reshards, "", flags},
+    {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", flags},
+    {"fsdp_config.activation_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"tensor_parallel_size", ConfigField::tensor},
+    {"context_parallel_size", ConfigField::context},
+    {"sequence_parallel_degree", ConfigField::context},
+    {"dp_shard_size", ConfigField::data_shard},
+    {"dp_replicate_size", ConfigField::data_replicate},
+    {"expert_parallel_size", ConfigField::expert},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
+                                                  {ConfigField::micro_batch, "1"},
+                                                  {ConfigField::sequence, "512"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"}});
+
+constexpr auto not_modelled =
+    argument_names("load_in_4bit", "load_in_8bit", "sample_packing", "lora_target_linear", "lora_target_modules",
+                   "lora_modules_to_save", "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
+
+constexpr auto marks = argument_names("base_model", "sequence_len");
+constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");
+
+constexpr auto harmless = argument_names(
+    "base_model_config", "base_model_ignore_patterns", "model_type", "tokenizer_*", "model_config_type", "trust_remote_code",
+    "hub_*", "hf_*", "strict", "datasets*", "test_datasets*", "pretraining_dataset*", "dataset_*", "shuffle_*",
+    "val_set_size", "output_dir", "pad_to_sequence_len", "pad_to_*", "eval_*", "wandb_*", "mlflow_*", "comet_*",
+    "lora_alpha", "lora_dropout", "lora_fan_in_fan_out", "lora_model_dir", "lora_out_dir", "lora_*_kernel", "num_epochs",
+    "max_steps", "learning_rate", "lr_scheduler*", "cosine_*", "train_on_inputs", "group_by_length", "tf32",
+    "gradient_checkpointing_kwargs*", "early_stopping_patience", "resume_*", "auto_resume_*", "local_rank", "logging_steps",
+    "warmup_*", "evals_per_epoch", "saves_per_epoch", "save_*", "debug", "weight_decay", "special_tokens*", "tokens*",
+    "chat_template*", "adam_*", "max_grad_norm", "seed", "flash_attn_*", "flash_optimum", "fsdp_config.*", "plugins*",
+    "liger_*", "is_*_derived_model", "flash_attention_version", "cut_cross_entropy*", "ddp_*", "dataloader_*", "unsloth_*",
+    "load_best_*", "metric_*", "use_tensorboard", "remove_unused_columns", "skip_prepare_dataset", "experimental_*",
+    "lora_mlp_kernel", "low_cpu_mem_usage", "model_config*", "overrides_of_model_config*", "added_tokens_overrides*",
+    "excess_length_strategy", "streaming*", "batch_flattening", "push_dataset_to_hub", "output_router_logits", "torch_dtype",
+    "include_tokens_per_second", "use_eaft", "eaft_*", "scaling_softmax", "bench_dataset", "loss_watchdog_*",
+    "noisy_embedding_alpha", "neftune_*", "profiler_steps*", "gc_steps", "lora_on_cpu");
+
+constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"rl", "it runs a second model, or generates samples, in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"reward_model", "it trains a model that scores", other_model, true},
+    {"process_reward_model", "it trains a model that scores", other_model, true},
+    {"processor_type", "a model of images or sound is trained as well", other_model, true},
+    {"adapter", "only low-rank adapters are read", other_model, false, "llama-adapter ia3 oft"},
+    {"relora", "it trains parts of the model in turn", other_model, false, "true"},
+    {"kd_trainer", "a second model runs without gradients", other_model, true},
+    {"unfrozen_parameters", "only a part of the model is trained", other_model, true},
+});
+
+}  // namespace axolotl_tables
+
+const ConfigurationFormat axolotl_yaml{"axolotl",
+                                       "pytorch",
+                                       ConfigurationLanguage::yaml,
+                                       axolotl_tables::rows,
+                                       axolotl_tables::usual,
+                                       axolotl_tables::not_modelled,
+                                       {},
+                                       axolotl_tables::marks,
+                                       axolotl_tables::programs,
+                                       axolotl_tables::harmless,
+                                       axolotl_tables::refused};
+
+}  // namespace ddl

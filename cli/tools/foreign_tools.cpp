@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace foreign_tables {
+
+// Each key is one that files of the other tools do not have: Lightning-AI/pytorch-lightning, cli.py; Lightning-AI/litgpt,
+// config_hub; meta-pytorch/torchtune, recipes/configs; OpenRLHF/OpenRLHF, openrlhf/cli; THUDM/slime,
+// slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI; AI-Hypercomputer/maxtext, base.yml;
+// stanford-crfm/levanter, config; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech, examples/asr/conf;
+// huggingface/alignment-handbook, recipes.
+constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
+                                                "model.init_args*", "trainer.callbacks*", "seed_everything");
+constexpr auto litgpt_marks = argument_names("train.lr_warmup_steps", "train.global_batch_size_*", "--train.max_tokens",
+                                             "--train.lr_warmup_fraction", "checkpoint_dir", "initial_checkpoint_dir");
+constexpr auto litgpt_programs = argument_names("litgpt");
+constexpr auto torchtune_marks = argument_names("model._component_", "tokenizer._component_", "checkpointer._component_",
+                                                "dataset._component_", "loss._component_", "optimizer._component_");
+constexpr auto torchtune_programs = argument_names("tune");
+constexpr auto openrlhf_marks =
+    argument_names("--critic_num_gpus_per_node", "--vllm_num_engines", "--ref_num_gpus_per_node");
+constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
+constexpr auto primus_marks = argument_names("modules.pre_trainer*", "modules.post_trainer*", "work_group");
+constexpr auto primus_programs = argument_names("primus", "primus.cli*");
+constexpr auto colossal_programs = argument_names("colossalai");
+constexpr auto maxtext_marks = argument_names("per_device_batch_size", "ici_fsdp_parallelism", "ici_tensor_parallelism",
+                                              "dcn_data_parallelism", "base_emb_dim", "base_num_decoder_layers");
+constexpr auto maxtext_programs = argument_names("MaxText.train", "maxtext*");
+constexpr auto levanter_marks =
+    argument_names("trainer.mp", "trainer.per_device_parallelism", "trainer.fsdp_axis", "trainer.tensor_parallel_axes");
+constexpr auto levanter_programs = argument_names("levanter.main.*", "src/levanter/*");
+constexpr auto fairseq_marks = argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name",
+                                              "model._name", "criterion._name", "--max-tokens", "--update-freq");
+constexpr auto fairseq_programs = argument_names("fairseq-train", "fairseq-hydra-train", "fairseq_cli*");
+constexpr auto speech_marks =
+    argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*", "model.decoder*", "model.joint*");
+constexpr auto fabric_marks = argument_names("fabric.*");
+constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
+constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
+constexpr auto job_marks = argument_names("apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*");
+
+constexpr auto as_megatron =
+    "write its degrees, batch and sizes as the arguments of Megatron-LM in a file: --num-layers 32 ...";
+constexpr auto as_options =
+    "give the same in options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
+
+constexpr auto all = std::to_array<ForeignTool>({
+    {"torchtune", torchtune_marks, torchtune_programs, as_options},
+    {"Lightning's command line", lightning_marks, {}, as_options},
+    {"LitGPT", litgpt_marks, litgpt_programs, as_options},
+    {"OpenRLHF", openrlhf_marks, openrlhf_programs, as_options},
+    {"Primus", primus_marks, primus_programs, as_megatron},
+    {"Colossal-AI", {}, colossal_programs, as_options},
+    {"MaxText", maxtext_marks, maxtext_programs, as_options},
+    {"Levanter", levanter_marks, levanter_programs, as_options},
+    {"fairseq", fairseq_marks, fairseq_programs, as_options},
+    {"a speech model of NeMo", speech_marks, {}, "write a model file of its layers: docs/models.md"},
+    {"Lightning Fabric", fabric_marks, {}, as_options},
+    {"Composer", composer_marks, {}, as_options},
+    {"a job of MosaicML's platform", mosaic_marks, {}, "give the configuration of the training that it starts"},
+    {"a cluster's job", job_marks, {}, "give the script or the configuration that it starts"},
+});
+
+constexpr auto no_training = "it trains nothing";
+constexpr auto name_trained = "give the script of the training instead";
+constexpr auto encoder = "it trains an encoder with other inputs and another head than a GPT";
+constexpr auto decoder_of_two = "it trains an encoder and a decoder";
+constexpr auto vision = "it trains a model of images, or of images and text";
+constexpr auto reinforced = "it generates samples and scores them in addition to training";
+constexpr auto hybrid = "it trains layers that are no transformer blocks";
+constexpr auto as_model = "name the trained model with --model: the other arguments of the file count";
+
+/// Programs of NVIDIA/Megatron-LM and its forks, and of transformers and TRL.
+constexpr auto programs = std::to_array<OtherProgram>({
+    {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file count", true},
+    {"pretrain_ict*", encoder, as_model, true},
+    {"pretrain_biencoder*", encoder, as_model, true},
+    {"finetune_bert*", encoder, as_model, true},
+    {"pretrain_t5*", decoder_of_two, "name its model, such as --model t5-base: the other arguments of the file count", true},
+    {"finetune_t5*", decoder_of_two, as_model, true},
+    {"*retro*", "it trains a model that retrieves text", as_model, true},
+    {"pretrain_mamba*", hybrid, as_model, true},
+    {"pretrain_hybrid*", hybrid, as_model, true},
+    {"pretrain_vlm*", vision, as_model, true},
+    {"pretrain_vision*", vision, as_model, true},
+    {"pretrain_qwen2_vl*", vision, as_model, true},
+    {"*multimodal*", vision, as_model, true},
+    {"*llava*", vision, as_model, true},
+    {"*internvl*", vision, as_model, true},
+    {"*text_generation*", no_training, name_trained},
+    {"*generate_*", no_training, name_trained},
+    {"*inference*", no_training, name_trained},
+    {"*_server*", no_training, name_trained},
+    {"*api_server*", no_training, name_trained},
+    {"*vllm.entrypoints*", no_training, name_trained},
+    {"*checkpoint/*", "it converts checkpoints", name_trained},
+    {"*convert*", "it converts checkpoints", name_trained},
+    {"*merge_*", "it merges checkpoints", name_trained},
+    {"*export*", "it converts checkpoints", name_trained},
+    {"preprocess_data*", "it prepares data", name_trained},
+    {"prepare_*", "it prepares data", name_trained},
+    {"tasks/*", "it evaluates a model on a task", name_trained},
+    {"*/tasks/main.py", "it evaluates a model on a task", name_trained},
+    {"*evaluate*", no_training, name_trained},
+    {"eval*", no_training, name_trained},
+    {"quantize*", no_training, name_trained},
+    {"*dpo*", "it runs a second model without gradients", as_model, true},
+    {"*grpo*", reinforced, "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"*ppo*", reinforced, "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"*rlhf*", reinforced, "give options for the training step alone: --model, --gpus, --global-batch"},
+});
+
+bool may_be_equal(char a, char b) { return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_')); }
+
+bool is_equal(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), may_be_equal);
+}
+
+}  // namespace foreign_tables
+
+std::span<const ForeignTool> foreign_tools() { return foreign_tables::all; }
+
+bool is_named(std::string_view pattern, std::string_view name) {
+  const bool opens = pattern.starts_with('*');
+  if (opens) pattern.remove_prefix(1);
+  const bool goes_on = pattern.ends_with('*');
+  if (goes_on) pattern.remove_suffix(1);
+  if (name.size() < pattern.size()) return false;
+  if (!opens && !goes_on) return foreign_tables::is_equal(pattern, name);
+  const std::size_t last = name.size() - pattern.size();
+  for (std::size_t at = opens && !goes_on ? last : 0; at <= (opens ? last : 0); ++at) {
+    if (foreign_tables::is_equal(pattern, name.substr(at, pattern.size()))) return true;
+  }
+  return false;
+}
+
+const OtherProgram* other_program(std::string_view program) {
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  const auto found =
+      std::find_if(foreign_tables::programs.begin(), foreign_tables::programs.end(), [&](const OtherProgram& each) {
+        return is_named(each.name, each.name.find('/') == std::string_view::npos ? name : program);
+      });
+  return found == foreign_tables::programs.end() ? nullptr : &*found;
+}
+
+}  // namespace ddl

@@ -1,0 +1,92 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace llama_factory_tables {
+
+// Names and defaults: hiyouga/LLaMA-Factory, src/llamafactory/hparams/data_args.py, finetuning_args.py and model_args.py.
+// What these do not have, such as per_device_train_batch_size, is of transformers' TrainingArguments.
+constexpr auto halves = argument_words("true=fp16", "false=");
+constexpr auto brains = argument_words("true=bf16", "false=");
+constexpr auto recomputed = argument_words("true=none", "false=full");
+constexpr auto types = argument_words("lora=lora", "full=none", "oft>lora", "freeze>none");
+constexpr auto attentions =
+    argument_words("fa2=fused", "fa3=fused", "sdpa=fused", "disabled=unfused", "off=unfused", "auto=fused");
+constexpr auto optimizers =
+    argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
+                   "adamw_8bit=adam8bit", "adamw_bnb_8bit=adam8bit", "paged_adamw_8bit>adam8bit", "sgd=momentum");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--model_name_or_path", ConfigField::model},
+    {"--finetuning_type", ConfigField::adapter, "", types},
+    {"--lora_rank", ConfigField::adapter_rank},
+    {"--cutoff_len", ConfigField::sequence},
+    {"--per_device_train_batch_size", ConfigField::micro_batch},
+    {"--gradient_accumulation_steps", ConfigField::accumulation},
+    {"--bf16", ConfigField::precision, "bf16", brains},
+    {"--fp16", ConfigField::precision, "fp16", halves},
+    {"--disable_gradient_checkpointing", PlanChoice::recompute, "none", recomputed},
+    {"--flash_attn", ConfigField::attention, "", attentions},
+    {"--optim", ConfigField::optimizer, "", optimizers},
+    {"--deepspeed", ConfigField::deepspeed_file},
+});
+
+// It recomputes blocks unless told otherwise [model/model_utils/checkpointing.py].
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
+                                                  {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::sequence, "2048"},
+                                                  {ConfigField::micro_batch, "8"},
+                                                  {ConfigField::accumulation, "1"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled =
+    argument_names("--packing", "--quantization_bit", "--lora_target", "--use_unsloth", "--enable_liger_kernel",
+                   "--additional_target", "--pure_bf16", "--neat_packing", "--use_galore", "--use_badam", "--use_apollo",
+                   "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
+
+constexpr auto marks = argument_names("finetuning_type", "cutoff_len");
+constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py");
+
+constexpr auto harmless = argument_names(
+    "--stage", "--do_*", "--dataset*", "--template", "--output_dir", "--overwrite_*", "--num_train_epochs", "--max_steps",
+    "--learning_rate", "--lr_*", "--warmup_*", "--logging_*", "--save_*", "--eval_*", "--evaluation_*", "--val_size",
+    "--per_device_eval_batch_size", "--preprocessing_*", "--max_samples", "--plot_loss", "--report_to", "--run_name",
+    "--seed", "--ddp_*", "--dataloader_*", "--resume_*", "--trust_remote_code", "--lora_alpha", "--lora_dropout",
+    "--weight_decay", "--max_grad_norm", "--adam_*", "--cache_dir", "--media_dir", "--tokenized_path", "--streaming",
+    "--mix_strategy", "--interleave_*", "--adapter_name_or_path", "--ref_*", "--pref_*", "--kto_*", "--simpo_*",
+    "--reward_*", "--use_swanlab", "--swanlab_*", "--ray_*", "--placement_*", "--resources_*", "--num_workers*",
+    "--upcast_*", "--load_best_*", "--metric_*", "--use_fast_tokenizer", "--split_special_tokens", "--push_*", "--hub_*",
+    "--include_*", "--disable_tqdm", "--use_reentrant_gc", "--rope_scaling", "--train_on_prompt", "--mask_history",
+    "--predict_*", "--compute_accuracy", "--loraplus_*", "--use_rslora", "--create_new_adapter", "--enable_thinking",
+    "--image_*", "--video_*", "--badam_*", "--galore_*", "--apollo_*", "--remove_unused_columns", "--model_revision",
+    "--low_cpu_mem_usage", "--data_seed");
+
+constexpr auto as_trained = "give the configuration of the training: stage sft or pt, finetuning_type full or lora";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--finetuning_type", "only a part of the model is trained, without adapters", as_trained, true, "freeze"},
+    {"--stage", "it generates samples, or runs further models in addition to training", as_trained, false, "ppo rm dpo kto"},
+    {"--export_dir", "it merges and exports a model", as_trained},
+    {"--infer_backend", "it serves a model", as_trained},
+    {"--freeze_vision_tower", "a model of images is trained as well",
+     "name the trained model with --model; the other arguments of the file count", true},
+    {"--mixture_of_depths", "a part of the tokens passes a block", "name the trained model with --model", true},
+});
+
+}  // namespace llama_factory_tables
+
+const ConfigurationFormat llama_factory_arguments{"LLaMA-Factory",
+                                                  "pytorch",
+                                                  ConfigurationLanguage::script,
+                                                  llama_factory_tables::rows,
+                                                  llama_factory_tables::usual,
+                                                  llama_factory_tables::not_modelled,
+                                                  {},
+                                                  llama_factory_tables::marks,
+                                                  llama_factory_tables::programs,
+                                                  llama_factory_tables::harmless,
+                                                  llama_factory_tables::refused,
+                                                  ConfigurationLanguage::yaml};
+
+}  // namespace ddl

@@ -1,0 +1,214 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace verl_tables {
+
+// Names and defaults: volcengine/verl, verl/trainer/config/ppo_trainer.yaml and its parts.
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto weights = argument_words("true=weights", "false=");
+constexpr auto moments = argument_words("true=optimizer", "false=");
+constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=megatron");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"actor_rollout_ref.actor.strategy", ConfigField::distributed_type, "", strategies},
+    {"actor_rollout_ref.model.path", ConfigField::model},
+    {"actor_rollout_ref.model.lora_rank", ConfigField::adapter_rank},
+    {"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"actor_rollout_ref.actor.ppo_mini_batch_size", ConfigField::global_batch},
+    {"actor_rollout_ref.rollout.n", ConfigField::samples_each},
+    {"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", ConfigField::micro_batch},
+    {"data.max_prompt_length", ConfigField::added_tokens},
+    {"data.max_response_length", ConfigField::sequence},
+    {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", ConfigField::context},
+    {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
+    // Of both kinds of offload, that of weights moves the optimizer's state as well.
+    {"actor_rollout_ref.actor.fsdp_config.param_offload", PlanChoice::offload, "", weights},
+    weak({"actor_rollout_ref.actor.fsdp_config.optimizer_offload", PlanChoice::offload, "", moments}),
+    {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::tensor},
+    {"actor_rollout_ref.actor.megatron.pipeline_model_parallel_size", ConfigField::pipeline},
+    {"actor_rollout_ref.actor.megatron.context_parallel_size", ConfigField::context},
+    {"actor_rollout_ref.actor.megatron.expert_model_parallel_size", ConfigField::expert},
+    {"actor_rollout_ref.actor.megatron.expert_tensor_parallel_size", ConfigField::expert_tensor},
+    {"trainer.n_gpus_per_node", ConfigField::gpus_per_node},
+    {"trainer.nnodes", ConfigField::nodes},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::distributed_type, "fsdp"},
+                                                  {ConfigField::added_tokens, "512"},
+                                                  {ConfigField::sequence, "512"},
+                                                  {ConfigField::nodes, "1"},
+                                                  {ConfigField::gpus_per_node, "8"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled =
+    argument_names("actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_dynamic_bsz",
+                   "actor_rollout_ref.actor.ppo_max_token_len_per_gpu", "actor_rollout_ref.model.use_fused_kernels");
+
+constexpr auto marks = argument_names("actor_rollout_ref.*");
+constexpr auto programs = argument_names("verl.trainer.main_ppo", "recipe.*");
+
+constexpr auto harmless =
+    argument_names("algorithm.*", "data.*", "actor_rollout_ref.*", "trainer.*", "critic.*", "reward_*", "ray_*",
+                   "custom_reward_function.*", "global_profiler.*", "hydra*", "env*", "rollout*");
+
+}  // namespace verl_tables
+
+const ConfigurationFormat verl_overrides{"verl",
+                                         "fsdp",
+                                         ConfigurationLanguage::script,
+                                         verl_tables::rows,
+                                         verl_tables::usual,
+                                         verl_tables::not_modelled,
+                                         {},
+                                         verl_tables::marks,
+                                         verl_tables::programs,
+                                         verl_tables::harmless,
+                                         {},
+                                         ConfigurationLanguage::yaml,
+                                         "the answer is one update of the actor; generation, rewards, the reference and the "
+                                         "critic are not in it"};
+
+namespace slime_tables {
+
+// Names and defaults: THUDM/slime, slime/utils/arguments.py. The other arguments of its actor are those of Megatron-LM.
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--actor-num-nodes", ConfigField::nodes},
+    {"--actor-num-gpus-per-node", ConfigField::gpus_per_node},
+    {"--rollout-max-response-len", ConfigField::sequence},
+    {"--rollout-max-prompt-len", ConfigField::added_tokens},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
+                                                  {ConfigField::position, "rope"},
+                                                  {ConfigField::bias, "yes"},
+                                                  {ConfigField::tied, "yes"},
+                                                  {ConfigField::nodes, "1"},
+                                                  {ConfigField::gpus_per_node, "8"},
+                                                  {ConfigField::micro_batch, "1"},
+                                                  {ConfigField::vocabulary_multiple, "128"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adam"},
+                                                  {PlanChoice::zero, "1"}});
+
+constexpr auto not_modelled =
+    argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate", "--optimizer-cpu-offload",
+                   "--moe-shared-expert-intermediate-size", "--use-precision-aware-optimizer", "--moe-layer-freq");
+
+constexpr auto marks =
+    argument_names("--rollout-num-gpus", "--rollout-num-gpus-per-engine", "--num-rollout", "--actor-num-gpus-per-node");
+constexpr auto programs = argument_names("slime.*");
+
+constexpr auto harmless = argument_names(
+    "--hf-checkpoint", "--ref-load", "--load*", "--save*", "--prompt-data", "--input-key", "--label-key",
+    "--apply-chat-template", "--rollout-*", "--rm-*", "--num-rollout", "--n-samples-per-prompt", "--balance-data",
+    "--eval-*", "--n-samples-per-eval-prompt", "--advantage-*", "--use-kl-loss", "--kl-*", "--entropy-*", "--eps-*", "--lr*",
+    "--weight-decay", "--adam-*", "--use-wandb", "--wandb*", "--sglang-*", "--accumulate-allreduce-grads-in-fp32",
+    "--attention-softmax-in-fp32", "--no-check-*", "--norm-epsilon", "--rotary-base", "--vocab-size", "--moe-router-*",
+    "--moe-grouped-gemm", "--moe-permute-fusion", "--moe-aux-loss-coeff", "--moe-token-*", "--overlap-*", "--custom-*",
+    "--over-sampling-*", "--dynamic-sampling-*", "--partial-rollout", "--buffer-*", "--rotary-*", "--tokenizer-*", "--seed",
+    "--debug-*", "--address", "--runtime-env-json", "--working-dir", "--use-tis", "--tis-*", "--make-vocab-*",
+    "--train-memory-margin-bytes", "--router-*");
+
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--mtp-num-layers", "no family of models that sizes are read into predicts several tokens ahead",
+     "name the trained model with --model; the other arguments of the file count", true},
+});
+
+}  // namespace slime_tables
+
+const ConfigurationFormat slime_arguments{
+    "slime",
+    "megatron",
+    ConfigurationLanguage::script,
+    slime_tables::rows,
+    slime_tables::usual,
+    slime_tables::not_modelled,
+    {},
+    slime_tables::marks,
+    slime_tables::programs,
+    slime_tables::harmless,
+    slime_tables::refused,
+    {},
+    "the answer is one update of the actor on sequences of full length; generation and "
+    "rewards are not in it"};
+
+namespace nemo_rl_tables {
+
+// Names and defaults: NVIDIA-NeMo/RL, examples/configs/sft.yaml and grpo_math_1B.yaml, nemo_rl/models/policy/__init__.py.
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
+constexpr auto kinds = argument_words("true=megatron", "false=fsdp");
+constexpr auto offloads = argument_words("true=weights", "false=none");
+constexpr auto optimizers = argument_words("torch.optim.AdamW=adamw", "torch.optim.Adam=adam");
+constexpr auto adapters = argument_words("true=lora", "false=none");
+constexpr auto distributed = argument_words("true=1", "false=0");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"policy.megatron_cfg.enabled", ConfigField::distributed_type, "", kinds},
+    {"policy.model_name", ConfigField::model},
+    {"policy.train_global_batch_size", ConfigField::global_batch},
+    {"policy.train_micro_batch_size", ConfigField::micro_batch},
+    {"policy.max_total_sequence_length", ConfigField::sequence},
+    {"policy.precision", ConfigField::precision, "", precisions},
+    {"policy.dtensor_cfg.tensor_parallel_size", ConfigField::tensor, "", {}, "fsdp"},
+    {"policy.dtensor_cfg.context_parallel_size", ConfigField::context, "", {}, "fsdp"},
+    {"policy.dtensor_cfg.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "fsdp"},
+    {"policy.dtensor_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "fsdp"},
+    {"policy.dtensor_cfg.cpu_offload", PlanChoice::offload, "", offloads, "fsdp"},
+    {"policy.dtensor_cfg.lora_cfg.enabled", ConfigField::adapter, "", adapters, "fsdp"},
+    {"policy.dtensor_cfg.lora_cfg.dim", ConfigField::adapter_rank, "", {}, "fsdp"},
+    {"policy.megatron_cfg.tensor_model_parallel_size", ConfigField::tensor, "", {}, "megatron"},
+    {"policy.megatron_cfg.pipeline_model_parallel_size", ConfigField::pipeline, "", {}, "megatron"},
+    {"policy.megatron_cfg.context_parallel_size", ConfigField::context, "", {}, "megatron"},
+    {"policy.megatron_cfg.expert_model_parallel_size", ConfigField::expert, "", {}, "megatron"},
+    {"policy.megatron_cfg.expert_tensor_parallel_size", ConfigField::expert_tensor, "", {}, "megatron"},
+    {"policy.megatron_cfg.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "megatron"},
+    {"policy.megatron_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "megatron"},
+    {"policy.megatron_cfg.optimizer.use_distributed_optimizer", PlanChoice::zero, "", distributed, "megatron"},
+    {"policy.optimizer.name", ConfigField::optimizer, "", optimizers},
+    {"cluster.gpus_per_node", ConfigField::gpus_per_node},
+    {"cluster.num_nodes", ConfigField::nodes},
+});
+
+constexpr auto usual = std::to_array<UsualValue>(
+    {{ConfigField::precision, "bf16"}, {ConfigField::optimizer, "adamw"}, {ConfigField::distributed_type, "fsdp"}});
+
+constexpr auto not_modelled = argument_names("policy.sequence_packing.enabled", "policy.dynamic_batching.enabled");
+
+constexpr auto marks = argument_names("policy.train_global_batch_size", "policy.train_micro_batch_size",
+                                      "policy.dtensor_cfg*", "policy.megatron_cfg*");
+
+constexpr auto harmless =
+    argument_names("sft.*", "grpo.*", "dpo.*", "distillation.*", "loss_fn.*", "checkpointing.*", "policy.*", "data*",
+                   "env.*", "logger.*", "cluster.*", "defaults*", "rm.*", "teacher.*", "async*");
+
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"dpo.*", "a second model runs without gradients", "name the trained model with --model for its own update", true},
+    {"teacher.*", "a second model runs without gradients", "name the trained model with --model for its own update", true},
+});
+
+}  // namespace nemo_rl_tables
+
+const ConfigurationFormat nemo_rl_yaml{
+    "NeMo-RL",
+    "fsdp",
+    ConfigurationLanguage::yaml,
+    nemo_rl_tables::rows,
+    nemo_rl_tables::usual,
+    nemo_rl_tables::not_modelled,
+    {},
+    nemo_rl_tables::marks,
+    {},
+    nemo_rl_tables::harmless,
+    nemo_rl_tables::refused,
+    {},
+    "the answer is one update of the policy; generation, rewards and the reference are not in "
+    "it"};
+
+}  // namespace ddl

@@ -1,0 +1,133 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace swift_tables {
+
+// Names and defaults: modelscope/ms-swift, swift/llm/argument/train_args.py, tuner_args.py and base_args; docs,
+// Command-line-parameters. What these do not have is of transformers' TrainingArguments, or of Megatron-LM.
+constexpr auto types = argument_words("lora=lora", "full=none");
+constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto stages = argument_words("zero0=0", "zero1=1", "zero2=2", "zero3=3", "zero2_offload>2", "zero3_offload>3");
+constexpr auto offloads = argument_words("zero2_offload=optimizer", "zero3_offload=weights");
+constexpr auto attentions =
+    argument_words("flash_attn=fused", "flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--model", ConfigField::model},
+    weak({"--model_id_or_path", ConfigField::model}),
+    weak({"--model_type", ConfigField::model}),
+    {"--train_type", ConfigField::adapter, "", types},
+    {"--tuner_type", ConfigField::adapter, "", types},
+    {"--sft_type", ConfigField::adapter, "", types},
+    {"--lora_rank", ConfigField::adapter_rank},
+    {"--max_length", ConfigField::sequence},
+    {"--torch_dtype", ConfigField::precision, "", precisions},
+    {"--dtype", ConfigField::precision, "", precisions},
+    {"--per_device_train_batch_size", ConfigField::micro_batch},
+    {"--batch_size", ConfigField::micro_batch},
+    {"--gradient_accumulation_steps", ConfigField::accumulation},
+    {"--gradient_checkpointing", PlanChoice::recompute, "full", recomputed},
+    {"--attn_impl", ConfigField::attention, "", attentions},
+    {"--sequence_parallel_size", ConfigField::context},
+    listed({"--deepspeed", PlanChoice::zero, "", stages}),
+    listed({"--deepspeed", PlanChoice::offload, "", offloads}),
+    {"--deepspeed", ConfigField::deepspeed_file},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
+                                                  {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::micro_batch, "1"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled =
+    argument_names("--packing", "--quant_bits", "--quant_method", "--target_modules", "--use_liger_kernel", "--freeze_llm",
+                   "--padding_free", "--use_galore", "--modules_to_save", "--use_dora");
+
+constexpr auto programs = argument_names("swift", "swift.cli.sft", "swift/cli/sft.py", "llm_sft.py", "examples/train/*");
+
+constexpr auto harmless = argument_names(
+    "--dataset*", "--val_dataset", "--split_dataset_ratio", "--output_dir", "--num_train_epochs", "--max_steps",
+    "--learning_rate", "--lr_*", "--warmup_*", "--lora_alpha", "--lora_dropout*", "--eval_*", "--save_*", "--logging_*",
+    "--system", "--dataloader_*", "--model_author", "--model_name", "--report_to", "--seed", "--weight_decay",
+    "--per_device_eval_batch_size", "--load_from_cache_file", "--template*", "--columns", "--loss_scale", "--use_hf",
+    "--custom_*", "--external_plugins", "--adapters", "--resume_*", "--ddp_*", "--truncation_strategy", "--max_pixels",
+    "--create_checkpoint_symlink", "--acc_*", "--metric*", "--max_grad_norm", "--adam_*", "--streaming", "--strict",
+    "--deepspeed_autotp_size", "--use_logits_to_keep", "--lazy_tokenize", "--agent_template", "--optim*", "--check_model",
+    "--attn_impl");
+
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--rlhf_type", "it runs further models, or generates samples, in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"--tuner_type", "only low-rank adapters are read", other_model, true,
+     "adalora boft ia3 longlora vera llamapro reft bone"},
+    {"--train_type", "only low-rank adapters are read", other_model, true,
+     "adalora boft ia3 longlora vera llamapro reft bone"},
+    {"--freeze_vit", "a model of images is trained as well", other_model, true},
+    {"--task_type", "the head of its model is another one", other_model, true,
+     "seq_cls embedding reranker generative_reranker prm"},
+    {"--infer_backend", "it serves a model", other_model},
+});
+
+}  // namespace swift_tables
+
+const ConfigurationFormat swift_arguments{"ms-swift",
+                                          "pytorch",
+                                          ConfigurationLanguage::script,
+                                          swift_tables::rows,
+                                          swift_tables::usual,
+                                          swift_tables::not_modelled,
+                                          {},
+                                          {},
+                                          swift_tables::programs,
+                                          swift_tables::harmless,
+                                          swift_tables::refused};
+
+namespace swift_megatron_tables {
+
+// `megatron sft` has the sizes of the model from its configuration, and Megatron-LM's arguments with underscores
+// [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
+constexpr auto types = argument_words("lora=lora", "full=none");
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"--model", ConfigField::model},
+    weak({"--load", ConfigField::model}),
+    weak({"--mcore_model", ConfigField::model}),
+    {"--train_type", ConfigField::adapter, "", types},
+    {"--tuner_type", ConfigField::adapter, "", types},
+    {"--lora_rank", ConfigField::adapter_rank},
+    {"--max_length", ConfigField::sequence},
+});
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
+                                                  {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::micro_batch, "1"},
+                                                  {ConfigField::global_batch, "16"},
+                                                  {PlanChoice::zero, "1"},
+                                                  {PlanChoice::recompute, "selective"}});
+constexpr auto programs = argument_names("megatron");
+constexpr auto not_modelled = argument_names("--packing", "--target_modules", "--mtp_num_layers", "--optimizer_cpu_offload");
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--rlhf_type", "it runs further models, or generates samples, in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch"},
+});
+
+}  // namespace swift_megatron_tables
+
+const ConfigurationFormat swift_megatron_arguments{"ms-swift with Megatron",
+                                                   "megatron",
+                                                   ConfigurationLanguage::script,
+                                                   swift_megatron_tables::rows,
+                                                   swift_megatron_tables::usual,
+                                                   swift_megatron_tables::not_modelled,
+                                                   {},
+                                                   {},
+                                                   swift_megatron_tables::programs,
+                                                   swift_tables::harmless,
+                                                   swift_megatron_tables::refused};
+
+}  // namespace ddl

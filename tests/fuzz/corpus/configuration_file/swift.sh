@@ -1,0 +1,1 @@
+NPROC_PER_NODE=8 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 swift sft --model Qwen/Qwen2.5-7B-Instruct --train_type lora --dataset 'x#500' --torch_dtype bfloat16 --per_device_train_batch_size 1 --learning_rate 1e-4 --lora_rank 8 --gradient_accumulation_steps 16 --max_length 2048 --deepspeed zero3

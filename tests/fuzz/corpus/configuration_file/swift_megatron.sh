@@ -1,0 +1,1 @@
+NPROC_PER_NODE=8 megatron sft --load Qwen/Qwen2.5-14B --dataset x --tensor_model_parallel_size 4 --micro_batch_size 1 --global_batch_size 16 --recompute_granularity selective --max_length 8192 --sequence_parallel true

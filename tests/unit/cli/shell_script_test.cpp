@@ -1,0 +1,170 @@
+// Scripts are read as a shell would: the words of commands are those that bash gives to them, and what it could not know
+// without running anything is unknown.
+
+#include "cli/options/configurations/shell_script.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+
+using namespace ddl;
+
+namespace {
+
+/// The words of all commands `args …`, each in brackets.
+std::string words_of(const std::string& text, const ShellInputs& inputs = {}) {
+  std::string words;
+  for (const ScriptCommand& command : read_shell_script(text, "run.sh", inputs).commands) {
+    if (command.words.front().text != "args") continue;
+    for (std::size_t i = 1; i < command.words.size(); ++i) words += fmt::format("[{}]", command.words[i].text);
+    words += "\n";
+  }
+  return words;
+}
+
+/// The same from bash.
+std::string words_of_bash(const std::string& text) {
+  const std::string path = fmt::format("/tmp/ddl-shell-test-{}.sh", ::getpid());
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  REQUIRE(file != nullptr);
+  const std::string script = "args() { for each in \"$@\"; do printf '[%s]' \"$each\"; done; echo; }\n" + text;
+  std::fwrite(script.data(), 1, script.size(), file);
+  std::fclose(file);
+  std::FILE* const shell = ::popen(fmt::format("env -i /bin/bash {} 2>/dev/null", path).c_str(), "r");
+  REQUIRE(shell != nullptr);
+  std::string words;
+  std::array<char, 4096> buffer{};
+  while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), shell) != nullptr) words += buffer.data();
+  ::pclose(shell);
+  ::unlink(path.c_str());
+  return words;
+}
+
+/// Each is decided by what it says itself.
+const std::vector<std::string>& decided_scripts() {
+  static const std::vector<std::string> all{
+      "A=1; args $A \"$A\" '$A' ${A}b\n",
+      "A='x  y'; args $A \"$A\" pre$A\n",
+      "A=(a 'b c' d); args ${A[@]}; args \"${A[@]}\"; args \"${A[*]}\"; args ${#A[@]} ${A[1]}\n",
+      "A=(--x 1); B=\"run ${A[@]} --y\"; args $B; A+=(--z); args \"p ${A[*]} q\"\n",
+      "A=--x; A+=' --y'; A=\"$A --z\"; args $A\n",
+      "S=7b\nif [ $S = 7b ]; then L=32\nelif [ $S = 13b ]; then L=40\nelse L=1\nfi\nargs $L\n",
+      "S=13b\nif [[ $S == 7b ]]; then L=32; elif [[ $S == 1?b && 2 -gt 1 ]]; then L=40; fi; args $L\n",
+      "A=3; if [[ $A -gt 2 || $A -lt 0 ]] && ! [ $A -eq 4 ]; then args yes; else args no; fi\n",
+      "A=3; if (( A * 2 > 5 )); then B=1; else B=2; fi; args $B $((A + B * 2)) $(( (A - 1) % 2 )) $((A > 2 && B == 1))\n",
+      "A=x; case $A in y) B=1;; x|z) B=2;; *) B=3;; esac; args $B\n",
+      "A=abc; case \"$A\" in a*c) args star;; esac; case $A in a?) args two;; *) args other;; esac\n",
+      "A=; args ${A:-d} ${B:-e} ${A-f} ${C-} end; args ${D:=8} ${A:+no} ${S:+no} last\n",
+      "f() { local n=$1; shift; args $n \"$@\"; }; f 1 2 'a b'; f x\n",
+      "function g { args in $1; }\ng 5\nif true; then g 6; fi\n",
+      "eval \"A='b c'\"; args $A\n",
+      ": <<EOF\nargs not\nEOF\nargs after # comment\n",
+      "cat <<'EOF' > /dev/null && args next\nargs not\nEOF\nargs after 2>&1 > /dev/stdout; args \\\n  joined\n",
+      "A=1 && args $A; false && args no; true || args no; [ 1 = 2 ] || args or\n",
+      "for x in a; do args $x; done\n",
+      "A=QWEN; args ${A,,} ${A%EN} $(echo hi $A)\n",
+      "(args sub; args shell); { args group; }\n",
+      "export A=2 B='c d'; readonly C=3; args $A \"$B\" $C; unset A; args ${A:-gone}\n",
+      "if [ -z \"$UNSET_HERE\" ]; then args empty; fi; [ -n \"$UNSET_HERE\" ] && args full\n",
+      "read -r -d '' T <<EOF\n--a 1\n--b 2\nEOF\nargs $T\n",
+      "args $'a\\tb' a\\ b \"c\\\"d\"\n",
+      "A=5; while [ $# -gt 0 ]; do A=$1; shift; done; args $A\n",
+  };
+  return all;
+}
+
+Certainty certainty_of(const std::string& script, std::size_t word) {
+  const ShellScript read = read_shell_script(script, "run.sh", {});
+  REQUIRE(!read.commands.empty());
+  REQUIRE(read.commands.back().words.size() > word);
+  return read.commands.back().words[word].certainty();
+}
+
+}  // namespace
+
+TEST_CASE("words are those that bash gives to commands") {
+  for (const std::string& script : decided_scripts()) {
+    INFO(script);
+    if (::access("/bin/bash", X_OK) != 0) continue;
+    const std::string expected = words_of_bash(script);
+    CHECK_FALSE(expected.empty());
+    // A tab is written with a backslash.
+    if (script.find("$'") == std::string::npos) CHECK(words_of(script) == expected);
+  }
+}
+
+TEST_CASE("of a text with an unknown part, the other words are known") {
+  const std::string script = "D=\"--nproc 8 --rank $RANK_HERE --nodes 4\"\nargs $D\n";
+  CHECK(certainty_of(script, 2) == Certainty::known);
+  CHECK(certainty_of(script, 4) == Certainty::outside);
+  CHECK(certainty_of(script, 6) == Certainty::known);
+  CHECK(certainty_of("args $(nvidia-smi -L | wc -l) b\n", 1) == Certainty::outside);
+  CHECK(certainty_of("args $(nvidia-smi -L | wc -l) b\n", 2) == Certainty::known);
+}
+
+TEST_CASE("branches that are not decided leave what they agree on known") {
+  const std::string appended = "D='--a 1'\nif [ $C = x ]; then D=\"$D --b\"; fi\nargs $D\n";
+  CHECK(certainty_of(appended, 2) == Certainty::known);
+  CHECK(certainty_of(appended, 3) == Certainty::optional);
+  const std::string array = "D=(--a 1)\nif [ $C = x ]; then D+=(--b); else D+=(--c); fi\nargs ${D[@]}\n";
+  CHECK(certainty_of(array, 2) == Certainty::known);
+  CHECK(certainty_of(array, 3) == Certainty::of_branches);
+  CHECK(certainty_of("if [ $C = x ]; then T=2; else T=4; fi\nargs $T\n", 1) == Certainty::of_branches);
+  CHECK(certainty_of("if [ $C = x ]; then T=2; else T=2; fi\nargs $T\n", 1) == Certainty::known);
+  CHECK(certainty_of("T=2\ncase $C in a) T=3;; esac\nargs $T\n", 1) == Certainty::of_branches);
+  CHECK(certainty_of("for T in 1 2 4; do\nargs $T\ndone\n", 1) == Certainty::of_branches);
+}
+
+TEST_CASE("inner shells and included files are read, and what is missing is named") {
+  ShellInputs inputs;
+  inputs.load = [](const std::string& name) -> std::optional<SourcedFile> {
+    if (name != "./sizes.sh") return std::nullopt;
+    return SourcedFile{.path = "sizes.sh", .text = "SIZES=(--layers 4)\n"};
+  };
+  CHECK(words_of("HERE=\"$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\"\nsource \"$HERE/sizes.sh\"\n"
+                 "args ${SIZES[@]}\n",
+                 inputs) == "[--layers][4]\n");
+  CHECK(words_of("export X='a b'\nsrun -N 2 bash -c 'args $X'\n") == "[a][b]\n");
+  CHECK(words_of("X=1\nbash -c \"Y=2; args $X \\$Y\"\n") == "[1][2]\n");
+  CHECK(words_of("ssh node \"cd x && args 3\"\nbash <<EOF\nargs 4\nEOF\n") == "[3]\n[4]\n");
+  const ShellScript missing = read_shell_script("\n. ./none.sh\nbash other.sh\n", "run.sh", inputs);
+  REQUIRE(missing.skipped.size() == 2);
+  CHECK(missing.skipped[0] == "run.sh:2: 'source ./none.sh': there is no such script beside");
+  CHECK(missing.skipped[1] == "run.sh:3: it launches 'other.sh': give that file instead");
+}
+
+TEST_CASE("values come from outside by their names") {
+  CHECK(words_of("args $1 ${2:-b} $N\n", {.values = script_values_in({"1=4", "N=x y"}), .load = {}}) == "[4][b][x][y]\n");
+  CHECK(words_of("if [ $MODE = big ]; then args 1; else args 2; fi\n", {.values = {{"MODE", "big"}}, .load = {}}) ==
+        "[1]\n");
+  CHECK_THROWS_AS(script_values_in({"4"}), Error);
+  CHECK_THROWS_AS(script_values_in({"a-b=4"}), Error);
+}
+
+TEST_CASE("an exit with an error is a guard, which the user passes") {
+  CHECK(words_of("if [ -z \"$BASE_FOLDER\" ]; then echo none; exit 1; fi\nargs 1\n") == "[1]\n");
+  CHECK(words_of("args 1\nexit 0\nargs 2\n") == "[1]\n");
+}
+
+TEST_CASE("what grows without end is refused") {
+  std::string doubling = "A=xxxxxxxxxxxxxxxx\n";
+  for (int i = 0; i < 40; ++i) doubling += "A=$A$A\n";
+  CHECK_THROWS_AS(words_of(doubling), Error);
+  CHECK_NOTHROW(words_of("f() { f; }\nf\n"));
+  std::string nested;
+  for (int i = 0; i < 5000; ++i) nested += "if [ $A ]; then\n";
+  CHECK_THROWS_AS(words_of(nested), Error);
+  std::string parentheses(100'000, '(');
+  CHECK_NOTHROW(words_of(parentheses));
+  std::string groups;
+  for (int i = 0; i < 5000; ++i) groups += "{ ";
+  CHECK_THROWS_AS(words_of(groups), Error);
+}
