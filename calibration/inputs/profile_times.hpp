@@ -33,13 +33,13 @@ struct FoundProfiles {
 
 /// The profiles that a study uses.
 struct ProfileChoice {
-  std::vector<std::string> files;  ///< paths, or only `none`; empty: those of the machine's device in the data directory
+  std::vector<std::string> files;  ///< paths, or `none`; empty: all for the machine's device in the data directory
   bool any_device = false;         ///< profiles of other devices are used, too
 };
 
-/// Reads the named profiles. If none is named, reads those of the machine's device in the folder `profiles` of the user's
-/// data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error if a named profile cannot be read,
-/// or is of another device.
+/// Reads the named profiles. If none is named, reads all profiles of the machine's device in the folder `profiles` of the
+/// user's data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error if a named profile cannot
+/// be read, or is of another device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
 
 /// For each available profile of another device, a sentence on why it is not used, and how to use it. `model`: only profiles

@@ -35,10 +35,10 @@ struct StudySpec {
   std::optional<Precision>
       precision;  ///< unset: that of a profile of the model, else mixed precision for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
-  Settings settings;                   ///< settings of the run, the job or the options, which override those of the software
-  Assumptions assumptions;             ///< the assumptions that settings change; ideal_assumptions() for closed forms
+  Settings settings;        ///< settings of the run, the job or the options; they override the software's settings
+  Assumptions assumptions;  ///< the assumptions that settings change; ideal_assumptions() for closed forms
   ProfileChoice profiles;
-  std::optional<Bytes> device_memory;  ///< unset: that of the machine's datasheet
+  std::optional<Bytes> device_memory;  ///< unset: the memory in the machine's datasheet
   Margin margin;                       ///< the part of the memory that must stay free
   KnownKernels known_kernels = KnownKernels::all;
   /// The result of find_profiles for `profiles`, which several studies share.
@@ -121,10 +121,10 @@ class Study {
 /// coefficients of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if it
-/// trains only networks of images. If the spec names no software, and the coefficients come from runs of a software without
-/// a file, the result has no name, and only the launch overhead of the usual software. Throws Error for an unknown name and
-/// an unreadable file.
+/// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if this
+/// software trains only networks of images. If the spec names no software, and the coefficients come from runs of a software
+/// without a file, the result has no name, and only the launch overhead of the usual software. Throws Error for an unknown
+/// name and an unreadable file.
 [[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
 
 /// The part of a device's memory that the margin leaves. Throws Error if none is left.

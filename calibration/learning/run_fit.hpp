@@ -36,7 +36,8 @@ struct FamilyFit {
 };
 
 /// A property of the software that all families share: its value in the file, the value that best explains the runs, and how
-/// much worse the alternative is. The alternative is the other value of two. For a number, it is the value in the file.
+/// much worse the alternative is. For a yes-or-no property, the alternative is the other value. For a number, it is the
+/// value in the file.
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;

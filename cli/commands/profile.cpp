@@ -129,7 +129,7 @@ void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
 /// The profile lines that this process measures, each with its position in the list of all problems.
 using Places = std::unordered_map<std::string, std::int64_t>;
 
-/// Removes the problems of other shards, and those of --leave-out, from the list.
+/// Removes the problems of other shards, and the problems that --leave-out names, from the list.
 Places narrow(ProfileJob& job, ProfileHead& head) {
   Places places;
   if (job.shard) {
@@ -199,7 +199,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
   if (job.plan.model && backend->maps_pages()) {
-    // This is measured first, so that even an interrupted run contains it.
+    // The following is measured first, so that even the profile of an interrupted run contains it.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
   const Places places = narrow(job, result.profile.head);

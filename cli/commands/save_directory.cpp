@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 /// The files that --save-dir writes into its folder.
 constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
-/// The files that the runtimes write into its folder `launch`, and those that Python adds.
+/// The files in the folder `launch`: files that the runtimes write, and files that Python adds.
 constexpr std::array<std::string_view, 13> launch_names{
     "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
     "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};

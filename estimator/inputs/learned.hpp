@@ -16,7 +16,8 @@ namespace ddl {
 /// measured training runs.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
-  /// The fraction r of the work saved by a split that every rank does nevertheless: T = T(split) + r·(T(whole) − T(split)).
+  /// A split should save work, but every rank still does the fraction r of this work: T = T(split) + r·(T(whole) −
+  /// T(split)).
   repeated,
   /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead relative to the link.
   /// Transfers between stages use the factors of layer exchanges.
@@ -60,7 +61,7 @@ struct CoefficientRow {
   std::string_view former{};   ///< the key in files of older versions, if it was a different one
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
-  /// The value that has no effect.
+  /// The value with which the coefficient has no effect.
   [[nodiscard]] constexpr double neutral() const { return is_factor() ? 1 : 0; }
 };
 inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
@@ -113,10 +114,10 @@ using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
   return std::any_of(families.begin(), families.end(), [&](const auto& of) { return (of.first | data) == (family | data); });
 }
 
-/// Returns the coefficients of this family. If it has none, those of the same family with or without replicas: a split does
-/// not change with the number of replicas. For a hybrid with replicas that has no measured runs, some coefficients come from
-/// data parallelism: the factors of gradient exchanges, and how long nodes wait for each other. Otherwise, and for one
-/// device, values are neutral.
+/// Returns the coefficients of this family. If it has none, returns the coefficients of the same family with or without
+/// replicas, because a split does not change with the number of replicas. For a hybrid with replicas that has no measured
+/// runs, some coefficients come from data parallelism: the factors of gradient exchanges, and how long nodes wait for each
+/// other. Otherwise, and for one device, values are neutral.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   if (family == 0) return {};

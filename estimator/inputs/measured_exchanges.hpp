@@ -69,9 +69,9 @@ class MeasuredExchanges {
   [[nodiscard]] bool empty() const { return curves_.empty(); }
 
   /// Time of an exchange of `ranks` ranks, with the same number on each of `nodes` nodes, while no other exchange runs.
-  /// `message`: bytes of the full vector. Empty if no curve has this number of ranks per node, or for one rank. A
-  /// Reduce-scatter that was not measured takes as long as an Allgather and vice versa, because both move the same bytes in
-  /// the same steps.
+  /// `message`: bytes of the full vector. Empty for one rank, or if no curve has this number of ranks per node. If only one
+  /// of Reduce-scatter and Allgather was measured, the other one takes as long, because both move the same bytes in the same
+  /// steps.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
   /// Whether time() is based on measurements of two nodes although the exchange has more nodes. In an Allreduce between two

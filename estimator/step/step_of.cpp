@@ -65,8 +65,8 @@ struct StageLayers {
   int stage = 0, first = 0, last = 0;
 };
 
-/// Adds the time that a stage waits for activations that are offloaded to host memory and fetched back. `own`: its first
-/// task.
+/// Adds the time that a stage waits for activations that are offloaded to host memory and fetched back. `own`: the stage's
+/// first task.
 void add_activation_traffic(const StageMemories& memories, const Plan& plan, const StageLayers& stage, std::size_t own,
                             std::vector<Task>& tasks) {
   const Job& job = memories.job();

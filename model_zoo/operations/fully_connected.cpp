@@ -131,8 +131,8 @@ class FullyConnected final : public Operation {
   }
 
  private:
-  /// A product of all positions with a matrix of an adapter: forward, or the gradient of its input, with n and k channels;
-  /// or the gradient of its k×n weights.
+  /// A product of all positions with an adapter's matrix, in one pass: forward, or the gradient of the matrix's input, with
+  /// n and k channels; or the gradient of the k×n weights.
   [[nodiscard]] Work product(double positions, double n, double k, Pass pass) const {
     const double own = positions / real(experts_);
     Work work{.flops = 2 * positions * n * k,

@@ -15,8 +15,8 @@ namespace ddl {
 /// Whether a JSON text is such a file, by its keys.
 [[nodiscard]] bool is_nccl_inspector(std::string_view text);
 
-/// One series for each operation, number of ranks and number of nodes. Of the ranks that recorded an exchange, the last one
-/// to arrive waited least, so its time, the shortest, is used.
+/// One series for each operation, number of ranks and number of nodes. If several ranks recorded an exchange, the shortest
+/// of their times is used: the rank that arrived last waited least.
 [[nodiscard]] std::vector<ExchangeSeries> read_nccl_inspector(std::string text, const std::string& origin,
                                                               const AskedFacts& asked, std::vector<std::string>& warnings);
 

@@ -11,7 +11,7 @@ namespace ddl {
 struct ContentionPoint {
   int groups = 1;
   double slowdown = 1;  ///< time per byte relative to that of one group alone
-  Interval interval{};  ///< interval, derived from those of the underlying medians
+  Interval interval{};  ///< interval, derived from the intervals of the underlying medians
 };
 
 /// Times Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte follows from the

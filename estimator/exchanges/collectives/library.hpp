@@ -29,7 +29,7 @@ struct LibraryGroup {
 [[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
 /// All-to-all between nodes: one message to each rank of each other node.
 [[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
-/// Lower bound: no ring is faster, and no tree is faster than twice this.
+/// A lower bound. A ring takes at least this time, and a tree at least twice this time.
 [[nodiscard]] Seconds library_least_time(Bytes message, const LibraryGroup& group);
 
 }  // namespace ddl

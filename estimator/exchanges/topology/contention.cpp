@@ -40,8 +40,8 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
 /// β and φ of a level's links with this many flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
-  // A striped flow uses every link, so each link carries flows/links flows. This is less than one if there are more links
-  // than flows.
+  // A striped flow uses every link, so each link carries flows/links flows. This number is less than one if there are more
+  // links than flows.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);

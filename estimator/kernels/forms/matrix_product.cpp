@@ -48,7 +48,7 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
                   const Blocks& of) {
   const double rate =
       (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
-  // The time to read the operands of an m × n tile, relative to its arithmetic time, is this times (1/m + 1/n).
+  // The time to read the operands of an m × n tile, relative to its arithmetic time, is this constant times (1/m + 1/n).
   const double reading =
       of.operand_bytes > 0 ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * of.operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();

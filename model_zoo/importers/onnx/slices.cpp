@@ -29,7 +29,7 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
   const auto steps = integers_of(translation, node, old ? -1 : 4, "");
   const std::size_t count = starts->size();
   if (ends->size() != count || (axes && axes->size() != count) || (steps && steps->size() != count)) {
-    translation.graph().fail(node, "the number of its bounds differs from that of its axes");
+    translation.graph().fail(node, "the number of its bounds differs from the number of its axes");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = dimension_of(translation, node, axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape.size());

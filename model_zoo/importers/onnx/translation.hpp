@@ -141,7 +141,7 @@ void translate_constants(Translation& translation, const onnx::NodeProto& node);
 
 /// Translates a sum, product or similar of two activations.
 void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second);
-/// Translates such an operation of all inputs of a node.
+/// Translates an operation of this kind for all inputs of a node.
 void join_many(Translation& translation, const onnx::NodeProto& node);
 /// Translates such an operation of the activation `index` and a tensor that is not part of the network.
 void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);

@@ -34,7 +34,7 @@ namespace {
 
 std::string refusal_attention(const Problem& problem) { return only_fp32(problem); }
 
-/// Copies between [samples, tokens, width], of which some channels are used, and [samples, heads, tokens, size].
+/// Copies some channels of [samples, tokens, width] to [samples, heads, tokens, size], or back.
 class Heads {
  public:
   Heads(const Device& device, std::int64_t samples, std::int64_t tokens, std::int64_t heads, std::int64_t size,

@@ -369,7 +369,7 @@ struct ScaleShift {
   }
 };
 
-/// If samples need not be distinguished, their positions are treated as those of one sample.
+/// If samples need not be distinguished, all their positions are treated as positions of one sample.
 Image as_one_sample(const Image& image) {
   return image.channels_innermost ? Image{1, image.channels, image.samples * image.positions, true} : image;
 }

@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 
 /// A batch norm, or a layer norm of rows of channels, in one direction. Backward computes the gradients of scale and shift
-/// together with that of the input.
+/// together with the input's gradient.
 struct NormGraph {
   Graph graph;
   Graph::Tensor input = 0, scale = 0, mean = 0, inverse_deviation = 0;
