@@ -53,9 +53,9 @@ struct ProfileChoice {
 /// Returns the kernels and updates in the profiles, in every precision, without whole steps.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
 /// The data of the profiles in this precision: kernels, updates, the time of first touches of fresh memory, and the time of
-/// whole steps outside their kernels and first touches. Steps of a framework are preferred to those of the profiler, and
-/// among these, steps of the same model to those of other bundled models. Steps of a framework count if any of the profiles
-/// has the kernels of their model.
+/// whole steps outside their kernels and first touches. Steps of a framework are preferred to steps of the profiler. Among
+/// steps of one kind, steps of the same model are preferred to steps of other bundled models. Steps of a framework count if
+/// any of the profiles has the kernels of their model.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
                                                Precision precision);
 

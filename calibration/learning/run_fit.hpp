@@ -21,7 +21,7 @@ struct LearnedCoefficient {
   Coefficient what = Coefficient::kernels;
   double value = 1;
   double low = 0, high = 0;  ///< one standard deviation of the posterior to either side
-  double narrowing = 1;      ///< width of the posterior relative to that of the prior
+  double narrowing = 1;      ///< width of the posterior divided by the width of the prior
   /// Whether the runs determine the coefficient: its posterior is less than half as wide as its prior.
   [[nodiscard]] bool determined() const { return narrowing < 0.5; }
 };

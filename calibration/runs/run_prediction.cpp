@@ -266,7 +266,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimator estimator(job);
   const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
-  // A measured run did fit, so its time is predicted even if its estimated memory exceeds that of the device.
+  // A measured run did fit, so its time is predicted even if its estimated memory exceeds the device's memory.
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     const Model& model = own.model();

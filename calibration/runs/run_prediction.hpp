@@ -47,7 +47,7 @@ class RunPredictor {
   /// Returns the launch overhead of a kernel in a prediction of this run.
   [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 
-  /// The coefficients of the machine, or those that the user named.
+  /// The coefficients of the machine, or the coefficients that the user named.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about profiles that could not be read, and about profiles of another device.

@@ -142,7 +142,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
   table.add({"job.yaml", "the top-ranked plan as a job"});
   commands.emplace_back("job.yaml", fmt::format("ddl-oracle check {}", path_of("job.yaml")));
-  table.add({"candidates.csv", "all ranked plans, and those that are not possible"});
+  table.add({"candidates.csv", "all ranked plans, and impossible plans"});
   table.add({"report.html", "the answer as a page with drawings"});
   for (const Started& each : started) {
     if (const auto* launch = std::get_if<Launch>(&each.outcome)) {

@@ -32,11 +32,11 @@ enum class Coefficient {
   unsharded_weight_sync,
   /// θ: mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the operating
   /// system and by other jobs are rare and long, so they are modelled as exponential. All nodes wait for the slowest of n
-  /// nodes. Its expected delay is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than that of a single node [David,
+  /// nodes. Its expected delay is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single node's delay [David,
   /// Nagaraja, Order Statistics, 2003].
   straggler_factor,
   per_iteration,    ///< constant time per step if there are several devices, s
-  per_micro_batch,  ///< constant time per stage and micro-batch, for example of the software's schedule, s
+  per_micro_batch,  ///< constant time per stage and micro-batch in seconds, such as the overhead of the software's schedule
   /// host time per launch of a kernel or exchange, s; it depends on the software, not on the family of plans
   launch_overhead
 };

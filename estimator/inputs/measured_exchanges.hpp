@@ -42,8 +42,8 @@ struct MeasuredCurve {
     double shorter = 0, longer = 0;
   };
   [[nodiscard]] SizeDoubt size_doubt(Bytes message) const;
-  /// The algorithm that the library ran for a message of this size: that of the neighboring sizes, or `Tree LL128 or Ring
-  /// Simple` if theirs differ; empty if one of them has none.
+  /// The algorithm that the library ran for a message of this size. It is the algorithm of the two neighboring sizes, or
+  /// `Tree LL128 or Ring Simple` if these two have different algorithms. Empty if one of them has none.
   [[nodiscard]] std::string algorithm_at(Bytes message) const;
   /// Time per byte above the largest size.
   [[nodiscard]] SecondsPerByte last_slope() const;
@@ -55,7 +55,7 @@ struct MeasuredCurve {
 /// Predicts exchanges from measurements of the same operation. docs/formulas.md, "Measured exchanges", has the formulas.
 ///
 /// Each curve predicts other counts of nodes with the same ranks per node in two ways. As a ring, a step takes as long as a
-/// measured step of the same size. As a tree, all time except that of the bytes grows with the logarithm of the nodes.
+/// measured step of the same size. As a tree, all time except the time of the bytes grows with the logarithm of the nodes.
 /// Libraries take the shorter of the two. Between two measured counts both curves predict, weighted by the logarithm of the
 /// nodes. If their predictions agree for one algorithm, it is probably the one that ran; so each algorithm is weighted by
 /// the inverse square of their disagreement. Inside a node, ranks take the place of nodes.

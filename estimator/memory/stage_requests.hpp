@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     find_runs();
-    // Memory that backward of the stage keeps all the time is allocated once.
+    // Memory that the stage's backward keeps from its first layer to its last is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
@@ -199,7 +199,7 @@ class StageRequests {
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  /// Returns the module as part of which selective recomputation recomputes a layer.
+  /// Returns the module with which selective recomputation recomputes a layer.
   [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
@@ -376,7 +376,8 @@ class StageRequests {
   /// above 1 for experts, which are sharded among some of these ranks.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
-  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with those that have gradients.
+  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with the parameters that have
+  /// gradients.
   template <class Take>
   void each_parameter(int layer, bool trained, const Take& take) const {
     const LayerMemory& memory = table_.memory(layer);

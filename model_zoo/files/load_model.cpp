@@ -211,7 +211,7 @@ struct Alias {
   std::string_view model;
 };
 
-/// From the `aliases` of the files.
+/// Names from `aliases` of the model files.
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {

@@ -55,7 +55,7 @@ class Decomposition {
       any = true;
     }
   };
-  /// Indexed by the position of the producer; the last element is that of `entry`.
+  /// Indexed by the position of the producer. The last element belongs to `entry`.
   std::vector<Readers> readers_of(const std::vector<int>& layers, int entry) {
     mark(layers);
     std::vector<Readers> readers(layers.size() + 1);

@@ -87,9 +87,9 @@ class Attention final : public Operation {
                               inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads, s_.value_size));
     }
     if (s_.apart && inputs.size() == 2 && inputs[1].extent[0] != output.extent[0]) {
-      throw Error(
-          fmt::format("{} tokens of keys and values are not those of {} queries", inputs[1].extent[0], output.extent[0]),
-          "'value_size' is supported in self-attention only");
+      throw Error(fmt::format("{} tokens of keys and values differ from {} tokens of queries", inputs[1].extent[0],
+                              output.extent[0]),
+                  "'value_size' is supported in self-attention only");
     }
     if (inputs.size() == 2 && inputs[1].channels != keys_and_values) {
       throw Error(fmt::format("{} channels are not 2 × {} key and value heads of {}, the size of the {} query heads",

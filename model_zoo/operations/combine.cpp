@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Combines the copies made by `dispatch` into tokens: the weighted sum of the outputs of a token's experts. Reads those
-/// outputs, and the router.
+/// Combines the copies made by `dispatch` into tokens. Each token is the weighted sum of its experts' outputs. Reads the
+/// experts' outputs, and the router.
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }

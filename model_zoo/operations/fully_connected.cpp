@@ -85,7 +85,7 @@ class FullyConnected final : public Operation {
     const auto moved = [&](double channels, double tensors) {
       return Work{.flops = positions * channels, .activation_items = tensors * positions * channels};
     };
-    // x·A and ·B, and their gradients.
+    // The products of the adapter: the input times A, the result times B, and their gradients.
     const Work down = product(positions, rank, from, Pass::forward), up = product(positions, to, rank, Pass::forward);
     const Work of_down = product(positions, rank, to, Pass::backward_data);
     const Work of_input = product(positions, from, rank, Pass::backward_data);

@@ -71,9 +71,9 @@ class Lstm final : public Operation {
       case Pass::backward_weight:
         // Backward through the steps is always required, even for the first layer. It computes the gradients of the gates,
         // and from them the gradient of the previous state. For each unit the state's two gradients are added, the tanh of
-        // the cell is recomputed, the cell's gradient through it is added to that of the next step (5), four for each gate's
-        // product and function, and one product for the previous cell. Then follow the gradients of both matrices, for all
-        // steps at once, and the sums for the gradients of the biases.
+        // the cell is recomputed, and the cell's gradient through it is added to the cell's gradient of the next step (5
+        // FLOPs). Each gate's product and function take four FLOPs, and the previous cell one product. Then follow the
+        // gradients of both matrices, for all steps at once, and the sums for the gradients of the biases.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;

@@ -12,7 +12,7 @@ namespace ddl {
 // plugins/profiler/inspector (previously ext-profiler/inspector). They contain one JSON object for each exchange and rank,
 // one after the other.
 
-/// Whether a JSON text is such a file, by its keys.
+/// Whether a JSON text is a file of NCCL Inspector, judged by its keys.
 [[nodiscard]] bool is_nccl_inspector(std::string_view text);
 
 /// One series for each operation, number of ranks and number of nodes. If several ranks recorded an exchange, the shortest

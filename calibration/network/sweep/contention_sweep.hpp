@@ -10,7 +10,7 @@ namespace ddl {
 /// The result for this many concurrent groups across nodes, compared with one group alone.
 struct ContentionPoint {
   int groups = 1;
-  double slowdown = 1;  ///< time per byte relative to that of one group alone
+  double slowdown = 1;  ///< time per byte divided by the time per byte of one group alone
   Interval interval{};  ///< interval, derived from the intervals of the underlying medians
 };
 

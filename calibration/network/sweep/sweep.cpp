@@ -53,7 +53,7 @@ std::string title_of(const SweepTable& table) {
 
 /// If the interval of a median is larger than this share of the median, other work disturbed the measurement.
 constexpr double unsteady = 0.1;
-/// One such size among this many sizes is expected by chance.
+/// By chance, one of this many sizes has such a wide interval.
 constexpr std::size_t sizes_for_one_unsteady = 10;
 
 double doubt_of(const SweepRow& row) {

@@ -16,7 +16,7 @@ struct LibraryGroup {
   SecondsPerByte exchanged{};    ///< β of a flow from each rank to another node
   SecondsPerByte add{};          ///< time to add a byte into a partial sum
   /// Factors already included in α and β: the launch cost of a call is multiplied by the factor of α, and the bytes that
-  /// fill a pipeline by that of β.
+  /// fill a pipeline are multiplied by the factor of β.
   double alpha_factor = 1, beta_factor = 1;
 };
 

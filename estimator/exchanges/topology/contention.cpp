@@ -48,7 +48,7 @@ void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, 
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// The same for a network that is not a tree. Its links stand for the links of all levels outside the node.
+/// Sets β and φ for a network that is not a tree. Its links stand for the links of all levels outside the node.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];

@@ -4,7 +4,7 @@
 namespace ddl {
 namespace {
 
-/// The parts that BERT and its successors share, for the classes of one of them.
+/// The parts that BERT and its successors share. `classes`: the classes of one of these models.
 FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
   FamilyModel model{.family = "bert"};
   const std::int64_t hidden = config.size({"hidden_size"}, 768);
@@ -43,7 +43,7 @@ FamilyModel read_padded(HuggingFaceConfig& config, std::string_view classes, std
   const std::int64_t positions = config.tokens({"max_position_embeddings"}, 512);
   const std::int64_t padding = config.integer({"pad_token_id"}, 1, 0);
   if (positions <= padding + 1)
-    config.fail("max_position_embeddings", fmt::format("{} positions leave none after that of the padding", positions));
+    config.fail("max_position_embeddings", fmt::format("{} positions leave none after the padding's position", positions));
   model.set("tokens", positions - padding - 1);
   model.set("positions", positions);
   return model;

@@ -81,7 +81,7 @@ struct DecoderSizes {
 
 /// What distinguishes a decoder from Llama.
 struct DecoderParts {
-  std::string_view other_classes{};  ///< what names of classes begin with in files of another library
+  std::string_view other_classes{};  ///< the beginning of class names in files of another library
   std::int64_t head_size = 0;        ///< 0: hidden / heads
   std::string_view activation = "silu";
   std::string_view attention = "sdpa";  ///< the attention implementation that the library uses
@@ -111,7 +111,7 @@ struct DecoderParts {
 /// A kind of decoder, as a row of data.
 struct DecoderType {
   std::string_view model_type;
-  std::string_view classes;  ///< what the names of its classes begin with: `Llama`
+  std::string_view classes;  ///< the beginning of the names of its classes: `Llama`
   DecoderSizes sizes;
   DecoderParts parts{};
 };

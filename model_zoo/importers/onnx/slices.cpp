@@ -20,7 +20,7 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
     const Value* const value = translation.find_input(node, i);
     if (value != nullptr && (value->numbers == nullptr || !value->numbers->integral)) return std::nullopt;
   }
-  // Attributes before opset 10.
+  // Until opset 9, the bounds are attributes.
   const bool old = translation.graph().opset() < 10;
   const auto starts = integers_of(translation, node, old ? -1 : 1, "starts");
   const auto ends = integers_of(translation, node, old ? -1 : 2, "ends");

@@ -191,7 +191,7 @@ template <class T>
 struct StackRows {
   Addresses addresses;
   T* together;
-  std::int64_t pitch, channels, length;  ///< items of a sample: in the concatenation, in one tensor, in all of them
+  std::int64_t pitch, channels, length;  ///< items per sample: of the concatenation, of one tensor, of all tensors
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / length;

@@ -12,7 +12,7 @@ struct NormGraph {
   Graph::Tensor shift = 0, output = 0;                                                            ///< forward
   Graph::Tensor output_gradient = 0, input_gradient = 0, scale_gradient = 0, shift_gradient = 0;  ///< backward
 };
-/// Added to the variance: the default of frameworks.
+/// The number that a norm adds to the variance. It is the default of frameworks.
 inline constexpr float norm_epsilon = 1e-5F;
 [[nodiscard]] NormGraph norm_graph(const Problem& problem, ImageLayout layout);
 
