@@ -10,8 +10,7 @@ namespace ddl {
 /// Coefficients of a user's machine file.
 struct OwnCoefficients {
   std::string path;
-  bool is_named = false;  ///< whether `coefficients:` in the machine file names their file; otherwise their file is next to
-                          ///< the machine file
+  bool is_named = false;  ///< whether the machine file names this file; otherwise both files are next to each other
 };
 /// Returns `named in the machine file`, or `next to the machine file`.
 [[nodiscard]] inline const char* place_of(const OwnCoefficients& own) {

@@ -273,7 +273,7 @@ SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   return found;
 }
 
-/// The layout of images in the profiles, of those profiles that contain one; `both` if they differ.
+/// The layout of images that the profiles contain; `both` if profiles differ. Profiles without a layout are ignored.
 std::string layout_of(std::span<const FoundProfile> profiles) {
   std::string layout;
   for (const FoundProfile& each : profiles) {

@@ -79,8 +79,8 @@ class MeasuredExchanges {
   /// rate of two.
   [[nodiscard]] bool rests_on_two_nodes(Collective operation, double ranks, double nodes) const;
 
-  /// Geometric standard deviation of one repetition of such an exchange. It is the mean over the curves that time() uses,
-  /// with the same weights. It is 1 without repetitions, and if time() is empty.
+  /// Geometric standard deviation of one repetition of an exchange with these arguments. It is the mean over the curves that
+  /// time() uses, with the same weights. It is 1 without repetitions, and if time() is empty.
   [[nodiscard]] double spread(Collective operation, double ranks, double nodes) const;
   /// Whether any of the curves was repeated.
   [[nodiscard]] bool has_spread() const;

@@ -41,8 +41,8 @@ struct Software {
   /// Unset: the fastest one.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
-  /// The algorithm of layer-wise collectives. The default is flat rings over the rails of the outermost level that they
-  /// cross.
+  /// The algorithm of layer-wise collectives. If it is set, Allgathers and Reduce-scatters are flat rings over the rails of
+  /// the outermost level that they cross. Unset: the fastest one.
   std::optional<AllreduceAlgorithm> layer_algorithm;
   /// Share of the gradients that the software sends. It sends the largest ones. A sparse Allreduce may then be the fastest.
   std::optional<double> gradient_density;

@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     find_runs();
-    // Memory that the stage's backward keeps from its first layer to its last is allocated once.
+    // Memory that the stage's backward holds throughout is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);

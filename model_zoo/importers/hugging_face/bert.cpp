@@ -4,7 +4,7 @@
 namespace ddl {
 namespace {
 
-/// The parts that BERT and its successors share. `classes`: the classes of one of these models.
+/// Reads the parts that BERT and its successors share. `classes`: the beginning of the names of a model's classes.
 FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
   FamilyModel model{.family = "bert"};
   const std::int64_t hidden = config.size({"hidden_size"}, 768);

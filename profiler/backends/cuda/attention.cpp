@@ -24,8 +24,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
     tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
     for (const KernelTensor& tensor : shape.inputs(true, precision)) tensors.push_back(tensor);
   }
-  // Both directions draw the same dropout mask, because seed and offset are zeros. Sums belong to the queries. Accumulated
-  // gradients are in fp32.
+  // Both directions draw the same dropout mask, because seed and offset are zeros. `sums` has a number for each query, and
+  // `accumulated` holds gradients in fp32.
   struct Scratch {
     DeviceMemory zeros, sums, accumulated;
   };
