@@ -218,7 +218,7 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
             : add_whole_number(command, "--global-batch,--batch", options.global_batch, 1, most_samples, samples);
   const auto per_gpu =
       add_whole_number(command, "--batch-per-gpu", options.batch_per_gpu, 1, most_batch_per_gpu,
-                       "samples per step and GPU; default: the model file's, else 16,384 tokens, else 32 samples");
+                       "samples per step and GPU; default: that of the model file, else 16,384 tokens, else 32 samples");
   per_gpu.excludes(global);
   const auto micro_batches = add_whole_number(command, "--micro-batches", options.micro_batches, 1, most_samples,
                                               "fix the number of micro-batches");
