@@ -53,7 +53,7 @@ class CsvTable {
  private:
   struct Cell {
     std::string text;
-    std::size_t offset = 0;  ///< position in the source; that of the opening quote for a quoted cell
+    std::size_t offset = 0;  ///< position in the source; for a quoted cell, the position of the opening quote
   };
   using Row = std::vector<Cell>;
   explicit CsvTable(SourceText source) : source_(std::move(source)) {}

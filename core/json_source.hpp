@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// Numbers that a text may contain: those of JSON, or also `NaN`, `Infinity` and `-Infinity`, which Python's module json
+/// Numbers that a text may contain: JSON's numbers, or also `NaN`, `Infinity` and `-Infinity`, which Python's module json
 /// reads and writes.
 enum class JsonNumbers { of_json, of_python };
 

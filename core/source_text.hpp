@@ -56,7 +56,7 @@ class SourceText {
 inline constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
 
 /// The whole file as bytes. Throws Error with `path` and the reason if it cannot be read (missing, directory, permission, a
-/// pipe without a writer), or if it is longer than `max_bytes`; no more than this is read.
+/// pipe without a writer), or if it is longer than `max_bytes`. Reads at most this many bytes.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = max_file_bytes);
 
 }  // namespace ddl

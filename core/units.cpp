@@ -34,8 +34,8 @@ constexpr double gi = mi * ki;
 constexpr double ti = gi * ki;
 constexpr double pi = ti * ki;
 
-// In each list, the smallest unit is first; of equally suitable units, the last one is printed. A bit (b) is an eighth of a
-// byte (B).
+// In each list, the smallest unit is first. If several units are equally suitable, the last of them is printed. A bit (b) is
+// an eighth of a byte (B).
 constexpr std::array byte_units{Unit{"B", 0, 1},    Unit{"kB", 3, 1},  Unit{"KiB", 0, ki}, Unit{"MB", 6, 1},
                                 Unit{"MiB", 0, mi}, Unit{"GB", 9, 1},  Unit{"GiB", 0, gi}, Unit{"TB", 12, 1},
                                 Unit{"TiB", 0, ti}, Unit{"PB", 15, 1}, Unit{"PiB", 0, pi}};
@@ -117,7 +117,7 @@ double shifted(std::string_view number, int shift) {
     const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
     if (result.ec != std::errc()) return digits.starts_with('-') ? 0.0 : HUGE_VAL;
   }
-  // An exponent this far out of range stays out of range after any shift.
+  // An exponent beyond these limits is out of range for any `shift`.
   exponent = std::clamp(exponent, -1'000'000'000, 1'000'000'000) + shift;
   const std::string moved = fmt::format("{}e{}", mantissa, exponent);
   double value = 0.0;
@@ -184,7 +184,7 @@ std::optional<double> parse(std::string_view untrimmed, const Dimension& dimensi
   return value;
 }
 
-/// A number as its significant digits and the power of ten of the first one: 1.5e9 is "15" and 9.
+/// A number as its significant digits, and the power of ten of the first digit: 1.5e9 is "15" and 9.
 struct Decimal {
   std::string digits;
   int exponent = 0;
@@ -253,7 +253,7 @@ std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// The number in the largest unit in which it is at least 1, if there is one.
+/// The number in the largest unit in which the number is at least 1, if there is such a unit.
 std::string scaled(double value, double step, std::span<const std::string_view> units) {
   std::size_t i = 0;
   for (; i + 1 < units.size() && value >= 999.5; ++i) value /= step;

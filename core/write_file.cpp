@@ -86,8 +86,8 @@ Temporary open_with_name(const std::string& target) {
   return result;
 }
 
-/// Gives the open file a name: that of `target` if it does not exist, otherwise a name in the same folder. Returns 0, or the
-/// reason for failure.
+/// Gives the open file a name: the name of `target` if `target` does not exist, otherwise another name in the same folder.
+/// Returns 0, or the reason for failure.
 int give_name(Temporary& temporary, const std::string& target, bool exists) {
   const std::string open = name_of_open_file(temporary.file);
   for (int i = 0; i < tries_of_names; ++i) {
@@ -198,7 +198,7 @@ Written write_file(const std::string& path, std::string_view content, const std:
     if (const int reason = write_all(file.number(), content)) fail_to_write(path, reason);
     return Written::in_place;
   }
-  // The permissions of the file itself forbid writing, whatever those of its folder are.
+  // The permissions of the file itself forbid writing, whatever permissions its folder has.
   if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
 
   const std::string target = link_target(path);

@@ -283,7 +283,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     const auto& [parent, in_brackets, keys] = open_.back();
     if (parent.kind == Element::Kind::map) return parent.children.back().offset;
     if (in_brackets) return next;
-    // Finds the last dash before `next` in the column of the first one.
+    // Finds the last dash before `next` that is in the same column as the first dash.
     const int column = source_.place(parent.offset).column;
     std::size_t dash = next;
     while (dash > parent.offset) {

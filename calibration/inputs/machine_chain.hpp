@@ -46,11 +46,11 @@ class MachineSection {
   std::vector<SourcedPart> parts_;
 };
 
-/// A machine file and those that it extends, nearest first.
+/// A machine file and the files that it extends, nearest first.
 class MachineChain {
  public:
-  /// `bundled`: the name of the bundled file that `root` is; empty for a user's file. Throws Error that points to
-  /// `extends:`, if it names no machine, leads back to a file of the chain, or makes the chain too long.
+  /// `bundled`: the name of the bundled file that `root` is; empty for a user's file. Throws Error that points to `extends:`
+  /// if this key names no machine, leads back to a file of the chain, or makes the chain too long.
   explicit MachineChain(const YamlNode& root, std::string_view bundled = {});
 
   [[nodiscard]] std::size_t size() const { return files_.size(); }
@@ -58,9 +58,9 @@ class MachineChain {
   [[nodiscard]] MachineChain without(std::size_t count) const;
   [[nodiscard]] const YamlNode& nearest() const { return files_.front()->root; }
 
-  /// Returns a section of which only the nearest file counts that has it; empty if that file has `none`.
+  /// Returns a section that is read from one file only: the nearest file that has it. Empty if that file has `none`.
   [[nodiscard]] std::optional<SourcedPart> find_whole(std::string_view key) const;
-  /// Returns such a section that belongs to another section: a file that has `owner` without `key` removes it.
+  /// The same for a section that belongs to the section `owner`: a file that has `owner` without `key` removes the section.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
   /// Returns a section whose keys are merged one by one; empty if no file has it, or if the nearest file with it has `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;

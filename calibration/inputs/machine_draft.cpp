@@ -28,7 +28,7 @@ class Drafter {
     const std::string levels = levels_section();
     MachineDraft draft;
     draft.text = fmt::format(
-        "# Written by ddl-oracle machines new. Values that are missing here are those of {0}.\n# ddl-oracle machines show "
+        "# Written by ddl-oracle machines new. Values that are missing here come from {0}.\n# ddl-oracle machines show "
         "prints all of them.\nformat: 1\nmachine: {1}\nextends: {2}\ndescription: {3}\n",
         one_line(like_.machine.name), yaml_scalar(request_.name), yaml_scalar(request_.extends),
         yaml_scalar(fmt::format("a machine like {}", like_.machine.name)));
@@ -96,14 +96,14 @@ class Drafter {
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
   }
 
-  /// The device section if the device differs from that of the other machine. The user still has to find all its numbers.
+  /// The device section if the device differs from the other machine's device. The user still has to find all its numbers.
   std::string other_device(const std::string& name, std::optional<std::int64_t> memory_mib, const std::string& source) {
     std::string text = fmt::format("device:\n  name: {0}\n  profile_names: [{0}]\n", yaml_scalar(one_line(name)));
     if (memory_mib) {
       const SourcedNumber memory = own_number("device.memory", fmt::format("{} MiB", *memory_mib), source, "detected-gpus");
       text += fmt::format("  memory: {}\n", sources_.pair(memory));
     }
-    return found(fmt::format("Device: peaks{} and bandwidth are still those of {}: give those of the datasheet.",
+    return found(fmt::format("Device: peaks{} and bandwidth are copied from {}: replace them by the datasheet's.",
                              memory_mib ? "" : ", memory", like_.machine.device.name)) +
            text;
   }
@@ -156,7 +156,7 @@ class Drafter {
     const DetectedPorts& ports = *request_.host.ports;
     ports_ = own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
                         fmt::format("detected: {} active ports in {}", ports.count, ports.from), "detected-ports");
-    return found(fmt::format("Network: {} active ports of {:g} Gb/s in {}. Remove those that only reach storage.",
+    return found(fmt::format("Network: {} active ports of {:g} Gb/s in {}. Remove ports that only reach storage.",
                              ports.count, ports.gigabits, ports.from));
   }
 
@@ -184,7 +184,7 @@ class Drafter {
     return {units.front(), count_of_nodes_};
   }
 
-  /// The numbers of a level that differ from those of the other machine.
+  /// The numbers of a level that differ from the other machine's numbers.
   std::vector<SourcedNumber> changes(std::size_t level, int units) {
     const LinkLevel& like = like_.machine.levels[level];
     std::vector<SourcedNumber> changed;
@@ -219,7 +219,7 @@ class Drafter {
       text += ", storage";
     text = one_line(text) + ".\n# ddl-oracle calibrate live measures the network.\n";
     if (like_.machine.price_per_gpu_hour) {
-      text += one_line(fmt::format("# The price is that of {}: {:g} {}/h per device. Write your own, or none:",
+      text += one_line(fmt::format("# The price comes from {}: {:g} {}/h per device. Write your own, or none:",
                                    like_.machine.name, *like_.machine.price_per_gpu_hour, like_.machine.currency)) +
               "\n# price: none\n";
     }

@@ -43,7 +43,7 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
   return found;
 }
 
-/// The head of a profile without its rows, of which there may be many.
+/// The head of a profile without its rows.
 ProfileHead head_of(const std::string& text, const std::string& path) {
   const std::size_t head = text.find("\n---\n");
   const std::size_t columns = head == std::string::npos ? head : text.find('\n', head + 5);
@@ -168,8 +168,8 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
 }
 
 /// Steps that were timed as a whole, in order of preference. Steps of a framework come before steps of the profiler, whose
-/// kernels run without a framework. Steps of the same model come before those of other bundled models. Among a framework's
-/// steps, those that return memory to the system come first, then those that keep it, then captured graphs, which need no
+/// kernels run without a framework. Steps of the same model come before steps of other bundled models. Among a framework's
+/// steps, steps that return memory to the system come first, then steps that keep it, then captured graphs, which need no
 /// framework to launch.
 class Steps {
  public:
@@ -250,8 +250,8 @@ class Steps {
 };
 
 /// The scratch memory that a kernel requests from the framework's allocator. Traces and tables do not contain it. PyTorch's
-/// matrix products use the workspace that cuBLAS was given once, and cuBLAS only uses algorithms for which that is
-/// sufficient (library_workspace).
+/// matrix products use one workspace that PyTorch gives to cuBLAS, and cuBLAS only uses algorithms for which this workspace
+/// is sufficient (library_workspace).
 std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& measured) {
   const std::span<const BackendKind> kinds = backend_kinds();
   const auto is_own = [&](const BackendKind& kind) { return kind.name == head.backend; };
@@ -273,7 +273,7 @@ SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   return found;
 }
 
-/// The layout in the profiles that contain it.
+/// The layout of images that the profiles contain; `both` if profiles differ. Profiles without a layout are ignored.
 std::string layout_of(std::span<const FoundProfile> profiles) {
   std::string layout;
   for (const FoundProfile& each : profiles) {

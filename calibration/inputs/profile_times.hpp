@@ -33,13 +33,13 @@ struct FoundProfiles {
 
 /// The profiles that a study uses.
 struct ProfileChoice {
-  std::vector<std::string> files;  ///< paths, or only `none`; empty: those of the machine's device in the data directory
+  std::vector<std::string> files;  ///< paths, or `none`; empty: all for the machine's device in the data directory
   bool any_device = false;         ///< profiles of other devices are used, too
 };
 
-/// Reads the named profiles. If none is named, reads those of the machine's device in the folder `profiles` of the user's
-/// data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error if a named profile cannot be read,
-/// or is of another device.
+/// Reads the named profiles. If none is named, reads all profiles of the machine's device in the folder `profiles` of the
+/// user's data directory (data_directory), from files named `*.profile` or `*.csv`. Throws Error if a named profile cannot
+/// be read, or is of another device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
 
 /// For each available profile of another device, a sentence on why it is not used, and how to use it. `model`: only profiles
@@ -53,9 +53,9 @@ struct ProfileChoice {
 /// Returns the kernels and updates in the profiles, in every precision, without whole steps.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
 /// The data of the profiles in this precision: kernels, updates, the time of first touches of fresh memory, and the time of
-/// whole steps outside their kernels and first touches. Steps of a framework are preferred to those of the profiler, and
-/// among these, steps of the same model to those of other bundled models. Steps of a framework count if any of the profiles
-/// has the kernels of their model.
+/// whole steps outside their kernels and first touches. Steps of a framework are preferred to steps of the profiler. Among
+/// steps of one kind, steps of the same model are preferred to steps of other bundled models. Steps of a framework count if
+/// any of the profiles has the kernels of their model.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
                                                Precision precision);
 

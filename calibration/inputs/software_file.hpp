@@ -31,7 +31,7 @@ struct SoftwareFile {
 
 /// The software that a study uses if neither the user nor the coefficients name one.
 inline constexpr std::string_view usual_software = "pytorch";
-/// The name that coefficients have for their software if they are based on runs that do not name it.
+/// The name of the software in coefficients that were fitted to runs of an unnamed software.
 inline constexpr std::string_view unnamed_software = "that of the runs";
 /// The name of an ideal software that loses no time: it needs no launches by a host, no copies and no waiting.
 inline constexpr std::string_view no_software = "none";

@@ -27,18 +27,18 @@ struct StudySpec {
   std::optional<std::int64_t> packed_length;
   std::string dataset;  ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
-  /// A file, a bundled name, or `none`. If empty: the bundled coefficients of a bundled machine, or those that belong to a
-  /// machine file (own_coefficients).
+  /// A file, a bundled name, or `none`. If empty: the bundled coefficients of a bundled machine, or the coefficients that
+  /// belong to a machine file (own_coefficients).
   std::string coefficients;
   /// A file, a bundled name, or `none`. If empty: the software of the coefficients' runs, otherwise usual_software.
   std::string software;
   std::optional<Precision>
-      precision;  ///< unset: that of a profile of the model, else mixed precision for sequences, else tf32, else fp32
+      precision;  ///< unset: the precision of the model's profile, else mixed precision for sequences, else tf32, else fp32
   std::optional<Optimizer> optimizer;  ///< unset: adam for sequences, SGD with momentum for everything else
-  Settings settings;                   ///< settings of the run, the job or the options, which override those of the software
-  Assumptions assumptions;             ///< the assumptions that settings change; ideal_assumptions() for closed forms
+  Settings settings;        ///< settings of the run, the job or the options; they override the software's settings
+  Assumptions assumptions;  ///< the assumptions that settings change; ideal_assumptions() for closed forms
   ProfileChoice profiles;
-  std::optional<Bytes> device_memory;  ///< unset: that of the machine's datasheet
+  std::optional<Bytes> device_memory;  ///< unset: the memory in the machine's datasheet
   Margin margin;                       ///< the part of the memory that must stay free
   KnownKernels known_kernels = KnownKernels::all;
   /// The result of find_profiles for `profiles`, which several studies share.
@@ -121,10 +121,10 @@ class Study {
 /// coefficients of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if it
-/// trains only networks of images. If the spec names no software, and the coefficients come from runs of a software without
-/// a file, the result has no name, and only the launch overhead of the usual software. Throws Error for an unknown name and
-/// an unreadable file.
+/// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if this
+/// software trains only networks of images. If the spec names no software, and the coefficients come from runs of a software
+/// without a file, the result has no name, and only the launch overhead of the usual software. Throws Error for an unknown
+/// name and an unreadable file.
 [[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
 
 /// The part of a device's memory that the margin leaves. Throws Error if none is left.
@@ -136,8 +136,9 @@ void require_precision(Precision precision, const Device& device);
 
 /// Returns whether the model's tensors are images or volumes, whose channels may be first or last in memory.
 [[nodiscard]] bool has_layout(const Model& model);
-/// Returns the default data set for a model's input: one with samples of the same shape; else, of those with the same number
-/// of channels, the nearest in size; else a common data set of about the same size, as for any flat vector.
+/// Returns the default data set for a model's input: a data set with samples of the same shape; else the data set nearest in
+/// size that has the same number of channels; else a common data set of about the same size. For a flat vector, the second
+/// choice does not apply.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
 /// Measured time divided by roofline time, on this device with this software: the geometric mean over all models that were

@@ -42,7 +42,7 @@ std::string with_learned(const std::string& text, const RunFit& fit, std::string
     extended = replace_section(extended, {"software", "name"}, sourced("name", std::string(unnamed_software)));
   }
   extended = replace_section(extended, {"learned"}, learned_section(fit, source_name));
-  // The written file is validated by parsing it, because the next command must accept it.
+  // The written file is parsed again, because the next command must accept it.
   static_cast<void>(parse_coefficients(extended, "the coefficients to be written"));
   return extended;
 }

@@ -21,7 +21,7 @@ struct LearnedCoefficient {
   Coefficient what = Coefficient::kernels;
   double value = 1;
   double low = 0, high = 0;  ///< one standard deviation of the posterior to either side
-  double narrowing = 1;      ///< width of the posterior relative to that of the prior
+  double narrowing = 1;      ///< width of the posterior divided by the width of the prior
   /// Whether the runs determine the coefficient: its posterior is less than half as wide as its prior.
   [[nodiscard]] bool determined() const { return narrowing < 0.5; }
 };
@@ -36,7 +36,8 @@ struct FamilyFit {
 };
 
 /// A property of the software that all families share: its value in the file, the value that best explains the runs, and how
-/// much worse the alternative is. The alternative is the other value of two. For a number, it is the value in the file.
+/// much worse the alternative is. For a yes-or-no property, the alternative is the other value. For a number, it is the
+/// value in the file.
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;

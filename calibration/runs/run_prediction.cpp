@@ -161,7 +161,8 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   coefficients_ = coefficients_of(shared, sheet_);
   shared.software = software_;
   const SoftwareFile measured = software_of(shared, coefficients_);
-  // The runs that coefficients were fitted to used the software of the coefficients, whatever their models.
+  // The coefficients were fitted to runs of one software. If the caller names no software, the software of the coefficients
+  // is assumed for runs of every model.
   if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
   profiles_ = std::make_shared<const FoundProfiles>(find_profiles(profiles, sheet_));
 }
@@ -211,7 +212,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.machine = machine_;
     spec.coefficients = coefficients_name_;
     spec.software = software;
-    // Of the settings of a framework, the closed forms use only those about memory.
+    // The closed forms use only the framework's settings about memory.
     run.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
       if (!ideal || row.has_column) spec.settings.set(row, value);
     });
@@ -265,7 +266,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimator estimator(job);
   const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
-  // A measured run did fit, so its time is predicted even if its estimated memory exceeds that of the device.
+  // A measured run did fit, so its time is predicted even if its estimated memory exceeds the device's memory.
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     const Model& model = own.model();

@@ -30,8 +30,8 @@ struct Unpredictable {
 /// for all others. Reading samples counts if the run includes it. Values that runs of one model share are computed once.
 class RunPredictor {
  public:
-  /// Throws Error if the machine, the coefficients, the software or a profile are invalid. `software`: that of runs that do
-  /// not name theirs, in the form of StudySpec.
+  /// Throws Error if the machine, the coefficients, the software or a profile are invalid. `software`: the software of runs
+  /// that name none, in the form of StudySpec.
   RunPredictor(std::string machine, std::string coefficients, const ProfileChoice& profiles, std::string software = {},
                KnownKernels known_kernels = KnownKernels::all);
 
@@ -47,12 +47,12 @@ class RunPredictor {
   /// Returns the launch overhead of a kernel in a prediction of this run.
   [[nodiscard]] Seconds launch_overhead(const MeasuredRun& run);
 
-  /// The coefficients of the machine, or those that the user named.
+  /// The coefficients of the machine, or the coefficients that the user named.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
-  /// Warnings about available profiles: those that could not be read, and those of another device.
+  /// Warnings about profiles that could not be read, and about profiles of another device.
   [[nodiscard]] std::vector<std::string> profile_warnings() const;
-  /// Frees what runs of one model share. Runs that come later compute it again.
+  /// Frees the results that runs of one model share. Later runs compute them again.
   void forget_studies() { studies_.clear(); }
 
  private:

@@ -7,13 +7,13 @@
 
 namespace ddl {
 
-/// How often intervals cover the runs of one set: the share of covered runs with widths that were fitted to all sets, and
-/// with widths that were fitted to all other sets.
+/// The shares of the runs of one set that intervals cover. One share is for widths fitted to all sets, the other one for
+/// widths fitted to all other sets.
 struct SetCoverage {
   std::string set;
   int runs = 0;
   double held = 0, held_left_out = 0;
-  TimeInterval mean;  ///< geometric means of the ends of its intervals, with the set held out of the fit
+  TimeInterval mean;  ///< geometric means of the ends of the set's intervals, with the set held out of the fit
 };
 
 /// How often intervals of ratios cover the ratios of measured runs.

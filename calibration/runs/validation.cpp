@@ -26,7 +26,7 @@ std::optional<double> relative_error(const std::optional<Seconds>& predicted, do
 
 double accuracy(std::optional<double> error) { return error ? 1.0 - std::abs(*error) : 0.0; }
 
-/// Returns a run without the properties on which predictions do not depend, so that repetitions of a run are equal.
+/// Returns a run with only those properties that predictions depend on, so that repetitions of a run are equal.
 MeasuredRun to_predict(MeasuredRun run) {
   run.value = 0;
   run.samples_averaged.reset();
@@ -117,8 +117,8 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
 
 namespace {
 
-/// Predicts the runs of a table. Runs of one machine and model come one after the other, so that only what they share is in
-/// memory.
+/// Predicts the runs of a table. Runs of one machine and model come one after the other, so that memory only holds the
+/// results that they share.
 class TableValidation {
  public:
   TableValidation(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients, ProfileChoice profiles,
@@ -146,7 +146,7 @@ class TableValidation {
   }
 
  private:
-  /// The machine that a run names, in the form that names are compared in; empty for the one that the user names.
+  /// The name of a run's machine, converted for comparisons by name_key. Empty if it is the machine that the user names.
   [[nodiscard]] std::string machine_of(const MeasuredRun& run) const {
     const std::string key = name_key(run.machine);
     return key == name_key(machine_) ? std::string() : key;
@@ -179,7 +179,7 @@ class TableValidation {
     }
   }
 
-  /// Sets `predictor_` to that of the machine, without what runs of other models share.
+  /// Sets `predictor_` to the predictor of the machine, and frees the results that runs of other models share.
   void use(const std::string& machine, const MeasuredRun& run) {
     if (machine != used_machine_ || !predictor_) {
       predictor_.reset();

@@ -40,7 +40,7 @@ std::string coefficients_to_extend(const std::string& path, const std::string& m
   if (const Coefficients before = parse_coefficients(text, origin); before.machine != name) {
     throw Error(
         fmt::format("{} has coefficients of the machine {}, not of {}", quote(origin), quote(before.machine), quote(name)),
-        exists ? "write into another file" : "begin with those of the machine, or with none");
+        exists ? "write into another file" : "begin with the machine's coefficients, or with none");
   }
   return text;
 }

@@ -5,10 +5,10 @@
 namespace ddl {
 
 /// The text of the coefficients file that a command updates: the file `path` if it exists, else the coefficients bundled
-/// with the machine, else a head without numbers. If the file does not exist, `begin_with` replaces the bundled ones: a
-/// path, a bundled name or `none`; empty if the user gave none. `machine` is as the user typed it. Throws Error if writing
-/// `path` would destroy anything: the file belongs to another machine, was read as another kind of file, or exists although
-/// `begin_with` is given.
+/// with the machine, else a head without numbers. If the file does not exist, `begin_with` replaces the bundled
+/// coefficients: a path, a bundled name or `none`; empty if the user gave no such option. `machine` is as the user typed it.
+/// Throws Error if writing `path` would destroy anything: the file belongs to another machine, was read as another kind of
+/// file, or exists although `begin_with` is given.
 [[nodiscard]] std::string coefficients_to_extend(const std::string& path, const std::string& machine,
                                                  const std::string& begin_with = {});
 

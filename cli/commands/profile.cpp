@@ -129,7 +129,7 @@ void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
 /// The profile lines that this process measures, each with its position in the list of all problems.
 using Places = std::unordered_map<std::string, std::int64_t>;
 
-/// Removes the problems of other shards, and those of --leave-out, from the list.
+/// Removes the problems of other shards, and the problems that --leave-out names, from the list.
 Places narrow(ProfileJob& job, ProfileHead& head) {
   Places places;
   if (job.shard) {
@@ -146,8 +146,8 @@ Places narrow(ProfileJob& job, ProfileHead& head) {
   return places;
 }
 
-/// Continues an earlier profile: copies its head, and all rows except those that are measured again. Warns if its last line
-/// is incomplete.
+/// Continues an earlier profile: copies its head, and all rows that are not measured again. Warns if its last line is
+/// incomplete.
 void take_over(Profile old, const ProfileJob& job, const Places& places, ProfileResult& result) {
   ProfileHead& head = result.profile.head;
   require_same(old.head, head, job.output);
@@ -199,7 +199,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
   if (job.plan.model && backend->maps_pages()) {
-    // This is measured first, so that even an interrupted run contains it.
+    // The following is measured first, so that even the profile of an interrupted run contains it.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
   const Places places = narrow(job, result.profile.head);
@@ -311,8 +311,7 @@ void add_profile(const Command& program, Request& request) {
   add_whole_number(command, "--threads", o.threads, 1, 1024, "CPU threads").default_str("1");
   add_whole_number(command, "--device", o.device, 0, 1023,
                    "GPU of this node; default: the local rank set by a launcher, else 0");
-  command.add_option("--blas", o.blas,
-                     "on a processor: the BLAS library, such as libopenblas.so.0; default: that of oneDNN");
+  command.add_option("--blas", o.blas, "on a processor: the BLAS library, such as libopenblas.so.0; default: oneDNN itself");
   command.add_option("--layout", o.layout, "memory format of images on a GPU: channels-last or channels-first")
       .default_str("channels-last");
   command

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 /// The files that --save-dir writes into its folder.
 constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
-/// The files that the runtimes write into its folder `launch`, and those that Python adds.
+/// The files in the folder `launch`: files that the runtimes write, and files that Python adds.
 constexpr std::array<std::string_view, 13> launch_names{
     "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
     "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};
@@ -142,7 +142,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
   table.add({"job.yaml", "the top-ranked plan as a job"});
   commands.emplace_back("job.yaml", fmt::format("ddl-oracle check {}", path_of("job.yaml")));
-  table.add({"candidates.csv", "all ranked plans, and those that are not possible"});
+  table.add({"candidates.csv", "all ranked plans, and impossible plans"});
   table.add({"report.html", "the answer as a page with drawings"});
   for (const Started& each : started) {
     if (const auto* launch = std::get_if<Launch>(&each.outcome)) {

@@ -13,9 +13,10 @@
 
 namespace ddl {
 
-/// Draws the parts of a step of the first plans as bars. Plans that take many times as long as the first one are left out.
+/// Draws the parts of a step as bars, for the first plans. Plans that take many times as long as the first plan are left
+/// out.
 [[nodiscard]] Chart time_bars(const std::vector<Estimate>& estimates);
-/// Draws such bars for plans of several studies, each with its label.
+/// Draws the parts of a step as bars, for plans of several studies, each with its label.
 [[nodiscard]] Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plans);
 /// The timeline of a step, with a lane for each stage.
 [[nodiscard]] Chart step_lanes(const StepTimeline& timeline, const Plan& plan);

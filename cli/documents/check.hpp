@@ -22,8 +22,8 @@ struct JobProblem {
   int line = 1, column = 1;
 };
 
-/// The length in tokens of the longest samples for which the plan fits, and of the longest for which only its expected
-/// memory fits; 0 if there are none.
+/// Two lengths in tokens: of the longest samples for which the plan fits, and of the longest samples for which only its
+/// expected memory fits. 0 if there are none.
 struct LongestSequence {
   std::int64_t fits = 0, at_risk = 0;
 };

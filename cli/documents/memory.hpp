@@ -30,7 +30,7 @@ inline constexpr std::string_view held_name = "as nvidia-smi shows it";
 /// The ranks of a communicator: `data, copies of shards`.
 [[nodiscard]] std::string whose_text(const Communicator& communicator);
 
-/// The part of the total that is known only from other machines: `assumed: 1.60 GiB of it (3 %), …`.
+/// The assumed part of the total: `assumed: 1.60 GiB of it (3 %), …`.
 [[nodiscard]] std::string assumed_text(const MemoryBreakdown& memory);
 
 /// Memory by item, without a sum. Items of zero bytes are only listed up to `last_empty`.

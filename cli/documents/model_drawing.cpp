@@ -73,7 +73,7 @@ struct Item {
   std::vector<Item> inner;                 ///< of a part
   std::vector<std::vector<Item>> branches;
   int signature = 0;       ///< a number that is equal for items that are drawn in the same way
-  int last_layer = -1;     ///< the layer whose output it returns
+  int last_layer = -1;     ///< the layer whose output is the unit's output
   std::size_t layers = 0;  ///< in it
 };
 using Items = std::vector<Item>;
@@ -114,7 +114,7 @@ class Itemizer {
     return path.size() > depth && path[depth] == other[depth];
   }
 
-  /// The steps that the paths of all layers of an element have in common at the beginning.
+  /// The first steps of the layers' paths, as far as all layers of an element share them.
   const std::vector<std::string_view>& path_of(const SeriesElement& element) {
     const auto known = paths_.find(&element);
     if (known != paths_.end()) return known->second;
@@ -195,7 +195,7 @@ class Drawing {
       if (items[i].element == nullptr) {
         const std::size_t end = end_of_instances(items, i);
         if (in_branch && end == i + 1) {
-          // A branch has room for only one heading, its own.
+          // A branch has room for only one heading: the heading of the branch.
           draw_inline(items[i].inner, row);
         } else {
           flush(row);
@@ -383,7 +383,7 @@ class Drawing {
     const int last_layer = in_branch ? -1 : items[end - 1].last_layer;
     std::string heading = heading_of(items, begin, end);
     const Items* drawn = &items;
-    // A part that only contains instances of another block shares its heading with them.
+    // A part that only contains instances of another block has one heading for itself and these instances.
     while (end == begin + 1) {
       const Items& inner = (*drawn)[begin].inner;
       if (inner.empty() || inner.front().element != nullptr || end_of_instances(inner, 0) != inner.size()) break;

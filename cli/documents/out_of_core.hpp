@@ -15,7 +15,8 @@ namespace ddl {
 
 /// The choice of each group of layers for its activations, and the resulting time and memory compared with the estimate.
 void add_out_of_core(Document& document, const OutOfCore& result, const Estimate& estimate, const Study& study);
-/// The plan out of core, if the plan fits in no other way; else empty. The memory is that of the estimator's machine.
+/// The plan out of core, if the plan fits in no other way; else empty. The available memory is the memory of the estimator's
+/// machine.
 [[nodiscard]] std::optional<OutOfCore> fitting_out_of_core(const Estimator& estimator, const MemoryCheck& checked);
 /// One line: what is offloaded or recomputed, the time of a step, and the command that shows more.
 [[nodiscard]] std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estimate);

@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// The result of one study: its best plan, or why it has none.
+/// The result of one study: its best plan, or the reason why it has none.
 struct StudyOutcome {
   std::string model, machine;       ///< as asked
   bool understood = true;           ///< whether the model and the machine exist

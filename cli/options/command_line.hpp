@@ -92,8 +92,8 @@ class CommandLine {
   void add_version(const std::string& text);
   /// Returns all declarations, which must not outlive this object.
   [[nodiscard]] CommandDescription describe() const;
-  /// Calls the chosen command with the words after the program's name. Returns the text to print if they request help or the
-  /// version. Throws Error with a message of this program if they cannot be parsed.
+  /// Calls the chosen command with the words after the program's name. Returns the text to print if the words request help
+  /// or the version. Throws Error with a message of this program if the words cannot be parsed.
   [[nodiscard]] std::optional<std::string> parse(std::vector<std::string> words);
 
  private:

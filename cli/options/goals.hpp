@@ -13,7 +13,7 @@ namespace ddl {
 /// An amount of money.
 struct Money {
   double amount = 0;
-  std::string currency{};  ///< currency; empty: that of the machine
+  std::string currency{};  ///< empty: the machine's currency
 };
 /// The maximum cost and time of a whole training.
 struct Goals {

@@ -24,7 +24,7 @@ struct JobFile {
   bool any_device = false;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
-  Settings settings;                          ///< they override those of the software
+  Settings settings;                          ///< they override the software's settings
   Plan plan;                                  ///< with the global batch; precision and optimizer are set if the job has them
   std::optional<std::int64_t> batch_per_gpu;  ///< set if the job gives the batch per GPU
   std::optional<Bytes> gpu_memory;
@@ -38,8 +38,8 @@ struct ParsedJob {
   JobFile job;
   YamlNode root;
 
-  /// The value of the first of these keys that the job has, at which errors are reported. If it has none of them, the whole
-  /// file.
+  /// Returns where errors are reported: at the value of the first of these keys that the job has, or at the whole file if it
+  /// has none of them.
   [[nodiscard]] YamlNode place(std::initializer_list<std::string_view> keys) const;
 };
 

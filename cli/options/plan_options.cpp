@@ -89,8 +89,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// If the number of micro-batches is not given, the fastest one that fits is used, and the smallest of equally fast ones.
-/// Without a pipeline, it is one micro-batch if that fits.
+/// If the number of micro-batches is not given, the fastest number that fits is used, and the smallest of equally fast
+/// numbers. Without a pipeline, it is one micro-batch if that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -170,7 +170,8 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   return plan;
 }
 
-/// Defaults of a plan that the user gives. For a file they are named by the key, on the command line by the option.
+/// Defaults of a plan that the user gives. If a file gives the plan, they have the names of its keys; otherwise the names of
+/// the options.
 void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {

@@ -16,7 +16,7 @@
 
 namespace ddl {
 
-/// The default number of samples per device: that of the model file, else a number with enough tokens for large matrix
+/// The default number of samples per device: the model file's number, else a number with enough tokens for large matrix
 /// products, else 32.
 [[nodiscard]] std::int64_t usual_batch_per_gpu(const Model& model);
 
@@ -30,7 +30,7 @@ struct PlanOptions {
   std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
   std::array<std::string, plan_choice_count> names;
 
-  /// Whether they give a single plan.
+  /// Whether the options give a single plan.
   [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !strategy.empty() || !degrees.empty(); }
 };
 /// Handles of --plan, --strategy and --degrees, for declaring which options contradict them.

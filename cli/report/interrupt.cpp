@@ -21,7 +21,7 @@ thread_local OwnDeadline limit;
 
 extern "C" void note_signal(int signal) {
   signals = signals + 1;
-  // The next signal ends the program at once, because it may be in a kernel that takes minutes.
+  // The next signal ends the program at once, because the program may be inside a kernel that takes minutes.
   std::signal(signal, SIG_DFL);
 }
 

@@ -16,7 +16,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
-  /// Called before the next item, after `done` items; `skipped` of those took no time.
+  /// Called before the next item, after `done` items. `skipped`: how many of the done items took no time.
   void show(std::size_t done, std::size_t skipped, std::string_view what);
 
  private:

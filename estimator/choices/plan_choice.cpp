@@ -56,9 +56,9 @@ std::string_view recompute_name(int value) { return to_string(static_cast<Recomp
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
   static const std::array<PlanChoiceRow, plan_choice_count> rows{{
-      // With GPipe, a stage keeps the activations of all micro-batches. With 1F1B, it keeps those of one micro-batch for
-      // itself and for each later stage [Nar21, section
-      // 2.2], with the other schedules of one per stage or one more.
+      // With GPipe, a stage keeps the activations of all micro-batches. With 1F1B, it keeps one micro-batch for itself and
+      // one for each later stage [Nar21, section 2.2]. With the other schedules, it keeps one micro-batch per stage, or one
+      // more.
       {.choice = PlanChoice::schedule,
        .key = "schedule",
        .option = "schedule",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view hierarchical = "hierarchical";
 
-/// Fitted factors are at least this, because times are divided by them.
+/// The minimum of fitted factors. It is above zero because times are divided by them.
 constexpr double least_factor = 1e-9;
 
 /// Whether an exchange can be hierarchical: several nodes with the same number of ranks of the group.
@@ -427,7 +427,8 @@ ExchangeTimes::Choice ExchangeTimes::allreduce(Bytes message, Family axes, Purpo
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }
-  // If the number of ranks is a power of two, this is as fast as pairwise exchange. It also works for other numbers.
+  // If the number of ranks is a power of two, this algorithm is as fast as pairwise exchange. It also works for other
+  // numbers of ranks.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
   for (const AllreduceAlgorithm algorithm :

@@ -41,7 +41,7 @@ struct Exchange {
   bool next_to_kernels = false;
   double copies = 1;  ///< number of copies of each token in `items`: one for each of its experts
   double frozen = 0;  ///< for gradient exchanges: number of parameters on the same ranks without a gradient
-  int kernels = 0;    ///< additional kernels, which cut out what is sent and concatenate what arrives
+  int kernels = 0;    ///< additional kernels, which cut out the sent items and concatenate the received items
 };
 
 /// Name of the algorithm of an exchange whose time was measured.
@@ -49,7 +49,7 @@ inline constexpr std::string_view measured_exchange = "measured";
 
 /// Predicts times of exchanges for one plan's layout on one machine. It uses measured times if the operation was measured
 /// among such ranks. Otherwise it uses α/β per level, the route, the flows that share a link (φ) and the fastest of the
-/// allowed algorithms. Between nodes whose network type is known, α and β are those of the communication library
+/// allowed algorithms. Between nodes whose network type is known, the communication library determines α and β
 /// (`LibraryHabits`).
 class ExchangeTimes {
  public:
@@ -76,10 +76,10 @@ class ExchangeTimes {
     [[nodiscard]] std::string_view name() const { return measured ? measured_exchange : to_string(algorithm); }
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
-  /// The start-up part of time(), by the same algorithm: everything that grows with α, and nothing that grows with bytes.
+  /// The start-up part of time() for the same algorithm: all terms that grow with α, but no term that grows with bytes.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// A lower bound of the time of an Allgather or Reduce-scatter of a message; an Allreduce takes at least twice this. The
-  /// bound grows with the message. Measured times need not grow.
+  /// A lower bound of the time of an Allgather or Reduce-scatter of a message. An Allreduce takes at least twice as long as
+  /// this bound. The bound grows with the message. Measured times need not grow.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
   /// Whether any operation along these axes uses measured times.
   [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;

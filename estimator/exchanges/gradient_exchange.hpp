@@ -31,13 +31,13 @@ struct GradientExchange {
   double rounds = 1;       ///< number of gradient exchanges
   double gathers = 0;      ///< number of weight gathers
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
-  bool measured = false;    ///< uses measured times; for several exchanges, this is that of the longest one
+  bool measured = false;    ///< whether the time is measured; for several exchanges, whether the time of the longest one is
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
   /// The start-up part of each time, if it was requested.
   Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
-  /// Adds an exchange that follows this one. Both are then reported with the algorithm of the longer one.
+  /// Adds an exchange that follows this exchange. Both are then reported with the algorithm of the longer exchange.
   void add(const GradientExchange& other);
 };
 
@@ -49,11 +49,11 @@ struct ExchangedBytes {
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
 
-/// Whether each layer's gradients are a separate message. In hybrids they are if the measured software works this way.
+/// Whether each layer's gradients are a separate message. In hybrids, this depends on the measured software.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
-/// The exchanges of one group, or those of all groups of a stage, which follow each other. `with_startups` also computes the
-/// start-up parts.
+/// The exchanges of one group, or the exchanges of all groups of a stage, one after the other. `with_startups` also computes
+/// the start-up parts.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges,
                                                  const ExchangedBytes& each, const GradientGroup& group,
                                                  bool with_startups = false);
@@ -69,7 +69,7 @@ struct GradientExchangeTimes {
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
 };
 
-/// Bytes of one bucket of gradients. A bucket is exchanged as soon as it is complete. This is the default of PyTorch's
+/// Bytes of one bucket of gradients. A bucket is exchanged as soon as it is complete. The default of PyTorch's
 /// DistributedDataParallel is 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
 inline constexpr Bytes gradient_bucket = 25_MiB;
 
@@ -90,8 +90,8 @@ template <class T>
   // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
   const T hidden = left < T(0) ? T(0) : left;
-  // Until one of the two ends, kernels run at 1/s_c of their speed and the exchange at 1/s_x of its speed. The rest of the
-  // longer one then runs alone.
+  // While both run, kernels have 1/s_c of their speed, and the exchange has 1/s_x of its speed. After the shorter of the two
+  // has ended, the rest of the other one runs alone.
   const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
   const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
   return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);

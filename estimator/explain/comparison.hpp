@@ -69,7 +69,7 @@ struct Comparison {
   bool itself = false;                    ///< both are the same plan with the same name
   std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty if one of the two has no predicted time
   std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; empty if one of the two has no predicted memory
-  /// Of the terms that differ in the same direction as the total, the one that differs most. It is a term of the time if
+  /// The term that differs most, among the terms that differ in the same direction as the total. It is a term of the time if
   /// both plans fit, and else of the memory, if it is known for both. Unset if the plans do not differ, or if the shape of
   /// one is impossible.
   std::optional<PairedTerm<Seconds>> deciding_time;

@@ -39,7 +39,8 @@ class BlockModules {
   void add(int layer, RecomputeModule module) { modules_[static_cast<std::size_t>(layer)].add(module); }
 
   /// For each term of a sum, the layers of the block that only this term depends on, in order. The residual is left out,
-  /// because the other terms depend on it, too. Empty if there are more layers than in a part of a transformer block.
+  /// because the other terms also depend on the residual. Empty if there are more layers than in a part of a transformer
+  /// block.
   [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
     constexpr std::size_t most_layers = 300;
     constexpr int several = -1;
@@ -108,7 +109,7 @@ class BlockModules {
            std::all_of(branch.begin(), branch.end(), is_of_tokens);
   }
 
-  /// Adds the layers of a branch, but not the norms before it, nor the dropout, norm and scale after it.
+  /// Adds the layers of a branch. The norms at its start, and the dropout, norm and scale at its end, are left out.
   void add_module(const std::vector<int>& branch, RecomputeModule module) {
     const auto is_outside = [&](int input) { return !std::binary_search(branch.begin(), branch.end(), input); };
     const auto is_before = [&](int layer) {

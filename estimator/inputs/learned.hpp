@@ -16,7 +16,8 @@ namespace ddl {
 /// measured training runs.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
-  /// The fraction r of the work saved by a split that every rank does nevertheless: T = T(split) + r·(T(whole) − T(split)).
+  /// A split should save work, but every rank still does the fraction r of this work: T = T(split) + r·(T(whole) −
+  /// T(split)).
   repeated,
   /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead relative to the link.
   /// Transfers between stages use the factors of layer exchanges.
@@ -31,11 +32,11 @@ enum class Coefficient {
   unsharded_weight_sync,
   /// θ: mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the operating
   /// system and by other jobs are rare and long, so they are modelled as exponential. All nodes wait for the slowest of n
-  /// nodes. Its expected delay is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than that of a single node [David,
+  /// nodes. Its expected delay is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single node's delay [David,
   /// Nagaraja, Order Statistics, 2003].
   straggler_factor,
   per_iteration,    ///< constant time per step if there are several devices, s
-  per_micro_batch,  ///< constant time per stage and micro-batch, for example of the software's schedule, s
+  per_micro_batch,  ///< constant time per stage and micro-batch in seconds, such as the overhead of the software's schedule
   /// host time per launch of a kernel or exchange, s; it depends on the software, not on the family of plans
   launch_overhead
 };
@@ -60,7 +61,7 @@ struct CoefficientRow {
   std::string_view former{};   ///< the key in files of older versions, if it was a different one
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
-  /// The value that has no effect.
+  /// The value with which the coefficient has no effect.
   [[nodiscard]] constexpr double neutral() const { return is_factor() ? 1 : 0; }
 };
 inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
@@ -113,10 +114,10 @@ using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
   return std::any_of(families.begin(), families.end(), [&](const auto& of) { return (of.first | data) == (family | data); });
 }
 
-/// Returns the coefficients of this family. If it has none, those of the same family with or without replicas: a split does
-/// not change with the number of replicas. For a hybrid with replicas that has no measured runs, some coefficients come from
-/// data parallelism: the factors of gradient exchanges, and how long nodes wait for each other. Otherwise, and for one
-/// device, values are neutral.
+/// Returns the coefficients of this family. If it has none, returns the coefficients of the same family with or without
+/// replicas, because a split does not change with the number of replicas. For a hybrid with replicas that has no measured
+/// runs, some coefficients come from data parallelism: the factors of gradient exchanges, and how long nodes wait for each
+/// other. Otherwise, and for one device, values are neutral.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   if (family == 0) return {};

@@ -42,8 +42,8 @@ struct MeasuredCurve {
     double shorter = 0, longer = 0;
   };
   [[nodiscard]] SizeDoubt size_doubt(Bytes message) const;
-  /// The algorithm that the library ran for a message of this size: that of the neighboring sizes, or `Tree LL128 or Ring
-  /// Simple` if theirs differ; empty if one of them has none.
+  /// The algorithm that the library ran for a message of this size. It is the algorithm of the two neighboring sizes, or
+  /// `Tree LL128 or Ring Simple` if these two have different algorithms. Empty if one of them has none.
   [[nodiscard]] std::string algorithm_at(Bytes message) const;
   /// Time per byte above the largest size.
   [[nodiscard]] SecondsPerByte last_slope() const;
@@ -55,7 +55,7 @@ struct MeasuredCurve {
 /// Predicts exchanges from measurements of the same operation. docs/formulas.md, "Measured exchanges", has the formulas.
 ///
 /// Each curve predicts other counts of nodes with the same ranks per node in two ways. As a ring, a step takes as long as a
-/// measured step of the same size. As a tree, all time except that of the bytes grows with the logarithm of the nodes.
+/// measured step of the same size. As a tree, all time except the time of the bytes grows with the logarithm of the nodes.
 /// Libraries take the shorter of the two. Between two measured counts both curves predict, weighted by the logarithm of the
 /// nodes. If their predictions agree for one algorithm, it is probably the one that ran; so each algorithm is weighted by
 /// the inverse square of their disagreement. Inside a node, ranks take the place of nodes.
@@ -69,9 +69,9 @@ class MeasuredExchanges {
   [[nodiscard]] bool empty() const { return curves_.empty(); }
 
   /// Time of an exchange of `ranks` ranks, with the same number on each of `nodes` nodes, while no other exchange runs.
-  /// `message`: bytes of the full vector. Empty if no curve has this number of ranks per node, or for one rank. A
-  /// Reduce-scatter that was not measured takes as long as an Allgather and vice versa, because both move the same bytes in
-  /// the same steps.
+  /// `message`: bytes of the full vector. Empty for one rank, or if no curve has this number of ranks per node. If only one
+  /// of Reduce-scatter and Allgather was measured, the other one takes as long, because both move the same bytes in the same
+  /// steps.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
   /// Whether time() is based on measurements of two nodes although the exchange has more nodes. In an Allreduce between two
@@ -79,8 +79,8 @@ class MeasuredExchanges {
   /// rate of two.
   [[nodiscard]] bool rests_on_two_nodes(Collective operation, double ranks, double nodes) const;
 
-  /// Geometric standard deviation of one repetition of such an exchange. It is the mean over the curves that time() uses,
-  /// with the same weights. It is 1 without repetitions, and if time() is empty.
+  /// Geometric standard deviation of one repetition of an exchange with these arguments. It is the mean over the curves that
+  /// time() uses, with the same weights. It is 1 without repetitions, and if time() is empty.
   [[nodiscard]] double spread(Collective operation, double ranks, double nodes) const;
   /// Whether any of the curves was repeated.
   [[nodiscard]] bool has_spread() const;

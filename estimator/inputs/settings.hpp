@@ -81,7 +81,7 @@ class Settings {
     if (found == nullptr) return std::nullopt;
     return static_cast<Enum>(found->value);
   }
-  /// Replaces values by those that `other` sets.
+  /// Replaces the values that `other` sets.
   void override_by(const Settings& other);
   /// Returns the values that have this origin.
   [[nodiscard]] Settings said_by(SettingOrigin origin) const;

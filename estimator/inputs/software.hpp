@@ -41,7 +41,8 @@ struct Software {
   /// Unset: the fastest one.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
-  /// The algorithm of layer-wise collectives: flat rings over the rails of the outermost level that they cross.
+  /// The algorithm of layer-wise collectives. If it is set, Allgathers and Reduce-scatters are flat rings over the rails of
+  /// the outermost level that they cross. Unset: the fastest one.
   std::optional<AllreduceAlgorithm> layer_algorithm;
   /// Share of the gradients that the software sends. It sends the largest ones. A sparse Allreduce may then be the fastest.
   std::optional<double> gradient_density;
@@ -53,17 +54,17 @@ struct Software {
   /// and exchanges of a phase take at least the sum of their launches. Unset: as in the machine's datasheet, if kernels are
   /// predicted from the datasheet.
   std::optional<Seconds> launch_overhead;
-  /// The launch time of a kernel of backward, relative to forward: the framework's engine replays backward, whereas the
-  /// program issues each operation of forward. Unset: 1.
+  /// The launch time of a backward kernel, divided by the launch time of a forward kernel. They differ because the
+  /// framework's engine replays backward, whereas the program issues each operation of forward. Unset: 1.
   std::optional<double> backward_launches;
-  /// The launch time of one expert's product, relative to that of a kernel, if the host launches the products of forward one
-  /// by one. Before it launches them, it waits for the device, which determines the number of tokens of each expert. Unset:
-  /// one launch covers all products, and the host runs ahead of them.
+  /// The launch time of one expert's product, divided by the launch time of a kernel, if the host launches the products of
+  /// forward one by one. Before it launches the products, the host waits for the device, which determines the number of
+  /// tokens of each expert. Unset: one launch covers all products, and the host runs ahead of them.
   std::optional<double> expert_launches;
   /// One process launches the kernels of all data-parallel devices, in forward one device after the other, as
   /// torch.nn.DataParallel does. Unset: each device has a process.
   std::optional<bool> one_process;
-  /// Share of the launches of forward that the threads of such a process cannot run in parallel. Unset: all.
+  /// Share of the launches of forward that the threads of this process cannot run in parallel. Unset: all.
   std::optional<double> serial_forward;
   /// How many times as long the launches of backward take if one process has a thread for each device.
   std::optional<double> backward_threads;

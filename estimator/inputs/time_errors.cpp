@@ -33,8 +33,8 @@ double together(double sum, double squares, double correlation) {
   return (1 - correlation) * squares + correlation * square(sum);
 }
 
-/// The variance of a run that coefficients were not fitted to, relative to a fit to other runs. A fit to few runs looks
-/// better than it predicts. So a number of imaginary runs with the usual scatter is added.
+/// The variance of a run that was not used in a fit, relative to the fit to other runs. With few runs, the residuals of the
+/// fit are smaller than the errors of its predictions. So a number of imaginary runs with the usual scatter is added.
 double own_variance(const LearnedRuns& learned, double scatter) {
   constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the usual scatter of 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
@@ -98,7 +98,7 @@ TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) 
 }
 
 TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b) {
-  // For every source, the dependence of b minus that of a.
+  // For every source, how much b depends on it, minus how much a does.
   struct Both {
     Sensitivity a, b;
   };
@@ -117,7 +117,8 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   };
   add(a, &Both::a);
   add(b, &Both::b);
-  // The ratio b/a grows if a source on which b depends more is slower, or a source on which a depends more is faster.
+  // The ratio b/a grows in two cases: if a source on which b depends more is slower, and if a source on which a depends more
+  // is faster.
   double up = 0, down = 0, up_sum = 0, down_sum = 0, up_squares = 0, down_squares = 0;
   for (const Both& each : sources) {
     const ErrorWidth width = width_of(errors, each.a);

@@ -43,7 +43,8 @@ double weighted_bias_items(Pass pass, bool in_fp32) {
   const double copy = in_fp32 ? item + 1 : 0;  // traffic of a conversion between the two precisions
   switch (pass) {
     case Pass::forward:
-      // p·b is written; it is read with y, and the sum is written; the outputs are concatenated; they are converted.
+      // Four kernels: one writes p·b, one reads p·b and y and writes their sum, one concatenates the outputs, and one
+      // converts them.
       return item + (item + 1 + item) + 2 * item + copy;
     case Pass::backward_data:
       // The gradient is converted, and converted once more for y; the gradients of y are concatenated; the product with b is

@@ -37,10 +37,10 @@ namespace ddl {
 [[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
 
 /// The kind of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and in
-/// channels-last order, direct kernels run it. With matrix units and in channels-first order, the groups run one by one.
-/// With matrix units and in channels-last order, all groups of a tile run together under three conditions: the number of
-/// groups is a multiple of 32, a group has 4, 8, 16 or 32 channels, and there are as many output channels as input channels.
-/// Direct kernels run everything else. The rule is inferred from measured times of networks (other-devices.yaml,
+/// channels-last order, direct kernels run the convolution. With matrix units and in channels-first order, the groups run
+/// one by one. With matrix units and in channels-last order, all groups of a tile run together under three conditions: the
+/// number of groups is a multiple of 32, a group has 4, 8, 16 or 32 channels, and there are as many output channels as input
+/// channels. Direct kernels run everything else. The rule is inferred from measured times of networks (other-devices.yaml,
 /// `packed-groups`).
 [[nodiscard]] KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr double aside = 0.05;
 /// Width of the curve's Gaussian weights: a doubling of one size.
 constexpr double width = 1.0;
-/// How many of the nearest points of a family are searched for two points on opposite sides of the problem.
+/// The number of nearest points of a family that are searched for two points on opposite sides of the problem.
 constexpr std::size_t neighbours = 128;
 
 double size_of(double value) { return std::log2(std::max(1.0, value)); }
@@ -161,8 +161,8 @@ ProblemTimes::KernelQuery ProblemTimes::query_of(const UpdateProblem& problem) c
   query.family = key_of({"update", to_string(problem.optimizer)});
   if (is_of_list(problem.implementation)) {
     query.point.place[1] = size_of(static_cast<double>(problem.tensors));
-    // Updates of lists are estimated from measured updates of lists. If there are none, they are estimated from the device's
-    // efficiency for single layers.
+    // An update that runs over a list of tensors is estimated from other measured updates of this kind. If none was
+    // measured, it is estimated from the device's efficiency for single layers.
     query.pass = key_of({query.pass, to_string(problem.implementation)});
     query.family = key_of({query.family, to_string(problem.implementation)});
   }
@@ -280,8 +280,8 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
       if (away > aside * aside) continue;
       shortest = length;
       const double ratio = a.point->ratio + part * (b.point->ratio - a.point->ratio);
-      // If the problem's roofline is between those of the two measured problems, its time has to be between their times,
-      // even if the roofline has a kink there.
+      // If the problem's roofline time is between the roofline times of the two measured problems, the problem's time has to
+      // be between their measured times, even if the roofline has a kink between them.
       const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
       seconds = query.roofline * std::exp(ratio);
       const bool is_inside = query.roofline >= std::min(a.point->roofline, b.point->roofline) &&

@@ -16,7 +16,7 @@ namespace ddl {
 struct ShardProblem {
   Problem problem;
   int times = 1;
-  /// whether it sums the gradients from the layer's readers, or two gradients of a table; this is a part of backward
+  /// whether the problem sums the gradients from the layer's readers, or two gradients of a table, as a part of backward
   bool adds_gradients = false;
 };
 

@@ -14,7 +14,7 @@ void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const
   workspace.estimated += own.source == Provenance::interpolated ? 1 : 0;
   workspace.unknown += own.source == Provenance::roofline ? 1 : 0;
   const Pass pass = problem.problem.pass;
-  // Sums of gradients run before the rest of backward.
+  // In backward, kernels that sum gradients run first.
   ShardWorkspace::Range& at = problem.adds_gradients          ? workspace.backward_data
                               : pass == Pass::forward         ? workspace.forward
                               : pass == Pass::backward_weight ? workspace.backward_weight
@@ -61,8 +61,8 @@ const ShardTimes::Kernels& ShardTimes::kernels_of(const ShardContext& context, c
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
-  // Parts of the same shape have different work if they have different numbers of experts, or of keys and values from other
-  // ranks.
+  // Parts of the same shape have different work if they have different numbers of experts, or different numbers of keys and
+  // values from other ranks.
   const Operation& operation = *context.operation(shard);
   key_.push_back(operation.experts());
   key_.push_back(operation.contexts());

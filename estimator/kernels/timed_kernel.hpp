@@ -19,7 +19,7 @@ inline constexpr std::string_view fresh_memory_pass = "fresh-memory";
 struct TimedKernel {
   /// The pass, as to_string(Pass) returns it, or one of these: `backward` if both halves have one time, `gradient-sum` for
   /// additions that combine gradients of the layer's output, `cast` for autocast's casts, `overhead` for the time of a whole
-  /// step beyond that of its kernels, `fresh-memory` for first touches of the tensors that kernels write.
+  /// step beyond the time of its kernels, `fresh-memory` for first touches of the tensors that kernels write.
   std::string_view pass;
   Phase phase = Phase::forward;
   std::optional<Work> work;  ///< work per sample; unset if unsplit layers are estimated

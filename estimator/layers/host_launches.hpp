@@ -7,8 +7,9 @@
 
 namespace ddl {
 
-/// Returns the launch overhead of one kernel, in seconds: that of the measured software, or else that of the datasheet if
-/// kernel times are based on the datasheet. Returns zero if the assumptions exclude it.
+/// Returns the launch overhead of one kernel, in seconds. The measured software's value comes first. Without it, the
+/// datasheet's value is used if kernel times are based on the datasheet. Returns zero if the assumptions exclude launch
+/// overhead.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
 /// Returns how many launches the host needs for this kernel, in units of forward launches. Returns zero for times that are

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Keeps a new part of a job alive, and also the part that it replaces.
+/// Keeps a new part of a job alive, and also the previous part in its place.
 template <class Part>
 struct Replaced {
   Part part;

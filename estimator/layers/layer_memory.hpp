@@ -16,7 +16,7 @@ struct LayerMemory {
   std::vector<Bytes> inputs;                    ///< bytes of each input, and of its gradient
   std::array<Bytes, 5> kept{};                  ///< memory blocks of the layer itself that backward needs
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries that exist while a pass runs
-  ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to those temporaries
+  ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to the temporaries
   double weights = 0, biases = 0;               ///< parameters
   double trained_share = 1;                     ///< share of the parameters that have gradients
   double replicas = 1;                          ///< number of ranks with replicas of the parameters

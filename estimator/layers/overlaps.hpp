@@ -8,8 +8,8 @@
 #include "estimator/layers/job.hpp"
 #include "estimator/plan/plan.hpp"
 
-// Decides which exchanges, transfers and reads of a step are overlapped, and with what. Tasks store the answers, and run(),
-// bounds, explanations and timelines read them from the tasks.
+// Decides which exchanges, transfers and reads of a step are overlapped, and with which work. Tasks store these decisions,
+// and run(), bounds, explanations and timelines read them from the tasks.
 
 namespace ddl {
 
@@ -18,7 +18,7 @@ struct LayerCosts;
 /// The work with which an activity that happens once per step is overlapped.
 enum class Window {
   none,          ///< nothing: the activity is exposed
-  backward,      ///< kernels of backward: those of one micro-batch for each exchange of gradients
+  backward,      ///< backward kernels; each exchange of gradients overlaps with one micro-batch's kernels
   computing,     ///< kernels of forward and backward of all micro-batches
   next_forward,  ///< the first forward of the next step
   step           ///< the whole step
@@ -36,7 +36,7 @@ enum class Window {
 /// Returns the share of a layer's exchange that no kernel can hide; 1 if the exchange is not overlapped with the layer's
 /// kernels.
 [[nodiscard]] double exposed_share(const Job& job, const Exchange& exchange, const Group& group);
-/// Returns the smallest such share over all exchanges along an axis that divides layers.
+/// Returns the smallest exposed_share of all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
 /// Returns whether a software hides the All-to-alls of experts under a plan. This requires several micro-batches, no full
@@ -45,7 +45,8 @@ enum class Window {
 /// Returns the share of the experts' All-to-alls that is hidden behind the compute of another micro-batch, averaged over all
 /// micro-batches of a stage with these costs.
 [[nodiscard]] double hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs, int stage);
-/// Returns the largest such share over all assignments of layers to stages and all numbers of virtual stages.
+/// Returns the largest value of hidden_share_of_experts over all assignments of layers to stages and all numbers of virtual
+/// stages.
 [[nodiscard]] double most_hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs);
 
 }  // namespace ddl

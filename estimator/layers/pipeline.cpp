@@ -56,7 +56,7 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
 
 /// The maximum number of lists, each for a different number of crossing items.
 constexpr std::size_t most_levels = 32;
-/// The relative difference that sums of the same times may have if they are added in a different order.
+/// The relative difference of two sums of the same times in a different order can be this large.
 constexpr double rounding = 1e-9;
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 

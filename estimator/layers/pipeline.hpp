@@ -74,7 +74,7 @@ class StageBalance {
   /// Returns cuts that minimize the time of the longest stage. Stages with less load come first, because the first stages
   /// hold the most micro-batches.
   [[nodiscard]] StageCuts light_first();
-  /// Returns, of all cuts that minimize the time of the longest stage, those with the smallest maximum of stage memory.
+  /// Among the cuts that minimize the time of the longest stage, returns the cuts with the smallest maximum of stage memory.
   [[nodiscard]] StageCuts least_full();
   /// Returns the shortest possible time of the longest stage, over all cuts at these places, in seconds.
   [[nodiscard]] Seconds shortest();

@@ -17,7 +17,7 @@ namespace ddl {
 /// Returns the number of blocks of a stage, [first, last), including parts of blocks.
 [[nodiscard]] std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last);
 
-/// Returns the layers of a stage, [first, last), that full recomputation recomputes: those in blocks. Layers outside of
+/// Returns the layers of a stage, [first, last), that full recomputation recomputes: the layers in blocks. Layers outside of
 /// blocks, such as an embedding, a head and its loss, keep what backward needs, as in frameworks that wrap blocks [Kort22].
 [[nodiscard]] std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan,
                                                         int first, int last);
@@ -26,7 +26,7 @@ namespace ddl {
 [[nodiscard]] LayerCosts recomputed_costs(const Model& model, const LayerCostTable& costs, const Plan& plan, int first,
                                           int last);
 
-/// Returns the forward FLOPs of the recomputed blocks, divided by those of all blocks; 0 if no block has any.
+/// Returns the forward FLOPs of the recomputed blocks, divided by the forward FLOPs of all blocks; 0 if no block has FLOPs.
 [[nodiscard]] double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan,
                                       const std::vector<int>& firsts);
 

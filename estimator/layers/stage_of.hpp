@@ -6,15 +6,15 @@
 
 namespace ddl {
 
-/// One stage of a plan on a rank: layers [first, last), and the costs of the rank's part of them. It holds references to its
-/// parts.
+/// One stage of a plan on a rank: layers [first, last), and the costs of the rank's part of these layers. It holds
+/// references to its parts.
 struct StageOf {
   const Job& job;
   const Plan& plan;
   const LayerCostTable& costs;
   int first = 0, last = 0;
   int stage = 0;     ///< its number
-  double parts = 1;  ///< number of parameters on the rank, divided by that of the layers
+  double parts = 1;  ///< number of parameters on the rank, divided by the number of the layers' parameters
 
   /// Returns the same layers under another plan. `other` must outlive the result.
   [[nodiscard]] StageOf with(const Plan& other) const { return {job, other, costs, first, last, stage, parts}; }

@@ -39,7 +39,7 @@ class StageRequests {
         casting_(casts(plan_, job_.assumptions)),
         whole_gradients_(has_whole_gradients(plan_, job_.assumptions)) {
     const MixedPrecision mixed = job_.assumptions.mixed_precision;
-    // Backward computes these gradients in half precision; they are then added to the sums.
+    // Backward computes these gradients in half precision. They are then added to the accumulated gradients.
     const bool sums = is_mixed(plan_.precision) && mixed == MixedPrecision::accumulated;
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
     parameters_ = stage_parameters(stage);
@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     find_runs();
-    // Memory that backward of the stage keeps all the time is allocated once.
+    // Memory that the stage's backward holds throughout is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
@@ -93,7 +93,7 @@ class StageRequests {
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
     Bytes left = bucket_bytes(trained_ * parts_, plan_, job_.assumptions.mixed_precision);
-    // If there are very many buckets, fewer and larger ones represent them.
+    // A large number of buckets is represented by fewer, larger buckets.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
     while (left.value() > 0) {
@@ -199,7 +199,7 @@ class StageRequests {
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  /// Returns the module as part of which selective recomputation recomputes a layer.
+  /// Returns the module with which selective recomputation recomputes a layer.
   [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
@@ -319,7 +319,8 @@ class StageRequests {
 
   [[nodiscard]] bool keeps(const TensorReader& reader) const { return casting_ ? reader.keeps_cast : reader.keeps; }
 
-  /// Whether the memory of an output is freed after forward, because its module is recomputed for the layers that read it.
+  /// Whether the memory of an output is freed after forward, because its module is recomputed for the layers that read the
+  /// output.
   [[nodiscard]] bool is_dropped(int owner) const {
     return recompute_ == Recompute::selective && owner >= first_ && segment_of(owner).drops;
   }
@@ -371,11 +372,12 @@ class StageRequests {
     }
   }
 
-  /// The number of replicas of other layers' parameters, divided by that of this layer's. It is above 1 for experts, which
-  /// are sharded among some of these ranks.
+  /// The number of replicas of other layers' parameters, divided by the number of replicas of this layer's parameters. It is
+  /// above 1 for experts, which are sharded among some of these ranks.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
-  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with those that have gradients.
+  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with the parameters that have
+  /// gradients.
   template <class Take>
   void each_parameter(int layer, bool trained, const Take& take) const {
     const LayerMemory& memory = table_.memory(layer);

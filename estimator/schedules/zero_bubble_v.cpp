@@ -34,8 +34,8 @@ class TwoChunks {
   std::vector<Slot> slots_;
 };
 
-/// The order for passes of equal length. Until the first backward, a stage runs as many forwards as fit. Then it runs the
-/// six passes of its two chunks in turn, and at the end the remaining weight gradients [Qi24, section 6].
+/// The order for passes of equal length. Until the first backward, a stage runs as many forwards as fit. Then it repeats the
+/// six passes of its two chunks, and at the end runs the remaining weight gradients [Qi24, section 6].
 std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
   TwoChunks slots(stage, micro_batches);
   const int behind = stages - stage;

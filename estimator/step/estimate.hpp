@@ -56,7 +56,7 @@ class Estimator {
 
   /// Returns time, memory and limits of a plan. A plan that violates a limit of shape has no time.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
-  /// Returns the same, and also the time of a plan that has more devices than the machine.
+  /// The same, but also gives a time for a plan with more devices than the machine has.
   [[nodiscard]] Estimate estimate_beyond_devices(const Plan& plan) const;
   /// Returns the limits that can be found without an estimate.
   [[nodiscard]] Limits limits(const Plan& plan) const;

@@ -25,12 +25,12 @@ struct StepTemplate {
 /// computed once. References are valid until the next call with a different plan. Not thread-safe.
 class PlanSteps {
  public:
-  /// Both must outlive this object.
+  /// Both arguments must outlive this object.
   PlanSteps(const SplitTables& tables, const StageMemories& memories)
       : tables_(tables), memories_(memories), job_(tables.job()) {}
 
-  /// Returns the first layer of every stage, and the layer count. The cuts are those with the shortest step among cuts that
-  /// fit, or among all cuts if none fits. They depend only on degrees, micro-batches and placement of the plan. Empty if
+  /// Returns the first layer of every stage, and the layer count. Of the cuts that fit, or of all cuts if none fits, the
+  /// cuts with the shortest step are chosen. They depend only on degrees, micro-batches and placement of the plan. Empty if
   /// there are more stages than places for them.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
   /// Returns the possible numbers of virtual stages of a plan, from 1 on.

@@ -65,8 +65,8 @@ struct StageLayers {
   int stage = 0, first = 0, last = 0;
 };
 
-/// Adds the time that a stage waits for activations that are offloaded to host memory and fetched back. `own`: its first
-/// task.
+/// Adds the time that a stage waits for activations that are offloaded to host memory and fetched back. `own`: the stage's
+/// first task.
 void add_activation_traffic(const StageMemories& memories, const Plan& plan, const StageLayers& stage, std::size_t own,
                             std::vector<Task>& tasks) {
   const Job& job = memories.job();
@@ -138,9 +138,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
     if (gathers_weights(plan)) {
-      // For each unit of weights, the host launches kernels: before forward and before backward, those that gather the unit
-      // and split it up, and after backward, those that concatenate its gradients and scatter them. Units are assumed to be
-      // as large as the messages of gradients.
+      // For each unit of weights, the host launches kernels. Before forward and before backward, they gather the unit and
+      // split it up. After backward, they concatenate the unit's gradients and scatter them. Units are assumed to be as
+      // large as the messages of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
       const double units = std::max(1.0, weights / gradient_bucket);
       step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});

@@ -16,7 +16,7 @@ namespace ddl {
 [[nodiscard]] LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts,
                                     int stage);
 
-/// The work of a stage for each micro-batch: that of all its layers, or of a single one.
+/// The work of a stage for each micro-batch: the work of all its layers, or of a single layer.
 struct StageWork {
   const LayerCosts& costs;
   const LayerCosts* again = nullptr;  ///< costs of blocks that are fully recomputed; null if there are none

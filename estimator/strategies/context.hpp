@@ -6,8 +6,8 @@ namespace ddl {
 
 extern const Strategy context_strategy;
 
-/// Returns whether the ranks of a context split can divide the heads: the degree, times that of a tensor split, divides the
-/// key and value heads of all attention layers.
+/// Returns whether the ranks of a context split can divide the heads: the context degree times the tensor degree divides the
+/// number of key and value heads of every attention layer.
 [[nodiscard]] bool may_exchange_heads(const ModelFacts& facts, const Plan& plan);
 
 }  // namespace ddl

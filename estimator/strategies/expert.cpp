@@ -24,7 +24,7 @@ bool reads_experts(const ShardContext& context) {
   return context.at().operation->type() == "combine" && !inputs.empty();
 }
 
-// Ranks process different samples, like replicas. They hold replicas of all weights except those of experts, which are
+// Ranks process different samples, like replicas. They hold replicas of all weights except the weights of experts, which are
 // distributed over the ranks. Each token is sent to the ranks of its experts, and the outputs are sent back. This takes an
 // All-to-all of all copies of the tokens before the experts, and one after them; backward needs the same for gradients
 // [Lepikhin et al., GShard, ICLR 2021; Rajbhandari et al., DeepSpeed-MoE, ICML 2022]. All experts are assumed to be equally

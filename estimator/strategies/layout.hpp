@@ -14,7 +14,7 @@ enum class Spread {
   whole,      ///< every rank has all of it
   channels,   ///< each rank has a part of its channels
   positions,  ///< each rank has a part of its extents, or of its tokens
-  sums,       ///< each rank has a partial sum of all of it
+  sums,       ///< each rank has the whole tensor, but only a partial sum
 };
 
 /// Returns the collective that changes a tensor from one layout to another; empty if each rank already has the items that it

@@ -55,7 +55,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const Bytes wide = memory.scratch_backward * (wide_bytes / item);
     switch (context.assumptions.cross_entropy) {
       case CrossEntropy::operators:
-        // Forward needs a copy in fp32. Backward needs two gradients in fp32 before the one in half precision.
+        // Forward holds a copy of the loss's input in fp32. Backward holds two gradients in fp32, and then converts the
+        // result to half precision.
         memory.scratch_forward = wide;
         memory.scratch_backward = wide * 2.0;
         break;

@@ -32,7 +32,7 @@ struct LayerShard {
   std::array<AxisLayout, axis_count> layouts{};  ///< layouts of its input and output, by axis
   std::vector<Exchange> exchanges;
   Family replicas = replica_axes;              ///< the axes whose ranks hold replicas of the layer's weights
-  std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it differs from that of the layer
+  std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it is not the layer's operation
 
   [[nodiscard]] double parameters() const { return weights + biases; }
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
@@ -61,7 +61,8 @@ struct LimitContext {
 };
 
 /// A way of dividing the work along one axis: a summary of it, the limits that it has, and a function that describes one
-/// rank's part of a layer. Hybrids apply several strategies in turn. A new strategy is one file and one row of the table.
+/// rank's part of a layer. Hybrids apply several strategies one after the other. A new strategy is one file and one row of
+/// the table.
 struct Strategy {
   Axis axis = Axis::data;
   std::string_view summary;
@@ -72,7 +73,8 @@ struct Strategy {
 /// Returns all strategies, in the order in which they divide a layer.
 [[nodiscard]] std::span<const Strategy* const> strategies();
 
-/// Describes one rank's part of a layer under all strategies of the plan in `shard`, which is reused to save allocations.
+/// Writes one rank's part of a layer, under all strategies of the plan, to `shard`. The caller can reuse `shard`, which
+/// saves allocations.
 void shard_layer(const ShardContext& context, LayerShard& shard);
 /// Returns every limit that excludes the plan before its time is estimated.
 [[nodiscard]] Limits limits_of(const LimitContext& context);

@@ -96,7 +96,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   // In the closed form, every pair sums in forward and backward. In reality, the first layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
-  // If several columns read one tensor, the first one gathers it.
+  // If several column layers read one tensor, the first of them gathers it.
   const bool gathers_input = sends_gradient || !facts.needs_input_gradient[index];
   const auto lies_in_parts = [&](int tensor) {
     return context.plan.sequence_parallel && tensor >= 0 && facts.token_split[static_cast<std::size_t>(tensor)];

@@ -9,7 +9,7 @@ namespace ddl {
 /// The user's options for an import.
 struct ImportOptions {
   bool allow_unknown = false;  ///< whether unsupported parts become warnings, if the rest is still a model
-  std::string name{};          ///< name of the model; empty: that in the file
+  std::string name{};          ///< name of the model; empty: the name in the file
   /// Sizes of one sample of the model's input, if the file leaves some open; empty: the file gives them all. If there is one
   /// size more, the first one is the batch, and is ignored.
   std::vector<std::int64_t> input_shape{};

@@ -122,7 +122,7 @@ std::vector<std::string> names_in(const YamlNode& node) {
   }
 }
 
-/// The trained parts that a name selects; by default those of the model's file.
+/// The trained parts that a name selects; by default the trained parts that the model's file selects.
 TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
   TrainedParts parts;
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
@@ -142,7 +142,7 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   return parts;
 }
 
-/// Overrides parameters of the file, or adds them if the file does not have them.
+/// Overrides parameters of the file, or adds parameters that the file does not have.
 void change_parameters(ModelFile& file, const YamlNode& values) {
   for (const auto& [key, value] : values.entries()) {
     const auto same = [&name = key](const ModelParameter& one) { return one.name.text() == name.text(); };
@@ -211,7 +211,7 @@ struct Alias {
   std::string_view model;
 };
 
-/// From the `aliases` of the files.
+/// Names from `aliases` of the model files.
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {
@@ -286,7 +286,7 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
 }
 
-/// The content of the file at a path, or the bundled file of that name. With values, the name may be that of a family.
+/// The content of the file at a path, or the bundled file of that name. With values, it may be the name of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) {
     std::error_code unknown;

@@ -298,7 +298,7 @@ ModelBlock read_block(const YamlNode& name, const YamlNode& node, const Paramete
   return block;
 }
 
-/// Checks that blocks exist that are used by name. A name that depends on a parameter cannot be checked.
+/// Checks that every block that is used by name exists. A name that depends on a parameter cannot be checked.
 void check_block_names(const ModelFile& file, const std::vector<ModelItem>& items) {
   for (const ModelItem& item : items) {
     for (const std::vector<ModelItem>& list : item.lists) check_block_names(file, list);

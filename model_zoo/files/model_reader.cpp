@@ -18,7 +18,7 @@ namespace {
 
 /// Maximum number of steps of the expansion, including steps that add no layer.
 constexpr std::size_t max_steps = 10 * std::size_t{max_layers};
-/// How many letters are evaluated, or compared with names, in about the time of one step.
+/// The number of letters that are evaluated, or compared with names, in about the time of one step.
 constexpr std::size_t letters_per_step = 20;
 constexpr int model_input = -1;
 /// A part of the network that is not complete yet.

@@ -25,7 +25,7 @@ AutocastTypes autocast_types(const Model& model) {
                                                  "additive_attention",
                                                  "lstm",
                                                  "interaction"};
-  // The last three add fp32 parameters to their input, or are a table of them.
+  // `position_embedding` and `class_token` add fp32 parameters to their input; `embedding` is a table of fp32 parameters.
   constexpr std::array<std::string_view, 6> wide{"softmax",    "loss", "router", "embedding", "position_embedding",
                                                  "class_token"};
   AutocastTypes types;

@@ -34,9 +34,9 @@ struct Problem {
 /// commas. Two problems are equal if their lines are.
 [[nodiscard]] std::string print_problem(const Problem& problem);
 
-/// Parses such a line; its attributes are those of model files, in any order. `origin` is printed in errors, which have a
-/// position in the line. It throws Error for an unknown, missing or malformed operation, attribute, precision or pass, and
-/// for inputs that do not fit.
+/// Parses a line of print_problem. It has the attributes of model files, in any order. `origin` is printed in errors, which
+/// have a position in the line. It throws Error for an unknown, missing or malformed operation, attribute, precision or
+/// pass, and for inputs that do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
 
 /// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all of a model.

@@ -55,7 +55,7 @@ class Decomposition {
       any = true;
     }
   };
-  /// Indexed by the position of the producer; the last element is that of `entry`.
+  /// Indexed by the position of the producer. The last element belongs to `entry`.
   std::vector<Readers> readers_of(const std::vector<int>& layers, int entry) {
     mark(layers);
     std::vector<Readers> readers(layers.size() + 1);
@@ -72,7 +72,7 @@ class Decomposition {
     return readers;
   }
 
-  /// Cuts after each layer whose own tensor is the only live one there.
+  /// Cuts after each layer whose output is the only live tensor at this place.
   std::vector<std::vector<int>> segments(const std::vector<int>& layers, int entry) {
     const std::vector<Readers> readers = readers_of(layers, entry);
     std::vector<std::vector<int>> result;
@@ -132,7 +132,7 @@ class Decomposition {
       joined.branches.push_back(decompose(branch, entry, depth + 1));
     }
     read.erase(entry);
-    // A branch with several readers ends at the last one.
+    // A branch with several readers ends at the last reader.
     joined.from.insert(joined.from.end(), read.begin(), read.end());
     if (skips) joined.branches.emplace_back();
     series.push_back(std::move(joined));

@@ -14,7 +14,7 @@ struct WorkDepth {
 
 /// Returns work and depth of forward alone, over `samples` samples.
 [[nodiscard]] WorkDepth forward_work_depth(const Model& model, double samples);
-/// Returns those of forward and backward, without the update and without gradients that are not needed
+/// Returns work and depth of forward and backward, without the update and without gradients that are not needed
 /// (`needs_input_gradient`).
 [[nodiscard]] WorkDepth training_work_depth(const Model& model, double samples);
 

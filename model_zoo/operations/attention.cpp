@@ -87,9 +87,9 @@ class Attention final : public Operation {
                               inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads, s_.value_size));
     }
     if (s_.apart && inputs.size() == 2 && inputs[1].extent[0] != output.extent[0]) {
-      throw Error(
-          fmt::format("{} tokens of keys and values are not those of {} queries", inputs[1].extent[0], output.extent[0]),
-          "'value_size' is supported in self-attention only");
+      throw Error(fmt::format("{} tokens of keys and values differ from {} tokens of queries", inputs[1].extent[0],
+                              output.extent[0]),
+                  "'value_size' is supported in self-attention only");
     }
     if (inputs.size() == 2 && inputs[1].channels != keys_and_values) {
       throw Error(fmt::format("{} channels are not 2 × {} key and value heads of {}, the size of the {} query heads",
@@ -114,9 +114,9 @@ class Attention final : public Operation {
     // The biases are the same for all samples.
     const double biases = s_.buckets > 0 ? scores : 0;
     if (pass == Pass::backward_weight) {
-      // Gradients of trained biases sum the gradients of the scores over the samples, then over each bucket. The gradient
-      // of a sink sums, for each query of a head, the share of the sink times a number that the softmax's gradient already
-      // contains.
+      // For trained biases, the gradients of the scores are summed over the samples, and then over the scores of each
+      // bucket. A sink's gradient is a sum over the queries of its head. Each query adds the sink's share of the softmax,
+      // times a number that the softmax's gradient already contains.
       const double sinks = s_.sinks ? heads_of(output) * real(output.extent[0]) : 0;
       return {.flops = biases + 2 * sinks,
               .activation_items = biases + 2 * sinks,
@@ -138,8 +138,8 @@ class Attention final : public Operation {
               .count = heads_of(output) * (tokens / together)};
     if (s_.fused) work.kind = KernelKind::fused_attention;
     if (pass == Pass::forward) {
-      // QKᵀ and AV, and about 5 FLOPs for each score's softmax. Scores are written, read and written by the softmax, and
-      // read; a trained bias needs a separate kernel, which reads and writes them again.
+      // QKᵀ and AV, and about 5 FLOPs for each score's softmax. QKᵀ writes the scores, the softmax reads and writes them,
+      // and AV reads them. A trained bias needs a separate kernel, which reads and writes them once more.
       work.flops = 2 * macs(inputs, output) + 5 * scores + added;
       work.activation_items =
           items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases + 2 * cap_items;
@@ -179,8 +179,8 @@ class Attention final : public Operation {
     };
     // The shape of a softmax kernel includes the length of its rows, because long rows are read more than once.
     const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
-    // The scores are divided by the root of the head's size, and masked entries are set to the lowest number: each reads and
-    // writes them. The mask, which all heads share, stays in the cache.
+    // One kernel divides the scores by the root of the head's size, another one sets masked entries to the lowest number.
+    // Each kernel reads and writes the scores. The mask, which all heads share, stays in the cache.
     const Work separate{.flops = scores, .activation_items = 2 * scores, .is_separate = true};
     const std::size_t scaled_and_masked = s_.causal || s_.padded ? 2 : 1;
     std::vector<Work> kernels;
@@ -251,8 +251,8 @@ class Attention final : public Operation {
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0) + (s_.soft_cap ? 3 : 0)};
   }
-  /// Forward writes the scores in addition to their softmax. Backward writes the gradients of the softmax and of the
-  /// scores. If fused, none is written.
+  /// Forward writes the scores in addition to their softmax. Backward writes the gradients of the softmax and of the scores.
+  /// Fused attention writes none of these.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) return 0;
     if (pass == Pass::forward) return score_items(inputs, output);
@@ -310,7 +310,7 @@ class Attention final : public Operation {
     return pairs(inputs, output) * heads_of(output) * real(s_.head_size);
   }
 
-  /// Number of pairs of a query and a key that are computed.
+  /// Number of computed pairs of a query and a key.
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
     const double keys = real(inputs.back().extent[0]) * real(s_.contexts);

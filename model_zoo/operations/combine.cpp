@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Combines the copies made by `dispatch` into tokens: the weighted sum of the outputs of a token's experts. Reads those
-/// outputs, and the router.
+/// Combines the copies made by `dispatch` into tokens. Each token is the weighted sum of its experts' outputs. Reads the
+/// experts' outputs, and the router.
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }
@@ -30,8 +30,8 @@ class Combine final : public Operation {
     const double copies = items(inputs.front());
     // Each copy is read and added to its token, which was initialized to zero.
     if (pass == Pass::forward) return {.flops = 2 * copies, .activation_items = 3 * copies + items(output)};
-    // The gradient of a token is multiplied by the weight. For the gradient of the weight, it is multiplied by the copy and
-    // summed.
+    // The gradient of a copy is the token's gradient times the weight. The gradient of the weight is the sum of the products
+    // of the token's gradient and the copy.
     if (pass == Pass::backward_data) return {.flops = 3 * copies, .activation_items = 3 * copies};
     return {};
   }

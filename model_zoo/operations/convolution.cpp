@@ -10,8 +10,8 @@ namespace ddl {
 namespace {
 
 /// Convolution in one, two or three dimensions. With one group, filters mix all channels, and both filters and channels can
-/// be split. With several groups, slices of whole groups are independent. A linear one is a matrix product with the channels
-/// of each position, which frameworks run in channels-last order.
+/// be split. With several groups, slices of whole groups are independent. A linear convolution is a matrix product with the
+/// channels of each position. Frameworks run it in channels-last order.
 class Convolution final : public Operation {
  public:
   /// `filters` 0 means the number of input channels.

@@ -35,9 +35,9 @@ class Dispatch final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Each copy is read and written.
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
-    // The gradients of the copies are added up. The gradient of each token is set to zero, and then read and written for
-    // each copy, whose gradient is read. The choice has no gradient; the gradient of the router's weights is part of
-    // `combine`.
+    // The gradients of the copies are added up. The gradient of each token is set to zero. For each copy, the copy's
+    // gradient is read, and the token's gradient is read and written. The choice has no gradient; the gradient of the
+    // router's weights is part of `combine`.
     if (pass == Pass::backward_data) {
       return {.flops = items(output), .activation_items = 3 * items(output) + items(inputs.front())};
     }

@@ -85,7 +85,7 @@ class FullyConnected final : public Operation {
     const auto moved = [&](double channels, double tensors) {
       return Work{.flops = positions * channels, .activation_items = tensors * positions * channels};
     };
-    // x·A and ·B, and their gradients.
+    // The products of the adapter: the input times A, the result times B, and their gradients.
     const Work down = product(positions, rank, from, Pass::forward), up = product(positions, to, rank, Pass::forward);
     const Work of_down = product(positions, rank, to, Pass::backward_data);
     const Work of_input = product(positions, from, rank, Pass::backward_data);
@@ -131,8 +131,8 @@ class FullyConnected final : public Operation {
   }
 
  private:
-  /// A product of all positions with a matrix of an adapter: forward, or the gradient of its input, with n and k channels;
-  /// or the gradient of its k×n weights.
+  /// A product of all positions with an adapter's matrix, in one pass: forward, or the gradient of the matrix's input, with
+  /// n and k channels; or the gradient of the k×n weights.
   [[nodiscard]] Work product(double positions, double n, double k, Pass pass) const {
     const double own = positions / real(experts_);
     Work work{.flops = 2 * positions * n * k,

@@ -6,10 +6,10 @@
 namespace ddl {
 namespace {
 
-/// The dot product of each pair of several vectors of one length, appended to the first of them: how a recommendation model
-/// combines its dense and its categorical features [Naumov et al., "Deep learning recommendation model for personalization
-/// and recommendation systems", 2019, section 2.1]. As in its reference: vectors are concatenated into a matrix T, T·Tᵀ is
-/// computed in full, and the triangle below the diagonal is selected.
+/// The first of several vectors of one length, followed by the dot products of all pairs of these vectors. A recommendation
+/// model combines its dense and categorical features in this way [Naumov et al., "Deep learning recommendation model for
+/// personalization and recommendation systems", 2019, section 2.1]. As in the reference code, vectors are concatenated into
+/// a matrix T, T·Tᵀ is computed in full, and the triangle below the diagonal is selected.
 class Interaction final : public Operation {
  public:
   std::string_view type() const override { return "interaction"; }
@@ -37,9 +37,9 @@ class Interaction final : public Operation {
       return work;
     }
     if (pass == Pass::backward_data) {
-      // The gradient of the products is set to zero and filled. The gradient of each of the two factors is a product of it
-      // and T, which sums over the vectors. Both gradients are added, and the gradient of the first vector's copy is added
-      // to its part.
+      // The gradient of the products is set to zero and filled. The gradient of each of the two factors is the product of
+      // this gradient and T, which sums over the vectors. Both results are added up. The gradient of the first vector's copy
+      // is added to the first vector's gradient.
       work.n = real(inputs.front().channels);
       work.k = vectors;
       work.flops = 2 * 2 * macs(inputs, output) + all + real(inputs.front().channels);

@@ -62,7 +62,7 @@ class LatentKeysAndValues final : public Operation {
     return kernels;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // The depth is that of any matrix product [BH18, Table 4].
+    // The depth is computed as for any matrix product [BH18, Table 4].
     if (pass == Pass::forward) return reduction_depth({real(compressed(inputs))});
     if (pass == Pass::backward_data) return reduction_depth({real(made(output))});
     return reduction_depth({real(output.positions()), samples});
@@ -75,7 +75,8 @@ class LatentKeysAndValues final : public Operation {
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / channels_of_head());
-    // A share of the input's channels has the same share of compressed and of shared channels.
+    // If a slice has a share of the input's channels, it has the same share of the compressed channels and of the shared
+    // channels.
     settings.shared = std::min(s_.shared, inputs.front().channels - 1);
     return {.operation = std::make_shared<LatentKeysAndValues>(settings), .inputs = {inputs.begin(), inputs.end()}};
   }
@@ -118,7 +119,7 @@ class LatentKeysAndValues final : public Operation {
     return work;
   }
   /// Forward reads the keys from the product and the shared channels, and writes their concatenation. Backward splits the
-  /// gradients, and sums those of the shared channels over the heads.
+  /// gradients, and sums the gradients of the shared channels over the heads.
   [[nodiscard]] Work copies(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const {
     if (s_.shared == 0 || pass == Pass::backward_weight) return {};
     const double heads = real(output.channels / channels_of_head());

@@ -9,11 +9,11 @@ namespace {
 
 /// Long short-term memory over a sequence, from its first token to its last, and also backwards if it is bidirectional
 /// [Hochreiter and Schmidhuber, Neural Computation 9(8), 1997]. Parameters are counted as in cuDNN and PyTorch: four gates,
-/// each with a matrix for the input, one for the state and a bias for each of the two.
+/// each with a matrix for the input, a matrix for the state, and a bias for each of the two matrices.
 ///
 /// The steps of a direction are sequential: one product per token. A step reads the state's matrix again, as in kernels that
-/// do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. The launch of a kernel for each step takes time
-/// too, which is not part of the work.
+/// do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Each step also launches a kernel. The work does
+/// not count the time of these launches.
 class Lstm final : public Operation {
  public:
   Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}
@@ -47,8 +47,8 @@ class Lstm final : public Operation {
     const double units = items(output);
     const double of_input = 2 * rows * from * steps;
     const double of_state = 2 * rows * state * steps;
-    // The products with the state are those of one step, for all samples. The products with the input, for all steps at
-    // once, are counted in the same way.
+    // Each product with the state computes one step, for all samples. The products with the input, for all steps at once,
+    // are counted in the same way.
     Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
     switch (pass) {
       case Pass::forward:
@@ -71,9 +71,9 @@ class Lstm final : public Operation {
       case Pass::backward_weight:
         // Backward through the steps is always required, even for the first layer. It computes the gradients of the gates,
         // and from them the gradient of the previous state. For each unit the state's two gradients are added, the tanh of
-        // the cell is recomputed, the cell's gradient through it is added to that of the next step (5), four for each gate's
-        // product and function, and one product for the previous cell. Then follow the gradients of both matrices, for all
-        // steps at once, and the sums for the gradients of the biases.
+        // the cell is recomputed, and the cell's gradient through it is added to the cell's gradient of the next step (5
+        // FLOPs). Each gate's product and function take four FLOPs, and the previous cell one product. Then follow the
+        // gradients of both matrices, for all steps at once, and the sums for the gradients of the biases.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
@@ -86,8 +86,9 @@ class Lstm final : public Operation {
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     // A step waits for the previous one: the state's matrix product, then the gates and the cell. The product with the input
-    // is computed before, for all steps at once. Backward computes the gradients of the gates, and then that of the state,
-    // which sums over them. The gradients of the input and of the matrices follow after the first step is reached.
+    // is computed for all steps at once, before the first step. For each step, backward computes the gradients of the gates,
+    // and then the gradient of the state, which sums over the gates. After the first step, it computes the gradients of the
+    // input and of the matrices.
     const double steps = real(output.positions());
     if (pass == Pass::forward)
       return steps * (reduction_depth({real(features_)}) + 1) + reduction_depth({real(inputs.front().channels)});

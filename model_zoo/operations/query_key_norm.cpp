@@ -14,8 +14,8 @@ namespace {
 enum class Span { head, each_head, all_heads };
 constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"};
 
-/// Divides each head of the queries and the keys by its root mean square, with one scale shared by all heads of the queries
-/// and one shared by those of the keys [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
+/// Divides each head of the queries and the keys by its root mean square, with one scale shared by all query heads, and one
+/// scale shared by all key heads [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
 /// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Each head may have a scale of
 /// its own [Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023, section 2], or one norm
 /// spans all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. Values are unchanged. Reads concatenated
@@ -47,7 +47,7 @@ class QueryKeyNorm final : public Operation {
     return (span_ == Span::head ? 2 : heads_ + kv_heads_) * head_size_;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The work is that of a norm over the channels of a position, where a head takes the place of the position.
+    // The work is computed as for a norm over the channels of a position, where a head takes the place of the position.
     const double count = normed(output);
     const double parameters = real(biases(inputs, output));
     const auto kind = KernelKind::layer_norm;
@@ -69,7 +69,7 @@ class QueryKeyNorm final : public Operation {
   Divisible divisible() const override {
     return {.channelwise = span_ != Span::all_heads, .tokens = true, .channel_units = kv_heads_};
   }
-  /// A slice has the same share of query heads and of key and value heads.
+  /// The slice's share of the query heads equals its share of the key and value heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const auto part = [&](std::int64_t heads) {
       return std::max<std::int64_t>(1, heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));

@@ -20,7 +20,7 @@ struct OperationKind {
   std::string_view main_attribute;
   std::vector<std::string_view> attributes;
   OperationReader* read;
-  /// Whether it is part of the sample, so that its layers have no inputs.
+  /// Whether the operation is a part of the sample, so that its layers have no inputs.
   bool of_sample = false;
 };
 

@@ -40,7 +40,7 @@ class RotaryEmbedding final : public Operation {
   Divisible divisible() const override {
     return {.channelwise = true, .tokens = true, .channel_units = kv_heads_ > 0 ? kv_heads_ : heads_};
   }
-  /// A slice has the same share of query heads and of key and value heads.
+  /// The slice's share of the query heads equals its share of the key and value heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t whole = (heads_ + 2 * kv_heads_) * head_size_;
     const auto part = [&](std::int64_t heads) {

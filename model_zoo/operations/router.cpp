@@ -13,15 +13,15 @@ constexpr std::array<std::string_view, 2> score_names{"softmax", "sigmoid"};
 
 /// Selects the experts of a token: a matrix computes a score for each expert, the softmax of the scores weighs the experts,
 /// and the best `active` are taken [Jiang24, section 2.1]. Instead of the softmax there may be a sigmoid, with an untrained
-/// correction of each expert's score, which balances their load, before the best are taken [DeepSeek-AI, "DeepSeek-V3
-/// technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens: the matrix is small, and
-/// the choice needs all scores.
+/// correction of each expert's score, which balances the load of the experts, before the best experts are taken
+/// [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens:
+/// the matrix is small, and the choice needs all scores.
 class Router final : public Operation {
  public:
   struct Settings {
     std::int64_t experts = 1, active = 1;
     bool sigmoid = false;
-    bool bias = false;        ///< whether the bias is trained, as that of any matrix
+    bool bias = false;        ///< whether the matrix has a trained bias
     bool correction = false;  ///< not trained
     /// Number of groups of experts; each token uses the best groups. 0 or 1: no groups.
     std::int64_t groups = 1, active_groups = 1;
@@ -82,7 +82,7 @@ class Router final : public Operation {
   }
   Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // The softmax is computed and kept in fp32, like those of losses; the choice is an index of 8 bytes.
+    // The softmax is computed and kept in fp32, as in losses. The choice is an index of 8 bytes.
     return {.input = true, .mask_items = (4 * real(s_.experts) + 8 * real(s_.active)) * real(output.extent[0])};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

@@ -14,7 +14,7 @@ namespace ddl {
 
 /// Largest number of items of a tensor or a matrix: above 2^53 a double no longer counts exactly.
 inline constexpr std::int64_t max_items = std::int64_t{1} << 53U;
-/// Largest attribute in a model file; products of two fit in an int64.
+/// Largest value of an attribute in a model file. The product of two such values fits in an int64.
 inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 
 /// The product of sizes. Throws Error that names `what` if it exceeds max_items.

@@ -6,7 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Concatenates the positions of each block as channels of one position. This is patch merging without its matrix.
+/// Concatenates the positions of each block as channels of one position. This is the first part of patch merging, before its
+/// matrix product.
 class SpaceToDepth final : public Operation {
  public:
   explicit SpaceToDepth(const Extents& block) : block_(block) {}

@@ -74,7 +74,7 @@ class WindowAttention final : public Operation {
 
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // The depth is that of attention over a window. The table's gradient sums over windows and samples.
+    // The depth is computed as for attention over a window. The table's gradient sums over windows and samples.
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions()) / real(area())});
     return reduction_depth({real(head_size_), real(area()), real(area())});
   }

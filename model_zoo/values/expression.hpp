@@ -25,7 +25,7 @@ class Parameters {
   explicit Parameters(const Parameters* enclosing = nullptr) : enclosing_(enclosing) {}
   void set(std::string name, Value value) { values_.emplace(std::move(name), std::move(value)); }
   [[nodiscard]] const Value* find(std::string_view name) const;
-  /// All names that `find` finds.
+  /// The names of all parameters for which `find` returns a value.
   [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:

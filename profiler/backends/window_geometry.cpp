@@ -19,7 +19,7 @@ WindowGeometry window_geometry(const Operation& operation, const TensorShape& la
     // The extent by which the windows exceed the tensor; negative if they leave positions out.
     const std::int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
     const std::int64_t rim = (small.extent[d] - 1) * stride[d] + reach - large.extent[d];
-    // With `same`, an odd position of padding is at the end.
+    // With `same` padding, an odd remaining position is padded at the end.
     geometry.before[d] = same ? std::max<std::int64_t>(0, rim) / 2 : padding[d];
     geometry.after[d] = rim - geometry.before[d];
   }

@@ -36,8 +36,8 @@ struct ProfileImport {
   Precision precision = Precision::fp32;
   std::vector<std::string> missing;   ///< problems of the model without a time
   std::vector<std::string> warnings;  ///< one line per warning
-  /// For a trace: the number of steps, the time of the median step, and the time of those of its operators that belong to
-  /// layers. For a GPU, times are those of kernels.
+  /// For a trace: the number of steps, the time of the median step, and the time of this step's operators that belong to
+  /// layers. For a GPU, these are times of kernels.
   int steps = 0;
   Seconds step{}, matched{};
   bool of_device = false;

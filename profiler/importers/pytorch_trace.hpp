@@ -8,8 +8,8 @@ namespace ddl {
 
 /// Makes a profile from a Chrome trace that PyTorch's profiler wrote with `record_shapes=True`. Forward operators are
 /// identified by their function and the shapes of their tensors, backward nodes by the sequence number that they share with
-/// their forward operator. Times are those of the GPU's kernels, or wall-clock times in a CPU trace. Each step is one sample
-/// of the times. Layers with the same problem share their operators' time. An optimizer step is divided among the layers by
+/// their forward operator. Times are kernel times of the GPU, or wall-clock times in a CPU trace. Each step is one sample of
+/// the times. Layers with the same problem share their operators' time. An optimizer step is divided among the layers by
 /// their parameters.
 ///
 /// Throws Error with a position if the file is not a trace. A trace without shapes, or without any operator of the model, is

@@ -52,7 +52,7 @@ Environment process_environment() {
 
 namespace {
 
-/// Of a launcher's two variables, the one that is missing; empty if both are set, or if neither is.
+/// The launcher's variable that is missing, if the other one is set; empty if both are set, or if neither is.
 std::string missing_for(const Launcher& launcher, const Environment& environment) {
   const bool has_rank = environment(launcher.rank) != nullptr, has_ranks = environment(launcher.ranks) != nullptr;
   // A shell within an allocation has a rank, but is not a step.

@@ -27,7 +27,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 bool has_value(std::string_view word, std::string_view key) { return word.substr(0, key.size()) == key; }
 
-/// A kernel with this line, without times.
+/// Returns a kernel with this line, but without times.
 ComparedKernel kernel_of(const std::string& line) {
   constexpr std::string_view kind = "kind=", pass = "pass=";
   ComparedKernel kernel;

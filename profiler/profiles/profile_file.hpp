@@ -33,8 +33,8 @@ struct ProfileHead {
   std::vector<std::pair<std::string, std::string>> details{};  ///< libraries, driver, clocks, threads
 };
 
-/// One measurement, and the number of layers of the model that run it in a step. The line of a problem is that of a kernel
-/// (print_problem). For the model run as a whole, it is that of a sequence (profiler/measurement/sequence.hpp).
+/// One measurement, and the number of layers of the model that run it in a step. A problem's line describes a kernel
+/// (print_problem). If the model ran as a whole, the line describes a sequence (profiler/measurement/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
   int layers = 0;              ///< 0: the problem belongs to no particular model

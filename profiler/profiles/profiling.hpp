@@ -36,8 +36,8 @@ struct ProfilePlan {
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// If the back end supports none of the problems, its reason for the first one. Empty if it supports one, or if there are
-/// none.
+/// If the back end supports none of the problems, its reason for not supporting the first one. Empty if it supports one of
+/// them, or if there are no problems.
 [[nodiscard]] std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan);
 
 /// Measures the items of a plan. Steps of the whole model are run between problems with the same number of samples, so that
@@ -58,7 +58,7 @@ class Profiling {
     std::unique_ptr<SequenceSampling> sampling{};
     std::vector<double> looks{};
     DeviceState state{};                   ///< state of the device at the last step
-    std::size_t problems = 0, passed = 0;  ///< numbers of problems with this many samples, and of those already measured
+    std::size_t problems = 0, passed = 0;  ///< problems with this many samples, and how many of them were measured
   };
   /// Measures the speed of the device. Returns the mean of this reading and the previous one, with the state of this
   /// reading.
@@ -79,9 +79,9 @@ class Profiling {
 /// How much the speed of a device varied while a profile was measured.
 struct Steadiness {
   double slowest = 1;     ///< longest reading relative to full speed
-  double slow_share = 0;  ///< share of the rows around which the device was slower than full speed by more than a tenth
+  double slow_share = 0;  ///< share of speed readings that are more than a tenth slower than full speed
   double lowest_clock_hz = 0, highest_clock_hz = 0;  ///< range over the rows; 0 if the driver did not report it
-  /// The driver's reasons for lower clocks, each with the share of the rows around which it was reported.
+  /// The driver's reasons for lower clocks, each with the share of rows that report this reason.
   std::vector<std::pair<std::string, double>> slowed_by{};
 };
 [[nodiscard]] Steadiness steadiness_of(const Profile& profile);

@@ -14,8 +14,8 @@ enum class NetworkLevel { node, between_nodes };
 
 /// What one repetition of a benchmark consists of.
 enum class ExchangePattern {
-  one_way,     ///< one message: half of a round trip, or one of a window of messages in one direction
-  both_ways,   ///< one of a window of messages in both directions at once
+  one_way,     ///< one message in one direction: half of a round trip, or one message of a window
+  both_ways,   ///< one message of a window, while both ranks send at once
   collective,  ///< the collective itself
 };
 

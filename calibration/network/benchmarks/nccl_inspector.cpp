@@ -223,7 +223,7 @@ class InspectorReader {
     };
     warn(messages_, "sends and receives are ignored: their times include waiting for each other");
     warn(alone_, "collectives of a single rank are ignored");
-    warn(by_host_, "host times are ignored: they are not those of the kernels");
+    warn(by_host_, "host times are ignored: they are not kernel times");
     warn(empty_, "records without bytes or time are ignored");
     for (const std::string& name : others_) {
       warnings_.push_back(

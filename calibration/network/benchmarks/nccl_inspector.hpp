@@ -12,11 +12,11 @@ namespace ddl {
 // plugins/profiler/inspector (previously ext-profiler/inspector). They contain one JSON object for each exchange and rank,
 // one after the other.
 
-/// Whether a JSON text is such a file, by its keys.
+/// Whether a JSON text is a file of NCCL Inspector, judged by its keys.
 [[nodiscard]] bool is_nccl_inspector(std::string_view text);
 
-/// One series for each operation, number of ranks and number of nodes. Of the ranks that recorded an exchange, the last one
-/// to arrive waited least, so its time, the shortest, is used.
+/// One series for each operation, number of ranks and number of nodes. If several ranks recorded an exchange, the shortest
+/// of their times is used: the rank that arrived last waited least.
 [[nodiscard]] std::vector<ExchangeSeries> read_nccl_inspector(std::string text, const std::string& origin,
                                                               const AskedFacts& asked, std::vector<std::string>& warnings);
 

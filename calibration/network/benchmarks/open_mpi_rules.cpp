@@ -5,7 +5,7 @@ namespace {
 
 using Messages = std::vector<RankMessages>;
 
-/// Messages of half of the vector, then of a quarter, and the same in reverse.
+/// Messages of half of the vector, then of a quarter, then the same messages in reverse order.
 Messages rabenseifner(double ranks, double bytes) {
   if (ranks < 4) return {{2, bytes / 2}};
   return {{2, bytes / 2}, {2, bytes / 4}};

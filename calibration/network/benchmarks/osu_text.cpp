@@ -18,7 +18,7 @@ using Words = std::vector<BenchmarkWord>;
 
 /// A benchmark. It is identified by its title without "OSU MPI" and "Test".
 struct Benchmark {
-  std::string_view title, figure;  ///< start of the name of the column with the value
+  std::string_view title, figure;  ///< `figure`: start of the name of the column with the value
   Collective operation;
   ExchangePattern pattern;
   bool of_part = false;  ///< whether the size column counts one rank's part
@@ -36,7 +36,7 @@ constexpr std::array benchmarks{
     Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
 };
 
-/// Start of the line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks.
+/// The line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks starts with this text.
 constexpr std::string_view own_mark = "ddl-oracle:";
 
 /// The parts of `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`.

@@ -8,7 +8,8 @@
 
 namespace ddl {
 
-/// The default window of OSU's bandwidth tests, which do not print it (mvapich.cse.ohio-state.edu/benchmarks, option -W).
+/// The default window of OSU's bandwidth tests, which do not print their window (mvapich.cse.ohio-state.edu/benchmarks,
+/// option -W).
 inline constexpr double osu_window = 64;
 
 /// Whether a line is the title of an OSU micro-benchmark: `# OSU MPI Latency Test v7.4`.

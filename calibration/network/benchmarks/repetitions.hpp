@@ -16,13 +16,13 @@ inline constexpr std::size_t most_repetitions = 100;
 /// preserves median and spread.
 [[nodiscard]] std::vector<double> few_repetitions(std::vector<double> times);
 
-/// Keeps the rows whose times `few_repetitions` keeps, in the order of the file. Each size is handled separately, and so are
-/// in-place rows.
+/// Keeps the rows whose times `few_repetitions` keeps, in the order of the file. Each size is handled separately. In-place
+/// rows are also handled separately.
 void keep_few_repetitions(ExchangeSeries& series);
 
 /// The largest difference between two runs of one benchmark: the median ratio of the longer to the shorter time over five
-/// neighbouring sizes that both have. This shows a link with half the rate, even if small messages take the same time, but
-/// not a single disturbed size. Empty without a common size.
+/// neighbouring sizes that both have. A link with half the rate changes this ratio, even if small messages take the same
+/// time. A single disturbed size does not change it. Empty without a common size.
 [[nodiscard]] std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b);
 
 }  // namespace ddl

@@ -15,7 +15,7 @@ namespace ddl {
 [[nodiscard]] std::vector<MeasuredContention> measured_contention(std::span<const ContentionPoint> points,
                                                                   const Machine& machine, const std::string& source);
 
-/// Returns a coefficients file in which these values replace those of the same level. Other levels are kept.
+/// Returns a coefficients file in which these values replace the values of the same level. Other levels are kept.
 [[nodiscard]] std::string with_contention_section(const std::string& file, std::span<const MeasuredContention> before,
                                                   std::span<const MeasuredContention> measured);
 

@@ -49,7 +49,7 @@ std::string plot_text(const std::string& title, std::span<const PlotCurve> curve
   const double top = std::log(frame.max_seconds);
   const double bottom = std::log(frame.min_seconds);
   for (int row = 0; row < rows; ++row) {
-    // Every fourth line and the lowest one have a time.
+    // A time is printed at every fourth line, and at the lowest line.
     const bool labelled = row % 4 == 0 || row == rows - 1;
     const double seconds = std::exp(top + (bottom - top) * row / (rows - 1));
     std::string drawn =

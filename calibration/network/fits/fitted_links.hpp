@@ -11,10 +11,10 @@
 namespace ddl {
 
 /// The machine with fitted α and β of its levels, so that the formulas for exchanges reproduce the measured times. β comes
-/// from the largest messages and α from the smallest; each is the median over the measurements of a level. They are used for
-/// exchanges that were not measured. If a bandwidth exceeds that of the datasheet's rails, the datasheet's bandwidth is
-/// used, with a note. A message between two ranks counts for one rail. Collectives that use most of a node's rails determine
-/// the bandwidth of each rail.
+/// from the largest messages and α from the smallest; each is the median over the measurements of a level. The fitted α and
+/// β are used for exchanges that were not measured. If a bandwidth exceeds the bandwidth of the datasheet's rails, the
+/// datasheet's bandwidth is used, with a note. A message between two ranks counts for one rail. Collectives that use most of
+/// a node's rails determine the bandwidth of each rail.
 [[nodiscard]] Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, std::vector<std::string>& notes);
 
 /// If only messages of two ranks, or collectives of one rank per node, were measured between nodes, predictions make
@@ -24,7 +24,7 @@ namespace ddl {
 [[nodiscard]] std::string assumed_between_nodes(const MeasuredExchanges& measured,
                                                 const std::vector<MeasuredContention>& contention, const Machine& machine);
 
-/// Returns sentences about those exchanges of a plan that are outside of the measured range.
+/// Returns sentences about exchanges of a plan that are outside of the measured range.
 [[nodiscard]] std::vector<std::string> outside_of_measured(const Coefficients& coefficients, const Machine& machine,
                                                            const Explanation& explanation);
 

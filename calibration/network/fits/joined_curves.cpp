@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Below this size, start-up times dominate; above it, times per byte do.
+/// Below this size, start-up times dominate. Above this size, times per byte dominate.
 constexpr double mebibyte = 1 << 20;
 
 bool same_exchange(const MeasuredCurve& a, const MeasuredCurve& b) {

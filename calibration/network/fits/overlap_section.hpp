@@ -8,9 +8,9 @@
 
 namespace ddl {
 
-/// The slowdown of concurrent kernels and exchanges, as measured by a sweep. Neither can become faster by this, so measured
-/// values below 1 are noise, and are set to 1. Empty if kernels or the exchange took no time alone, or if there is only one
-/// rank.
+/// The slowdown of concurrent kernels and exchanges, as measured by a sweep. Neither becomes faster if both run at once, so
+/// measured values below 1 are noise, and are set to 1. Empty if kernels or the exchange took no time alone, or if there is
+/// only one rank.
 [[nodiscard]] std::optional<OverlapSlowdown> measured_overlap(const Overlap& overlap, const std::string& source);
 
 /// Returns a coefficients file in which these values replace the file's own values, or are appended.

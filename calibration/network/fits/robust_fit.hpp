@@ -22,7 +22,7 @@ struct WeightedFit {
   Eigen::VectorXd leverages{};            ///< leverage of each row; their sum is the number of free terms
   Eigen::VectorXd scales{};               ///< the scales with which residuals were compared
 };
-/// Rows with equal `groups` (from 0) share a scale, which is at least that of all rows.
+/// Rows with equal `groups` (from 0) share a scale, which is at least the scale of all rows together.
 [[nodiscard]] WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times,
                                        const Eigen::VectorXi& groups, const AbsoluteFit& start);
 

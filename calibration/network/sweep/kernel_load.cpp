@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// Samples until it is stopped, in groups of this many samples.
+/// Until it is stopped, it takes samples in groups of this size.
 constexpr SamplingRule until_stopped{.warm_up = 1, .least = 1, .most = 10'000, .tolerance = 0, .limit = Seconds(1e9)};
 
 class KernelLoad final : public DeviceLoad {

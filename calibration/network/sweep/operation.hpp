@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// The operations of a sweep: those of OSU's micro-benchmarks with the same names.
+/// The operations of a sweep. They have the names of OSU's micro-benchmarks, and time the same exchanges.
 enum class SweepOperation {
   latency,
   bandwidth,

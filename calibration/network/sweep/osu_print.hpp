@@ -14,7 +14,7 @@ namespace ddl {
 /// NCCL.
 [[nodiscard]] std::string print_osu(std::span<const SweepTable> tables, std::string_view library);
 
-/// Returns the tables as read_osu_text would read them from that text, for a file named `name`.
+/// Returns the tables that read_osu_text would read from the printed text in a file named `name`.
 [[nodiscard]] std::vector<ExchangeSeries> series_of(std::span<const SweepTable> tables, const std::string& name);
 
 }  // namespace ddl

@@ -9,7 +9,7 @@ namespace ddl {
 
 /// A back end that times a kernel within a row of equal kernels. As in training, the device always has the next kernel
 /// queued. Without rows, the host would wait for each kernel before it launches the next one, and the device would be idle
-/// in between. The load would be too light, especially with short kernels.
+/// in between. The load on the device would be too light, especially with short kernels.
 class RowsOfKernels final : public KernelBackend {
  public:
   explicit RowsOfKernels(std::unique_ptr<KernelBackend> backend) : backend_(std::move(backend)) {}

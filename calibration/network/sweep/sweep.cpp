@@ -51,9 +51,9 @@ std::string title_of(const SweepTable& table) {
                      table.nodes == 1 ? "" : "s");
 }
 
-/// If the interval of a median is larger than this share of it, other work disturbed the measurement.
+/// If the interval of a median is larger than this share of the median, other work disturbed the measurement.
 constexpr double unsteady = 0.1;
-/// One such size among this many sizes is expected by chance.
+/// By chance, one of this many sizes has such a wide interval.
 constexpr std::size_t sizes_for_one_unsteady = 10;
 
 double doubt_of(const SweepRow& row) {

@@ -22,7 +22,7 @@ struct SweepPlan {
   std::int64_t smallest = 4, largest = std::int64_t{4} << 20;  ///< bytes of the full vector
   int window = 64;                                             ///< messages in flight in bandwidth tests; OSU's default
   TimingRule rule{};
-  /// If six samples of a size would take longer than this, the size and all larger ones are skipped.
+  /// If six samples of a size would take longer than this, the size and all larger sizes are skipped.
   Seconds longest_row = Seconds(10);
 };
 

@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// NCCL, with the object by which its processes joined. That object must outlive the transport.
+/// The NCCL transport, together with the object through which the processes joined. This object must outlive the transport.
 template <class By>
 class JoinedBy final : public Transport {
  public:
@@ -75,7 +75,7 @@ void require_known_launcher(const Environment& environment) {
                             name, quote(value)),
                 std::string(hint));
   }
-  // Rank 0 does not prove that there are several processes, because a single process may have it, too.
+  // Rank 0 does not prove that there are several processes, because a single process may also have rank 0.
   if (const char* const rank = environment("PMIX_RANK"); rank != nullptr && std::string_view(rank) != "0") {
     throw Error(fmt::format("the environment variable PMIX_RANK is {}, but the number of ranks is unknown: each process "
                             "would measure the same GPU alone",

@@ -21,8 +21,8 @@ struct HttpLimits {
   std::size_t workers = 2;           ///< threads
 };
 
-/// Listens on one address and answers requests. A single thread handles all clients, so that slow ones occupy a connection
-/// but no thread; worker threads compute answers that take longer.
+/// Listens on one address and answers requests. A single thread handles all clients, so that slow clients occupy a
+/// connection but no thread; worker threads compute answers that take longer.
 class HttpServer {
  public:
   struct Handlers {

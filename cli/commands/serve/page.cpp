@@ -13,7 +13,7 @@ std::string option_text(const std::string& value, const std::string& text, bool 
   return fmt::format("<option value=\"{}\"{}>{}</option>", html_text(value), selected ? " selected" : "", html_text(text));
 }
 
-/// The text for an empty choice: what it means.
+/// The text of an empty choice, which describes what the choice means.
 std::string_view unsaid_text(const Control& control) { return control.key == "machine" ? "dgx-a100 (default)" : "default"; }
 
 std::string select_text(const Control& control, const std::string& value, const OfferedFiles& files) {

@@ -75,7 +75,7 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   return lines;
 }
 
-/// Divides `width` into whole columns in proportion to the shares. The sum is that of the shares, rounded.
+/// Divides `width` into whole columns in proportion to the shares. The sum of the columns is the rounded sum of the shares.
 std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width) {
   std::vector<std::size_t> lengths;
   double sum = 0;
@@ -182,7 +182,7 @@ class TextWriter {
     std::string text;
     if (!layout.left_out.empty()) {
       std::vector<std::string> names;
-      // The headings of parts show that they are parts of a sum.
+      // The heading of a column that is a part of a sum begins with `=` or `+`.
       for (const std::string& heading : layout.left_out) {
         const bool is_part = heading.starts_with("= ") || heading.starts_with("+ ");
         names.push_back(heading.empty() ? "a column without a heading" : is_part ? heading.substr(2) : heading);

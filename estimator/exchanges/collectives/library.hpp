@@ -16,7 +16,7 @@ struct LibraryGroup {
   SecondsPerByte exchanged{};    ///< β of a flow from each rank to another node
   SecondsPerByte add{};          ///< time to add a byte into a partial sum
   /// Factors already included in α and β: the launch cost of a call is multiplied by the factor of α, and the bytes that
-  /// fill a pipeline by that of β.
+  /// fill a pipeline are multiplied by the factor of β.
   double alpha_factor = 1, beta_factor = 1;
 };
 
@@ -29,7 +29,7 @@ struct LibraryGroup {
 [[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
 /// All-to-all between nodes: one message to each rank of each other node.
 [[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
-/// Lower bound: no ring is faster, and no tree is faster than twice this.
+/// A lower bound. A ring takes at least this time, and a tree at least twice this time.
 [[nodiscard]] Seconds library_least_time(Bytes message, const LibraryGroup& group);
 
 }  // namespace ddl

@@ -3,7 +3,7 @@
 
 namespace ddl {
 
-// α⌈log2 P⌉ + 2mβ(P−1)/P. [BH18] §2: data of one rank needs that many rounds to reach the others, and every rank must send
+// α⌈log2 P⌉ + 2mβ(P−1)/P. [BH18] §2: data of one rank needs ⌈log2 P⌉ rounds to reach the others, and every rank must send
 // and receive all but its own slice. Valid for dense vectors and ranks that send one message at a time.
 Seconds allreduce_lower_bound(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};

@@ -19,7 +19,7 @@ std::vector<HalvingRound> halving_rounds(double ranks) {
   double left = (ranks - 1) / ranks;
   double step = 1;
   for (double round = 0; round < count; ++round) {
-    // If the number of ranks is no power of two, the last round sends the rest.
+    // If the number of ranks is no power of two, the last round sends the remaining part of the vector.
     const double own = round + 1 < count ? std::min(part, left) : left;
     rounds.push_back({step, own});
     left -= own;

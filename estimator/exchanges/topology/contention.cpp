@@ -40,15 +40,15 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
 /// β and φ of a level's links with this many flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
-  // A striped flow uses every link, so each link carries flows/links flows. This is less than one if there are more links
-  // than flows.
+  // A striped flow uses every link, so each link carries flows/links flows. This number is less than one if there are more
+  // links than flows.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// The same for a network that is not a tree. Its links stand for the links of all levels outside the node.
+/// Sets β and φ for a network that is not a tree. Its links stand for the links of all levels outside the node.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];

@@ -31,11 +31,11 @@ struct SharedLink {
 /// A pattern of flows that run at the same time. It is the same in every group.
 enum class Pattern {
   ring,        ///< each rank to the next of its group
-  slices,      ///< each rank to the one at the same position in the next node
+  slices,      ///< each rank sends to the rank at the same position in the next node
   leaders,     ///< `per_group` ranks of each node to the next node
   neighbours,  ///< each rank at the edge of a node to its neighbour in the next node, on a single link
   shift,       ///< each rank to the rank `step` places ahead, wrapping around in the group
-  exchange     ///< each pair of ranks whose positions differ in the bit `step`
+  exchange     ///< ranks whose positions differ in the bit `step` exchange in pairs
 };
 
 /// How the flows of a phase use the machine's links.
@@ -53,8 +53,8 @@ struct Flows {
   double step = 1, extent = 0;
 };
 
-/// The share of the links that one flow of each group gets, over all levels up to the one that joins the group's ranks. All
-/// units of a level are equal, so all flows are equal. Their max-min fair share is the minimum of capacity over flows
+/// The share of the links that one flow of each group gets, over all levels up to the level that joins the group's ranks.
+/// All units of a level are equal, so all flows are equal. Their max-min fair share is the minimum of capacity over flows
 /// (`max_min_shares` computes the same link by link: tests/unit/estimator/topology). If groups do not fill units evenly, the
 /// number of flows is a mean. Without `contention`, each flow has one link of each level to itself.
 [[nodiscard]] SharedLink share_of_levels(const Machine& machine, const Group& group, const Flows& flows, bool contention,
@@ -64,8 +64,8 @@ struct Flows {
 [[nodiscard]] SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
                                             const std::vector<MeasuredContention>& measured);
 
-/// The measured φ of this number of flows on the links of a level. It is linear between two measured counts. Outside of them
-/// it changes as the model's φ does (flows divided by links). Empty if no φ was measured there.
+/// The measured φ of this number of flows on the links of a level. It is linear between two measured counts. Outside of the
+/// measured counts it changes as the model's φ does (flows divided by links). Empty if no φ was measured there.
 [[nodiscard]] std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level,
                                                  double flows);
 

@@ -36,7 +36,7 @@ class Dragonfly final : public Network {
     if (source_group == target_group) {
       cross(source_group, source % routers_, target % routers_, 1, path);
     } else {
-      // The other groups are numbered from the next one on. Each uses the next few of a group's links.
+      // The other groups are numbered from the next one on. Each of them uses the next few of the group's links.
       const int there = (target_group - source_group - 1 + groups_) % groups_;
       const int back = (source_group - target_group - 1 + groups_) % groups_;
       const double part = 1.0 / per_pair_;

@@ -14,7 +14,7 @@ constexpr double alike = 1 + 1e-12;
 /// fill it.
 struct Filling {
   double left = 0;   ///< capacity that stopped flows do not use
-  double slope = 0;  ///< amounts of the flows that still grow
+  double slope = 0;  ///< sum of the amounts of the flows that still grow
   std::size_t growing = 0;
   [[nodiscard]] double full_at() const {
     return growing == 0 ? std::numeric_limits<double>::infinity() : std::max(0.0, left) / slope;

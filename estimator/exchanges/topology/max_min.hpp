@@ -13,10 +13,11 @@ struct Crossing {
   double amount = 1;
 };
 
-/// A flow, or many equal ones: each crosses links of the same kinds, which carry the same number of flows of each kind.
+/// A flow, or several equal flows. Equal flows cross links of the same kinds, which carry the same number of flows of each
+/// kind.
 struct Flow {
   std::vector<Crossing> path;
-  double limit = std::numeric_limits<double>::infinity();  ///< the flow's rate if it shares no link; its own links limit it
+  double limit = std::numeric_limits<double>::infinity();  ///< the rate that the flow has if it shares no link
 };
 
 /// The result for each flow.

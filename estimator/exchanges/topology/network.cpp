@@ -30,7 +30,7 @@ class Sending {
     }
   }
 
-  /// The position that this rank sends to, or its own if it sends nothing.
+  /// The position that this rank sends to, or the rank's own position if it sends nothing.
   [[nodiscard]] std::int64_t to(std::int64_t place) const {
     if (place % every_ >= senders_) return place;
     if (flows_.pattern == Pattern::exchange) {

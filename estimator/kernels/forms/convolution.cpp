@@ -28,7 +28,7 @@ constexpr std::array<KernelConstant, 12> constants{{
 /// padded to whole tiles.
 struct WinogradTiles {
   double side;      ///< side of a tile of the output
-  double products;  ///< multiplications per tile and pair of channels: those of a tile of side + 2
+  double products;  ///< multiplications per tile and pair of channels: (side + 2)²
 };
 constexpr WinogradTiles small_tiles{2, 16}, large_tiles{4, 36};
 /// One kernel transforms and multiplies: blocks of 32 tiles and 64 filters.
@@ -52,8 +52,8 @@ double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
   return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
 }
 
-/// One of the batched matrix products of Winograd's algorithm: it multiplies the items at one position of all transformed
-/// tiles. There is one for each multiplication of a tile.
+/// One of the batched matrix products of Winograd's algorithm. It multiplies the items at one position of all transformed
+/// tiles, so there are as many products as multiplications of a tile.
 KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   shape.flops = multiplied(shape, tiles);
   shape.m *= tiles_of_position(shape, tiles);
@@ -70,7 +70,7 @@ double by_fused_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::s
                   shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// Tiles of 4 × 4, whose transforms are separate kernels, which write and read the transformed data.
+/// Tiles of 4 × 4. Separate kernels transform them, so the transformed data is written and read.
 double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   std::array<double, constants.size()> own{};
   std::copy(c.begin(), c.end(), own.begin());

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-// Each is defined in its own file: a formula and the kinds of kernels that it applies to.
+// Each form is defined in its own file: a formula, and the kinds of kernels that it applies to.
 [[nodiscard]] const KernelForm& traffic_form();
 [[nodiscard]] const KernelForm& matrix_product_form();
 [[nodiscard]] const KernelForm& convolution_form();

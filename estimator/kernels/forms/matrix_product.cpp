@@ -29,8 +29,8 @@ constexpr double least_split_depth = 1024;
 /// Half-precision items in the 16 bytes that matrix units load at once.
 constexpr double aligned_items = 8;
 
-/// Batched products whose rows are not aligned to this have no kernel on matrix units. An example is heads of 108 channels
-/// [BigScience, chronicles of tr11-176B-ml: steps with them take a third longer than with 104, 112 or 144].
+/// Batched products whose rows are not aligned to this number of items have no kernel on matrix units. An example is heads
+/// of 108 channels [BigScience, chronicles of tr11-176B-ml: steps with them take a third longer than with 104, 112 or 144].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
   // Long sums run over tokens, whose items are not contiguous in memory.
@@ -48,7 +48,7 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
                   const Blocks& of) {
   const double rate =
       (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
-  // The time to read the operands of an m × n tile, relative to its arithmetic time, is this times (1/m + 1/n).
+  // The time to read the operands of an m × n tile, relative to its arithmetic time, is this constant times (1/m + 1/n).
   const double reading =
       of.operand_bytes > 0 ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * of.operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();

@@ -45,7 +45,7 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
   const bool used = type.parts.windows != DecoderWindows::last || config.boolean("use_sliding_window", false);
   std::int64_t period = type.parts.period;
   if (type.parts.windows == DecoderWindows::by_layer) {
-    // A pattern: a number n (each n-th layer has no window), or letters such as LLLG, of which the last one is a layer
+    // A pattern: a number n (each n-th layer has no window), or letters such as LLLG, where the last letter is a layer
     // without a window.
     period = config.is_text("sliding_window_pattern")
                  ? static_cast<std::int64_t>(config.text({"sliding_window_pattern"}, "").size())

@@ -24,18 +24,18 @@ enum class DecoderQueryKeyNorm { none, head, each_head, all_heads };
 enum class DecoderWindows {
   none,
   all,       ///< all, if `sliding_window` is a number
-  last,      ///< those from `max_window_layers` on, if `use_sliding_window` is true
+  last,      ///< layers from `max_window_layers` on, if `use_sliding_window` is true
   by_layer,  ///< as in `layer_types`, otherwise all but each n-th
-  chunks     ///< as in `layer_types`, otherwise those with rotary positions: chunks of `attention_chunk_size`
+  chunks     ///< as in `layer_types`, otherwise layers with rotary positions; chunks of `attention_chunk_size`
 };
 
 /// Which layers have no rotary positions.
 enum class DecoderUnrotated {
   none,
   listed,     ///< as in `no_rope_layers`, otherwise each n-th, by `no_rope_layer_interval`
-  no_window,  ///< those without a window, if others have one
+  no_window,  ///< layers without a window, if other layers have one
   switched,   ///< all, unless `position_embedding_type` is `rope`
-  all         ///< none; positions are trained instead
+  all         ///< no layer has rotary positions; positions are trained instead
 };
 
 /// The operation that mixes the tokens of a layer.
@@ -52,8 +52,8 @@ enum class DecoderDense {
   none,
   first,        ///< `first_k_dense_replace` layers at the beginning
   steps,        ///< all but each `decoder_sparse_step`-th, and `mlp_only_layers`
-  range,        ///< those outside of `moe_layer_start_index` to `moe_layer_end_index`
-  interleaved,  ///< all but those of `moe_layers`, or all but each `interleave_moe_layer_step`-th
+  range,        ///< layers outside of `moe_layer_start_index` to `moe_layer_end_index`
+  interleaved,  ///< all but the layers in `moe_layers`, or all but each `interleave_moe_layer_step`-th
 };
 
 /// Experts: keys and the library's defaults.
@@ -69,8 +69,8 @@ struct DecoderExperts {
   std::string_view dense_width_key{};
   std::int64_t dense_width = 0;
   std::string_view shared_key{};        ///< key for the number of experts that all tokens share
-  std::string_view shared_width_key{};  ///< key for their total width
-  std::int64_t shared = 0;              ///< key for the width of one of them
+  std::string_view shared_width_key{};  ///< key for the total width of these experts
+  std::int64_t shared = 0;              ///< the library's default for `shared_width_key` or `shared_key`
   bool has_shared_gate = false, is_sigmoid = false, is_corrected = false, has_groups = false;
 };
 
@@ -81,7 +81,7 @@ struct DecoderSizes {
 
 /// What distinguishes a decoder from Llama.
 struct DecoderParts {
-  std::string_view other_classes{};  ///< what names of classes begin with in files of another library
+  std::string_view other_classes{};  ///< the beginning of class names in files of another library
   std::int64_t head_size = 0;        ///< 0: hidden / heads
   std::string_view activation = "silu";
   std::string_view attention = "sdpa";  ///< the attention implementation that the library uses
@@ -111,7 +111,7 @@ struct DecoderParts {
 /// A kind of decoder, as a row of data.
 struct DecoderType {
   std::string_view model_type;
-  std::string_view classes;  ///< what the names of its classes begin with: `Llama`
+  std::string_view classes;  ///< the beginning of the names of its classes: `Llama`
   DecoderSizes sizes;
   DecoderParts parts{};
 };

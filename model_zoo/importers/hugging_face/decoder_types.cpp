@@ -16,8 +16,8 @@ constexpr DecoderSwitch attention_bias{"attention_bias"}, attention_bias_on{"att
 constexpr DecoderSwitch use_bias{"use_bias"}, use_bias_on{"use_bias", true};
 
 // Sources of defaults and parts: configuration_*.py and modeling_*.py of transformers 5.24. The library lacks internlm2 and
-// mimo; their source is the files that InternLM and Xiaomi publish with the weights. Sizes: vocabulary, hidden, feed
-// forward, layers, heads, heads of keys, tokens.
+// mimo. The sources of these two are the files that InternLM and Xiaomi publish with the weights. Sizes: vocabulary, hidden,
+// feed forward, layers, heads, heads of keys, tokens.
 constexpr DecoderType types[] = {
     {"apertus",
      "Apertus",

@@ -127,7 +127,7 @@ void refuse_known(const HuggingFaceConfig& config, std::string_view type) {
   }
 }
 
-/// The type of the model, or of the language model inside it, which is then read.
+/// The type of the model that is read: the whole model, or the language model inside it.
 std::string entered_type(HuggingFaceConfig& config) {
   std::string type = config.text({"model_type"}, "");
   const std::string whole = type;
@@ -206,7 +206,8 @@ void check(const std::string& text, const std::string& name, const HuggingFaceCo
   try {
     static_cast<void>(parse_model(text, name + ".yaml"));
   } catch (const Error& error) {
-    // Only the first line of the error is used, and without the position, which refers to a file that the user has not seen.
+    // Only the first line of the error is used, without its position, because the position refers to a file that the user
+    // has not seen.
     std::string message = error.what();
     message = message.substr(0, message.find('\n'));
     if (const std::size_t place = message.find(": "); place != std::string::npos) message.erase(0, place + 2);

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of Mamba2Config. Samples have no maximum length; the 2048 tokens are those of its paper's models [Dao and Gu,
-// "Transformers are SSMs", ICML 2024, appendix D].
+// Defaults of Mamba2Config. Samples have no maximum length; 2048 tokens are taken from the models of Mamba-2's paper [Dao
+// and Gu, "Transformers are SSMs", ICML 2024, appendix D].
 FamilyModel read_mamba2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "nemotron-h"};
   const std::int64_t layers = config.layers({"num_hidden_layers", "n_layer"}, 64);

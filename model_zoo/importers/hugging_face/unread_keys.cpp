@@ -59,7 +59,7 @@ num_shared_experts q_lora_rank qk_layernorm qk_norm shared_expert_intermediate_s
 ssm_state_size text_config use_qk_norm use_qkv_bias vision_config
 )";
 
-/// Of these keys, those that are numbers of experts. A single expert is an MLP.
+/// The keys in this list that are numbers of experts. A single expert is an MLP.
 constexpr std::string_view expert_counts = "moe_num_experts n_routed_experts num_experts num_local_experts";
 
 /// The keys of all types for each size: layers, channels, heads, heads of keys, channels inside an MLP, words, tokens,

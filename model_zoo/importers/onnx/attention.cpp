@@ -24,7 +24,7 @@ std::int64_t channels_in(const Dimension& dimension) {
   return count;
 }
 
-/// Number of heads: the channels in the dimensions before those of tokens and items of a head.
+/// Number of heads: the channels in the dimensions that precede the dimensions of tokens and of a head's items.
 std::int64_t heads_of(const View& view) {
   std::int64_t heads = 1;
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);

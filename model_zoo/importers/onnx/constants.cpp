@@ -1,5 +1,5 @@
-// Values that a graph computes from weights, constants and inputs outside of the network. If their contents are known, they
-// are evaluated, such as the sizes for a reshape. Otherwise only their shape is kept, such as that of a mask.
+// Values that a graph computes from weights, constants and inputs outside of the network. A value with known content, such
+// as the sizes for a reshape, is evaluated. Of other values, such as masks, only the shape is kept.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ Value of_numbers(Numbers numbers) {
   return value;
 }
 
-/// Whether one value is on and below the diagonal, and another one above.
+/// Whether all items on and below the diagonal have one value, and all items above it another value.
 bool hides_what_comes_later(const Numbers& numbers) {
   const std::size_t rank = numbers.shape.size();
   if (rank < 2 || numbers.shape[rank - 1] != numbers.shape[rank - 2] || numbers.shape[rank - 1] < 2) return false;
@@ -75,7 +75,7 @@ Value constant_value(const Translation& translation, const onnx::NodeProto& node
   return value;
 }
 
-/// The same items in another shape, or some of them. The result still refers to the stored tensor.
+/// All or some of a constant's items, in another shape. The result still refers to the stored tensor.
 Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::optional<Numbers> numbers) {
   Value value = from;
   value.shape = std::move(shape);
@@ -306,7 +306,8 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data == nullptr) return std::nullopt;
   if (kind == "Identity") {
     Value same = *data;
-    // Exporters store equal contents only once. So scales of ones in an untrained model do not mean shared weights.
+    // Exporters store equal contents only once. So two layers that read one stored tensor of ones, as in an untrained model,
+    // need not share weights.
     if (same.named && same.numbers && uniform(*same.numbers)) same.source = node.output(0);
     return same;
   }

@@ -18,8 +18,8 @@ namespace ddl::onnx_import {
 /// The values of an argument at these points. If the argument is not a function yet, it is the identity.
 [[nodiscard]] const std::vector<double>& values_of(const Function& function);
 
-/// The result of applying an operator with one input, such as `Relu` or `Erf`, to a function; empty if it is not such an
-/// operator. Bounds of `Clip` are passed in.
+/// The result of applying an operator with one input, such as `Relu` or `Erf`, to a function; empty for other operators.
+/// Bounds of `Clip` are passed in.
 [[nodiscard]] std::optional<Function> applied(const onnx::NodeProto& node, const Function& function,
                                               std::optional<double> low = {}, std::optional<double> high = {});
 /// The result of applying `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max` or `Min` to two functions of one item.

@@ -199,7 +199,7 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   translation.set_view(node, std::move(view));
 }
 
-/// A mask on the scores of an attention, as a selection between them and a large negative number.
+/// A mask of an attention that selects, for each score, the score or a large negative number.
 void translate_where(Translation& translation, const onnx::NodeProto& node) {
   const Value condition = translation.input(node, 0);
   const Value first = translation.input(node, 1);

@@ -14,7 +14,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-// These limits are far above those of any network, but graphs within them are processed fast.
+// These limits are far above the sizes of any network, but graphs within the limits are processed fast.
 constexpr int most_nodes = 200'000;
 constexpr int most_dimensions = 16;
 constexpr std::int64_t largest_size = std::int64_t{1} << 31U;

@@ -89,7 +89,7 @@ View Translation::repeated_copy(const onnx::NodeProto& node, const View& view) {
   once = gathered(node, once);
   TensorShape shape{.channels = network_.shape(once.tensor).items(), .extent = {1, 1, 1}, .rank = 1};
   constexpr std::int64_t most_items = std::int64_t{1} << 53U;
-  if (copies > most_items / shape.channels) graph_.fail(node, "the tensor that it repeats becomes too large");
+  if (copies > most_items / shape.channels) graph_.fail(node, "the tensor becomes too large when it is repeated");
   // Each item is copied for each position, like in a resizing.
   const int flat = network_.add_once(reshape_layer(once.tensor, shape));
   shape.extent[0] = copies;

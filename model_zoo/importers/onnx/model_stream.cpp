@@ -24,7 +24,7 @@ using google::protobuf::io::CodedOutputStream;
 
 /// Limit for one tensor. An item takes at most 10 bytes, so longer contents have more items than are evaluated.
 constexpr std::size_t most_content_bytes = 10 * most_numbers;
-/// Limit for all tensors. Beyond it, only contents that are as short as shapes and axes are kept.
+/// Limit for the sum of all tensors. Beyond this limit, only contents that are as short as shapes and axes are kept.
 constexpr std::size_t most_contents_bytes = std::size_t{256} << 20U;
 constexpr std::size_t shape_bytes = 1024;
 constexpr std::size_t most_other_bytes = std::size_t{256} << 20U;
@@ -80,8 +80,8 @@ class Reader {
     });
   }
 
-  /// Parses a message. `own` receives the tag of a field and returns whether it could be read, or empty if the library is to
-  /// read it.
+  /// Parses a message. `own` receives the tag of a field. It returns whether it could read the field, or empty if the
+  /// library is to read it.
   template <class Message, class Own>
   bool fields(Message& message, const Own& own) {
     std::string rest;

@@ -1,5 +1,5 @@
-// The supported operators. Elementwise functions of one tensor have one line each; the translators of the others are in the
-// file named by the comment.
+// The supported operators. Elementwise functions of one tensor have one line each; a comment names the file with the
+// translators of the other operators.
 
 #include <algorithm>
 #include <string_view>

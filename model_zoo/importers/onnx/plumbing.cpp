@@ -25,7 +25,8 @@ Value movable_input(Translation& translation, const onnx::NodeProto& node, bool 
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
 
-/// The first input, for an operator that takes a part of it. Pending functions on all of its items are applied before.
+/// The first input of an operator that outputs a part of this input. A pending function that is not linear is first applied
+/// to all items of the input.
 Value whole_input(Translation& translation, const onnx::NodeProto& node) {
   Value value = movable_input(translation, node);
   if (!value.moment && is_linear(value.function)) return value;
@@ -44,7 +45,7 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
   translation.set_view(node, translation.fresh(node, view, sizes));
 }
 
-/// `count` items of a dimension from `start`, `step` apart. Which items they are does not matter to the cost.
+/// `count` items of a dimension from `start`, `step` apart. The cost only depends on their number.
 View part_of(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis, std::int64_t start,
              std::int64_t count, std::int64_t step = 1) {
   if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);
@@ -155,7 +156,7 @@ void translate_split(Translation& translation, const onnx::NodeProto& node) {
   const auto count = static_cast<std::int64_t>(node.output_size());
   auto parts = integers_of(translation, node, translation.graph().opset() >= 13 ? 1 : -1, "split");
   if (!parts) {
-    // Equal parts; since opset 18, the last one may be smaller.
+    // The parts are equal. Since opset 18, the last part may be smaller.
     const std::int64_t part = (size + count - 1) / count;
     parts = std::vector<std::int64_t>(static_cast<std::size_t>(count), part);
     if (translation.graph().opset() >= 18) parts->back() = size - part * (count - 1);

@@ -16,8 +16,8 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// The pads of all dimensions: first those before, then those after. Before opset 11 they are an attribute. Since opset 18,
-/// an input may name their dimensions.
+/// The pads of all dimensions: first the pads at the start of each dimension, then the pads at the end. Until opset 10 they
+/// are an attribute. Since opset 18, an input may name the padded dimensions.
 Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::size_t rank) {
   const int opset = translation.graph().opset();
   const auto given = integers_of(translation, node, opset >= 11 ? 1 : -1, "pads");
@@ -34,7 +34,7 @@ Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::
   return pads;
 }
 
-/// Sizes after a `Resize` or `Upsample`, which are given, or follow from factors. Empty if they are not known.
+/// Sizes after a `Resize` or `Upsample`. The node gives them, or they follow from its factors. Empty if they are not known.
 Sizes resized(const Translation& translation, const onnx::NodeProto& node, const Sizes& before) {
   const int opset = translation.graph().opset();
   const bool old = node.op_type() == "Upsample" || opset < 11;

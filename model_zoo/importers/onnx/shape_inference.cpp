@@ -36,7 +36,8 @@ onnx::TensorProto tensor_of(const Numbers& numbers) {
 using TypesByName = std::unordered_map<std::string, onnx::TypeProto*>;
 using TensorsByName = std::unordered_map<std::string, const onnx::TensorProto*>;
 
-/// The library's context of one node. Newer versions require options, without a default; older ones have none.
+/// The library's context of one node. Newer versions of the library require options, without a default. Older versions have
+/// no options.
 template <class Context>
 Context context_of(onnx::NodeProto& node, const TypesByName& types, const TensorsByName& tensors) {
   using Sparse = std::unordered_map<std::string, const onnx::SparseTensorProto*>;

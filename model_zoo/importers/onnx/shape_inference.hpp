@@ -16,8 +16,8 @@ struct KnownInput {
   const Numbers* numbers = nullptr;
 };
 
-/// Sizes of a node's first output, inferred by the ONNX library from those of its inputs; empty if they cannot be inferred,
-/// or are inconsistent. Attributes that the library does not check, such as strides, must have been checked before.
+/// Sizes of a node's first output, which the ONNX library infers from the sizes of its inputs. Empty if they cannot be
+/// inferred, or are inconsistent. The caller must have checked attributes that the library does not check, such as strides.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& node, int opset,
                                                                       const std::vector<KnownInput>& inputs);
 

@@ -20,7 +20,7 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
     const Value* const value = translation.find_input(node, i);
     if (value != nullptr && (value->numbers == nullptr || !value->numbers->integral)) return std::nullopt;
   }
-  // Attributes before opset 10.
+  // Until opset 9, the bounds are attributes.
   const bool old = translation.graph().opset() < 10;
   const auto starts = integers_of(translation, node, old ? -1 : 1, "starts");
   const auto ends = integers_of(translation, node, old ? -1 : 2, "ends");
@@ -29,7 +29,7 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
   const auto steps = integers_of(translation, node, old ? -1 : 4, "");
   const std::size_t count = starts->size();
   if (ends->size() != count || (axes && axes->size() != count) || (steps && steps->size() != count)) {
-    translation.graph().fail(node, "the number of its bounds differs from that of its axes");
+    translation.graph().fail(node, "the number of its bounds differs from the number of its axes");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = dimension_of(translation, node, axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape.size());

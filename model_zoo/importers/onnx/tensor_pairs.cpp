@@ -30,14 +30,14 @@ bool lie_alike(Translation& translation, View& a, View& b) {
   return a.dimensions == b.dimensions && network.shape(a.tensor) == network.shape(b.tensor);
 }
 
-/// Whether a tensor is repeated along some dimensions of another one, and has the same size in the others.
+/// Whether a tensor is repeated along some dimensions of another tensor, and has the same size in the other dimensions.
 bool is_repeated(const View& small, const View& large) {
   if (small.dimensions.size() > large.dimensions.size()) return false;
   const std::vector<std::int64_t> sizes = sizes_of(large);
   return broadcast(sizes_of(small), sizes) == sizes;
 }
 
-/// Brings both tensors into a layout in which shared dimensions are channels, and other dimensions of the larger one are
+/// Brings both tensors into a layout in which shared dimensions are channels, and other dimensions of the larger tensor are
 /// positions. The smaller tensor then has one value for each channel.
 void lay_as_gate(Translation& translation, View& small, View& large) {
   small.dimensions.insert(small.dimensions.begin(), large.dimensions.size() - small.dimensions.size(), Dimension());

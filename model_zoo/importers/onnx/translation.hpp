@@ -141,9 +141,9 @@ void translate_constants(Translation& translation, const onnx::NodeProto& node);
 
 /// Translates a sum, product or similar of two activations.
 void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second);
-/// Translates such an operation of all inputs of a node.
+/// Translates an operation of this kind for all inputs of a node.
 void join_many(Translation& translation, const onnx::NodeProto& node);
-/// Translates such an operation of the activation `index` and a tensor that is not part of the network.
+/// Translates an operation of this kind for the activation `index` and a tensor that is not part of the network.
 void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);
 /// Translates the attention that a product of two values of the network belongs to: the scores, or the result.
 void translate_attention(Translation& translation, const onnx::NodeProto& node);

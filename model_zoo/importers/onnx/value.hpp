@@ -18,8 +18,7 @@ namespace ddl::onnx_import {
 /// on an item.
 using Function = std::shared_ptr<const std::vector<double>>;
 
-/// How far a normalization that the graph spells out has come: what the value means in terms of x, the tensor that is
-/// normalized.
+/// An intermediate value of a normalization that the graph spells out, in terms of x, the normalized tensor.
 struct Moment {
   enum class Part {
     mean,        ///< of x
@@ -36,7 +35,7 @@ struct Moment {
   std::int64_t groups = 0;  ///< of a group norm
 };
 
-/// How far an attention that the graph spells out has come.
+/// Intermediate scores of an attention that the graph spells out.
 struct Scores {
   View queries, keys;
   bool normalized = false;  ///< after the softmax

@@ -21,7 +21,7 @@ std::unique_ptr<PreparedKernel> prepare_add(const Device& device, const Problem&
       for (std::size_t i = 2; i < inputs; ++i) started(device::add(launch, to, at[i], to, items));
     });
   }
-  // The gradient of each input is that of the output, unchanged. If a tensor has several readers, their gradients are added
+  // The gradient of each input equals the gradient of the output. If a tensor has several readers, their gradients are added
   // up, which moves the same bytes; this kernel represents that addition.
   tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
   for (std::size_t i = 0; i < inputs; ++i) {

@@ -142,7 +142,7 @@ class AdditiveAttention {
 };
 
 std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
-  // The gradients of the weights depend on those of the sums, which backward-data computes.
+  // The gradients of the weights depend on the gradients of the sums, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<AdditiveAttention>(device, problem);
   return make_kernel(

@@ -24,8 +24,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
     tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
     for (const KernelTensor& tensor : shape.inputs(true, precision)) tensors.push_back(tensor);
   }
-  // Both directions draw the same dropout mask, because seed and offset are zeros. Sums are those of the queries, and
-  // accumulated gradients are in fp32.
+  // Both directions draw the same dropout mask, because seed and offset are zeros. `sums` has a number for each query, and
+  // `accumulated` holds gradients in fp32.
   struct Scratch {
     DeviceMemory zeros, sums, accumulated;
   };
@@ -43,7 +43,7 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
   const Names names{made.queries,        made.keys,   made.values,          made.output,         made.statistics,
                     made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
                     made.value_gradient, made.sums,   made.accumulated};
-  // The address of the keys, or of the values after them. They are packed in each token, in 16 bits.
+  // The address of the keys, or of the values, which follow the keys. Keys and values of each token are packed, in 16 bits.
   const auto keys_of = [shape](void* packed, std::int64_t number) -> void* {
     return static_cast<std::uint16_t*>(packed) + shape.key_offset() + number * shape.kv_width();
   };
@@ -82,7 +82,7 @@ bool has_graph(const Problem& problem) {
 }
 
 std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
-  // The gradient of trained biases depends on those of the scores, which backward-data computes.
+  // The gradient of trained biases depends on the gradients of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (has_graph(problem) && library_runs(device, problem, [](const Problem& pass) { return attention_graph(pass).graph; })) {
     return prepare_fused(device, problem);

@@ -142,7 +142,7 @@ std::vector<Descriptor> Graph::ask(const Target& target, cudnnBackendHeurMode_t 
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) raw.push_back(found.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
-  // `count` is the number of candidates, `given` the number of those that are returned.
+  // `count` is the number of candidates, and `given` the number of returned candidates.
   std::int64_t given = 0;
   if (count > 0) {
     check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,

@@ -21,7 +21,7 @@ struct Extents {
   [[nodiscard]] std::int64_t reach() const;
   friend bool operator==(const Extents&, const Extents&) = default;
 };
-/// Dense `sizes`, in the given order or with the second one innermost.
+/// Dense `sizes`, in the given order or with the second dimension innermost.
 [[nodiscard]] Extents dense(std::vector<std::int64_t> sizes, ImageLayout layout = ImageLayout::channels_first);
 /// An image, with extents of one prepended up to two extents: 3 × 9 is 3 × 1 × 9.
 [[nodiscard]] Extents image(const TensorShape& shape, std::int64_t samples, ImageLayout layout);

@@ -132,7 +132,7 @@ class Lstm {
   [[nodiscard]] void* part(void* whole, std::int64_t items) const {
     return static_cast<std::byte*>(whole) + static_cast<std::size_t>(items) * (is_mixed(precision_) ? 2 : 4);
   }
-  /// The parts of one step in a direction's tensors.
+  /// The parts of a direction's tensors that one step uses.
   struct Step {
     std::int64_t token;
     std::optional<std::int64_t> before, behind;  ///< tokens of the adjacent steps

@@ -38,7 +38,7 @@ class Workspace {
   void reserve(std::size_t bytes);
   [[nodiscard]] void* data() const { return memory_.data(); }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
-  /// Changes when the address does.
+  /// Changes whenever the address changes.
   [[nodiscard]] int moves() const { return moves_; }
 
  private:

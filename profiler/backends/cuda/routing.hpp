@@ -6,14 +6,15 @@
 
 namespace ddl::cuda {
 
-/// The assignment of tokens to experts: the best `active` of each row of scores. Copies of tokens are grouped by expert,
-/// inside a group in the order of the tokens, over the whole batch. Forward computes the routing and keeps it for backward.
+/// The assignment of tokens to experts: the `active` experts with the best scores in each row. Copies of tokens are grouped
+/// by expert over the whole batch. Inside a group they have the order of the tokens. Forward computes the routing and keeps
+/// it for backward.
 struct Routing {
   Routing(std::int64_t token_rows, std::int64_t expert_count, std::int64_t best);
 
   /// The kept tensors: for each row its experts and its copies, and for each copy its row.
   [[nodiscard]] std::vector<KernelTensor> kept(bool written) const;
-  /// Fills those tensors, which start at `at`.
+  /// Fills these tensors, which start at `at`.
   void work_out(const Device& device, Precision precision, const void* scores, std::span<void* const> at) const;
   [[nodiscard]] device::Routes routes(std::int64_t channels, std::span<void* const> at) const;
   [[nodiscard]] static const std::int32_t* tokens(std::span<void* const> at) {

@@ -126,7 +126,7 @@ class WindowAttention {
   [[nodiscard]] WorkspacePart memory(std::int64_t count) { return room_.take(buffer_bytes(count, precision_, false)); }
   [[nodiscard]] std::int64_t pairs() const { return windows_.area * windows_.area; }
   [[nodiscard]] std::int64_t items() const { return matrices_ * windows_.area * size_; }
-  /// One of the `parts` consecutive parts in each position of an image.
+  /// One of `parts` consecutive parts of the channels of each position of an image.
   [[nodiscard]] device::Cut cut(std::int64_t parts, std::int64_t part) const {
     return {samples_,
             windows_.count,

@@ -24,7 +24,7 @@ std::unique_ptr<PreparedKernel> prepare_add(const Device& /*device*/, const Prob
       }
     });
   }
-  // The gradient of each input is that of the output, unchanged. If a tensor has several readers, their gradients are added
+  // The gradient of each input equals the gradient of the output. If a tensor has several readers, their gradients are added
   // up, which moves about the same bytes; this kernel represents that addition.
   tensors.push_back({TensorRole::output_gradient, 0, items, false});
   for (int i = 0; i < inputs; ++i) tensors.push_back({TensorRole::input_gradient, i, items, true});

@@ -208,7 +208,7 @@ std::unique_ptr<PreparedKernel> prepare_backward(const Device& device, const Siz
 }
 
 std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
-  // The gradients of the weights depend on those of the sums, which backward-data computes.
+  // The gradients of the weights depend on the gradients of the sums, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Sizes s(problem);
   const bool forward = problem.pass == Pass::forward;

@@ -34,7 +34,7 @@ namespace {
 
 std::string refusal_attention(const Problem& problem) { return only_fp32(problem); }
 
-/// Copies between [samples, tokens, width], of which some channels are used, and [samples, heads, tokens, size].
+/// Copies some channels of [samples, tokens, width] to [samples, heads, tokens, size], or back.
 class Heads {
  public:
   Heads(const Device& device, std::int64_t samples, std::int64_t tokens, std::int64_t heads, std::int64_t size,
@@ -212,7 +212,7 @@ class AttentionKernel final : public PreparedKernel {
 };
 
 std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
-  // The gradient of trained biases depends on those of the scores, which backward-data computes.
+  // The gradient of trained biases depends on the gradients of the scores, which backward-data computes.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   // PyTorch's fused kernel for CPUs does not support dropout, and its scaled_dot_product_attention then runs unfused
   // operators (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp, use_flash_attention_cpp).

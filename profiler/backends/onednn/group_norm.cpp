@@ -10,7 +10,7 @@ struct Moments {
   float mean, inverse;  ///< inverse: one over the deviation
 };
 
-/// Moments of a block, in two passes. fp32 is precise enough for sums of a block, but not for those of a volume.
+/// Moments of a block, in two passes. fp32 is precise enough for sums of a block, but not for sums of a volume.
 [[gnu::target_clones("avx512f", "avx2", "default")]] Moments moments_of(const float* x, std::int64_t items) {
   constexpr std::int64_t block = 4096;
   double total = 0;
@@ -63,9 +63,9 @@ struct Sums {
 
 }  // namespace
 
-// The channels of each sample and group are contiguous. For an instance norm, each channel is a group. The gradient is that
-// of a batch norm over the items of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n −
-// x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
+// The channels of each sample and group are contiguous. For an instance norm, each channel is a group. The gradient is
+// computed as for a batch norm over the items of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n
+// − x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
   // The gradients of scale and shift are computed from the same sums, so backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();

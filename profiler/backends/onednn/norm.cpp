@@ -144,8 +144,8 @@ struct ScaleShift {
 }
 
 /// The library's own gradient of a batch norm of dense channels (`ncsp_bnorm`, oneDNN 2.6) takes three times as long as its
-/// memory traffic. Frameworks have their own loop instead (PyTorch: aten/src/ATen/native/Normalization.cpp), and so does
-/// this back end.
+/// memory traffic. Frameworks have a loop of their own instead (PyTorch: aten/src/ATen/native/Normalization.cpp), and this
+/// back end has one, too.
 std::unique_ptr<PreparedKernel> batch_norm_gradient(const Problem& problem) {
   const std::int64_t samples = problem.samples, channels = problem.output.channels;
   const std::int64_t positions = problem.output.positions();

@@ -42,7 +42,7 @@ std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem
     after.push_back(adaptive ? 0 : window.after[d]);
   }
   const bool is_max = attributes.text("kind") == "max";
-  // An average includes the padding by default in frameworks, but not that of `same` padding.
+  // In frameworks, an average includes explicit padding by default, but not `same` padding.
   const auto algorithm = is_max ? dnnl::algorithm::pooling_max
                                 : (attributes.text("padding") == "same" ? dnnl::algorithm::pooling_avg_exclude_padding
                                                                         : dnnl::algorithm::pooling_avg_include_padding);

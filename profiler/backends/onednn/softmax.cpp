@@ -10,7 +10,7 @@ std::unique_ptr<PreparedKernel> prepare_softmax(const Device& device, const Prob
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::int64_t items = rows * problem.output.channels;
-  // Channels are innermost, except those of images.
+  // Channels are innermost, except in images.
   const bool image = !problem.output.sequence && problem.output.rank > 0;
   const dnnl::memory::desc data = image ? tensor(problem.output, problem.samples, problem.precision)
                                         : dense({rows, problem.output.channels}, data_type(problem.precision));

@@ -110,7 +110,7 @@ class WindowAttentionKernel final : public PreparedKernel {
     by_queries_(result, probabilities, values);
     copy(to_input, 3 * channels, 2 * channels, values, false);
     softmax_.backward(probabilities, scores, gradients);
-    // The table's gradient, summed over samples and windows, then over the pairs of a row.
+    // The table's gradient is a sum over samples and windows, then over the pairs of a row.
     std::fill_n(biases, heads_ * pairs_, 0.0F);
     for (std::int64_t i = 0; i < matrices_; ++i) add_to(gradients + i * pairs_, biases + head(i) * pairs_, pairs_);
     std::fill_n(table, windows_.relative * heads_, 0.0F);

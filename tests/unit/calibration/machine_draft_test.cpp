@@ -85,8 +85,8 @@ TEST_CASE("another GPU has its own name and memory, and a comment names the GPU 
   CHECK(machine.device.memory == Bytes(81920.0 * 1024 * 1024));
   const MachineDraft draft = draft_machine(request);
   CHECK(has(draft, "# GPUs: dgx-a100 describes this GPU: write this file again with --like dgx-a100.\n"));
-  CHECK(
-      has(draft, "# Device: peaks and bandwidth are still those of NVIDIA H100 SXM5 80 GB: give those of the datasheet.\n"));
+  CHECK(has(draft,
+            "# Device: peaks and bandwidth are copied from NVIDIA H100 SXM5 80 GB: replace them by the datasheet's.\n"));
 }
 
 TEST_CASE("detected ports are the rails of a node") {

@@ -12,7 +12,7 @@ namespace ddl {
 /// A rank and its location, which it sends when it connects.
 struct PeerInfo {
   int rank = 0, ranks = 1;
-  std::string node;     ///< the same for processes of one machine, and only for them
+  std::string node;     ///< identifies the machine: processes on one machine have the same value
   std::string name;     ///< name of the machine
   std::string run;      ///< id of the launch that the launcher gives
   std::string version;  ///< version of the program
@@ -23,7 +23,7 @@ struct PeerInfo {
 
 /// The connections of ranks that have joined.
 struct Joined {
-  std::vector<Connection> others{};  ///< on rank 0: those to all others, by rank; on other ranks: the one to rank 0
+  std::vector<Connection> others{};  ///< rank 0: connections to all others, by rank; others: the connection to rank 0
   std::vector<int> nodes{};          ///< node of each rank, from 0 in the order of the nodes' first ranks
   std::vector<std::string> node_names{};
 };

@@ -16,7 +16,7 @@ class RankWatch {
   /// Called once, in the watching thread, with a message about the missing rank, and a hint.
   using Alarm = std::function<void(const std::string& what, const std::string& hint)>;
 
-  /// All processes must call it. The alarm is raised if a rank has sent nothing for this long.
+  /// All processes must call this function. The watch raises an alarm if a rank has sent nothing for this long.
   RankWatch(Processes& processes, Seconds silence, Alarm alarm);
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;

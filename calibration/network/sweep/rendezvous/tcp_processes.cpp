@@ -27,7 +27,7 @@ TcpProcesses::~TcpProcesses() {
   for (Connection& other : joined_.others) other.finish_sending();
   if (!has_ended_) return;
   // If a socket with unread data is closed, the data that it has sent is discarded. So data is read until the other side has
-  // closed its socket, too.
+  // also closed its socket.
   const Deadline until(to_be_read);
   try {
     while (!until.is_over()) {

@@ -42,7 +42,7 @@ __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t positi
   if (low < 0 || low >= last) return {inside(low), inside(low), 0.0F};
   return {low, low + 1, r.linear ? middle - below : 0.0F};
 }
-/// The weight of a position of the small image in one of the large image.
+/// The weight with which a position of the small image contributes to a position of the large image.
 __device__ inline float weight_of(const Resizing& r, int d, std::int64_t small, std::int64_t large) {
   const Middle middle = middle_of(r, d, large);
   return (middle.low == small ? 1 - middle.share : 0.0F) + (middle.share > 0 && middle.high == small ? middle.share : 0.0F);

@@ -98,8 +98,8 @@ struct Resizing {
 cudaError_t resize(Launch launch, const Resizing& resizing, const void* input, void* output);
 cudaError_t resize_backward(Launch launch, const Resizing& resizing, const void* output_gradient, void* input_gradient);
 
-/// [samples, tokens, width], of which heads · size channels from `offset` on are used, to [samples, heads, tokens, size],
-/// and back.
+/// `split_heads` copies [samples, tokens, width] to [samples, heads, tokens, size], and `join_heads` copies it back. Both
+/// use the heads · size channels from `offset` on.
 struct Heads {
   std::int64_t samples = 1, tokens = 1, heads = 1, size = 1, width = 1, offset = 0;
 };
@@ -136,8 +136,9 @@ cudaError_t look_up_biases(Launch launch, const void* table, const std::int32_t*
 /// Adds the gradients of [matrices, heads, pairs] scores, times a factor, to an fp32 table initialized to zero.
 cudaError_t table_gradient(Launch launch, const void* score_gradients, const std::int32_t* rows, float* table,
                            std::int64_t matrices, std::int64_t heads, std::int64_t pairs, float factor);
-/// Windows cut out of a channels-innermost image, of which heads · size channels from `offset` on are used, to [samples,
-/// windows, heads, area, size], and back. `places`: [windows, area], the position of each item.
+/// `cut_windows` copies windows of an image with innermost channels to [samples, windows, heads, area, size], and
+/// `paste_windows` copies them back. Both use the heads · size channels from `offset` on. `places`: [windows, area], the
+/// position of each item in the image.
 struct Cut {
   std::int64_t samples = 1, windows = 1, heads = 1, area = 1, size = 1, channels = 1, offset = 0;
   const std::int32_t* places = nullptr;
@@ -168,7 +169,7 @@ cudaError_t additive_scores(Launch launch, Additive sizes, const void* queries, 
 /// `to_v`: [samples · queries, features], contributions to v's gradient.
 cudaError_t additive_gradients(Launch launch, Additive sizes, const void* sums, const void* score_gradients, const float* v,
                                void* query_gradients, void* key_gradients, float* to_v);
-/// The gradient of `biases` from those of v and of the sums' bias.
+/// Computes the gradient of `biases` from `to_v` and from `to_bias`, the gradient of the sums' bias.
 cudaError_t direction_gradient(Launch launch, const void* biases, const float* to_v, const float* length,
                                const void* to_bias, std::int64_t features, bool normalized, void* gradients);
 
@@ -179,7 +180,8 @@ struct LstmStep {
 /// `from_state` and `cells_before` are null in the first step, `next_state` in the last.
 cudaError_t lstm_step(Launch launch, LstmStep step, const void* from_input, const void* from_state,
                       const float* cells_before, void* gates, float* cells, void* next_state, void* output);
-/// `state_gradient` is null in the last step. `cell_gradients`: on entry of the next step, on return of this one.
+/// `state_gradient` is null in the last step. `cell_gradients`: on entry the gradients of the next step, on return the
+/// gradients of this step.
 cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_gradient, const void* state_gradient,
                                const void* gates, const float* cells_before, const float* cells, float* cell_gradients,
                                void* gate_gradients);
@@ -228,7 +230,7 @@ struct Pairs {
 };
 /// `products`: [samples, count, count].
 cudaError_t pick_pairs(Launch launch, Pairs pairs, const void* together, const void* products, void* output);
-/// The gradients of these products, zero on and above the diagonal.
+/// The gradients of the products of every two vectors, zero on and above the diagonal.
 cudaError_t put_pairs(Launch launch, Pairs pairs, const void* output_gradient, void* product_gradients);
 /// Adds the contribution of the first vector to its gradient.
 cudaError_t add_first(Launch launch, Pairs pairs, const void* output_gradient, void* first_gradient);
@@ -257,7 +259,7 @@ cudaError_t channel_cross_entropy(Launch launch, Image image, const void* input,
                                   float* loss, bool adds);
 cudaError_t channel_cross_entropy_backward(Launch launch, Image image, const float* logarithms, const float* loss_gradient,
                                            void* input_gradient);
-/// The softmax over the channels of such an image.
+/// The softmax over the channels of an image whose positions are innermost.
 cudaError_t channel_softmax(Launch launch, Image image, const void* input, void* output);
 cudaError_t channel_softmax_backward(Launch launch, Image image, const void* output, const void* output_gradient,
                                      void* input_gradient);

@@ -47,7 +47,7 @@ struct StepBackward {
   const T* gates;
   const float* cells_before;
   const float* cells;
-  float* cell_gradients;  ///< on entry those of the next step, on return those of this one
+  float* cell_gradients;  ///< on entry: gradients of the next step; on return: gradients of this step
   T* gate_gradients;
   template <int width>
   __device__ void run(std::int64_t item) const {

@@ -32,7 +32,7 @@ struct GroupGradientTerms {
     second += slope * (to_float(input[item]) - means[group]) * inverses[group];
   }
 };
-/// Such terms for rows of channels, each with its own normalization or with none.
+/// The same terms for rows of channels. Each row has its own normalization, or none.
 template <class T>
 struct RowGradientTerms {
   const T* input;
@@ -179,7 +179,7 @@ struct GroupMoments {
   }
 };
 
-/// Channels and groups of a vector of items, with one long division for all of them.
+/// Channels and groups of a vector of items. One long division serves all items.
 template <int width>
 struct PlaneOf {
   std::int64_t first_group;
@@ -369,7 +369,7 @@ struct ScaleShift {
   }
 };
 
-/// If samples need not be distinguished, their positions are treated as those of one sample.
+/// If samples need not be distinguished, all their positions are treated as positions of one sample.
 Image as_one_sample(const Image& image) {
   return image.channels_innermost ? Image{1, image.channels, image.samples * image.positions, true} : image;
 }

@@ -7,7 +7,7 @@ namespace {
 /// NaN comes last.
 __device__ inline float rank_of(float score) { return score == score ? score : -INFINITY; }
 
-/// The best scores of a row, in decreasing order; of equal scores, the one with the lower index is first.
+/// The best scores of a row, in decreasing order. Equal scores are ordered by their index.
 template <class T>
 struct ChooseBest {
   const T* scores;
@@ -60,7 +60,8 @@ __global__ void count_kernel(const std::int32_t* chosen, std::int64_t rows, std:
   if (threadIdx.x == 0) counts[blockIdx.x] = sums[0];
 }
 
-/// Each block assigns positions to the copies of one expert, in the order of the rows, after those of the previous experts.
+/// Each block assigns positions to the copies of one expert, in the order of the rows. They follow the positions of the
+/// previous experts.
 __global__ void place_kernel(const std::int32_t* chosen, std::int64_t rows, std::int64_t active, const std::int32_t* counts,
                              std::int32_t* tokens, std::int32_t* places) {
   __shared__ std::int32_t sums[block];
@@ -190,7 +191,7 @@ template <class T>
 struct StackRows {
   Addresses addresses;
   T* together;
-  std::int64_t pitch, channels, length;  ///< items of a sample: in the concatenation, in one tensor, in all of them
+  std::int64_t pitch, channels, length;  ///< items per sample: of the concatenation, of one tensor, of all tensors
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / length;

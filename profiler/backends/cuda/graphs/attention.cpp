@@ -96,7 +96,7 @@ class Composer {
     return result;
   }
 
-  /// Masks the scores of tokens after the query's.
+  /// Masks the scores of all tokens that follow the query's token.
   Tensor mask_later(Tensor scores, const Extents& shape) {
     const Tensor rows = graph_.add_virtual(shape, CUDNN_DATA_INT32);
     const Tensor columns = graph_.add_virtual(shape, CUDNN_DATA_INT32);

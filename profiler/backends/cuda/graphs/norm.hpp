@@ -5,14 +5,14 @@
 namespace ddl::cuda {
 
 /// A batch norm, or a layer norm of rows of channels, in one direction. Backward computes the gradients of scale and shift
-/// together with that of the input.
+/// together with the input's gradient.
 struct NormGraph {
   Graph graph;
   Graph::Tensor input = 0, scale = 0, mean = 0, inverse_deviation = 0;
   Graph::Tensor shift = 0, output = 0;                                                            ///< forward
   Graph::Tensor output_gradient = 0, input_gradient = 0, scale_gradient = 0, shift_gradient = 0;  ///< backward
 };
-/// Added to the variance: the default of frameworks.
+/// The number that a norm adds to the variance. It is the default of frameworks.
 inline constexpr float norm_epsilon = 1e-5F;
 [[nodiscard]] NormGraph norm_graph(const Problem& problem, ImageLayout layout);
 

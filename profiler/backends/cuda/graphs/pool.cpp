@@ -46,7 +46,7 @@ PoolGraph pool_graph(const Problem& problem, const WindowGeometry& window, Image
   if (is_max) result.winners = graph.add_tensor(small, CUDNN_DATA_INT8);
 
   Descriptor& resampling = graph.add_part(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
-  // An average includes the padding by default in frameworks, but not that of `same` padding.
+  // In frameworks, an average includes explicit padding by default, but not `same` padding.
   const cudnnResampleMode_t mode = is_max ? CUDNN_RESAMPLE_MAXPOOL
                                           : (attributes.text("padding") == "same" ? CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING
                                                                                   : CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING);

@@ -86,8 +86,8 @@ class NetworkTransport final : public Transport {
     Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
     if (crosses) {
       link.alpha = network_.latency;
-      // Each rank of a node has its own rail, if there are enough. A ring or a tree uses the rails of all its ranks of a
-      // node, like NCCL's channels, but is not faster than inside the node. Other messages use one rail each.
+      // Each rank of a node has its own rail, if there are enough rails. Like NCCL's channels, a ring or a tree uses the
+      // rails of all its ranks on a node, but it is not faster than inside the node. Other messages use one rail each.
       const auto on_node = static_cast<double>(
           std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
       const double of_group = network_.rails / static_cast<double>(step.groups.size());

@@ -14,8 +14,8 @@ namespace ddl {
 /// The library's protocol for messages up to some size, such as NCCL's LL, LL128 and Simple.
 struct SimulatedProtocol {
   std::string name{};
-  double alpha = 1;                ///< α of the protocol, relative to that of the network
-  double bandwidth = 1;            ///< bandwidth as a share of that of the network, above 0 and at most 1
+  double alpha = 1;                ///< α of the protocol, divided by α of the network
+  double bandwidth = 1;            ///< share of the network's bandwidth, above 0 and at most 1
   std::optional<Bytes> largest{};  ///< largest message on two nodes; unset for the last protocol
   bool operator==(const SimulatedProtocol&) const = default;
 };
