@@ -55,8 +55,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const Bytes wide = memory.scratch_backward * (wide_bytes / item);
     switch (context.assumptions.cross_entropy) {
       case CrossEntropy::operators:
-        // Forward holds a copy of the loss's input in fp32. Backward holds two gradients in fp32, and then converts the
-        // result to half precision.
+        // Forward copies the loss's input to fp32. Backward computes two gradients in fp32, and then converts the second.
         memory.scratch_forward = wide;
         memory.scratch_backward = wide * 2.0;
         break;

@@ -112,7 +112,7 @@ TEST_CASE("a rank list truncated to one rank is not a run of one rank") {
   CHECK_FALSE(gather.series.at(0).nodes);
   CHECK_FALSE(gather.series.at(0).level);
   CHECK(warns(gather, "lists only 1 of 1024 ranks"));
-  CHECK(warns(gather, "its level is null"));
+  CHECK(warns(gather, "the level is null"));
   CHECK(contains(error_of([&] { (void)load(name, otherwise({.operation = Collective::allreduce})); }),
                  "these are not times of allreduce"));
 }
@@ -596,7 +596,7 @@ TEST_CASE("latency of OSU 5.3 is half a round trip between two ranks") {
   CHECK(series.ranks == 2);
   CHECK_FALSE(series.level);
   CHECK(series.tool == "OSU micro-benchmarks 5.3");
-  CHECK(warns(reading, "its level is null"));
+  CHECK(warns(reading, "the level is null"));
   CHECK(series.rows.front().message == 0_B);  // versions before 7 begin with a message of no bytes
 }
 
