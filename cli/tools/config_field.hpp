@@ -76,6 +76,7 @@ enum class ConfigField {
   reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered
   recompute_method,  ///< block, or uniform
   recompute_layers,  ///< of the method
+  recompute_share,   ///< of the blocks: 0 to 1
   offload_weights,   ///< yes or no, where nothing else says it
   expert_tensor,     ///< the tensor degree of experts
   interleaved,       ///< of a schedule: yes or no
