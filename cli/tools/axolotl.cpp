@@ -49,6 +49,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak({"fsdp_version", PlanChoice::zero, "3"}),
     {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", older_shards},
     {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids},
+    {"fsdp_config.sharding_strategy", PlanChoice::zero, "", older_shards},
+    {"fsdp_config.sharding_strategy", ConfigField::shards_nodes, "", hybrids},
     weak({"fsdp_config.fsdp_transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
     weak({"fsdp_config.transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
     {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", offloads},
@@ -96,6 +98,9 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
+    {"tool:-command", "it trains nothing", "give the command that trains: axolotl train", false,
+     "preprocess inference merge-lora merge-sharded-fsdp-weights evaluate lm-eval quantize vllm-serve fetch "
+     "delinearize-llama4"},
     {"rl", "it runs a second model, or generates samples, in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
     {"reward_model", "it trains a model that scores", other_model, true},

@@ -76,7 +76,8 @@ enum class ConfigField {
   reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered after forward
   recompute_method,  ///< block, or uniform
   recompute_layers,  ///< of the method
-  offload_weights,   ///< yes or no, if no other argument gives it
+  recompute_share,   ///< of the blocks: 0 to 1
+  offload_weights,   ///< yes or no, where nothing else says it
   expert_tensor,     ///< the tensor degree of experts
   interleaved,       ///< of a schedule: yes or no
   layers_per_virtual_stage,

@@ -67,6 +67,7 @@ constexpr auto as_trained = "give the configuration of the training: stage sft o
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--finetuning_type", "only a part of the model is trained, without adapters", as_trained, true, "freeze"},
     {"--stage", "it generates samples, or runs further models in addition to training", as_trained, false, "ppo rm dpo kto"},
+    {"tool:-command", "it trains nothing", as_trained, false, "chat export api webchat webui eval version env"},
     {"--export_dir", "it merges and exports a model", as_trained},
     {"--infer_backend", "it serves a model", as_trained},
     {"--freeze_vision_tower", "a model of images is trained as well",

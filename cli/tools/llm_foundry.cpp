@@ -59,7 +59,7 @@ constexpr auto not_modelled = argument_names("fsdp_config.mixed_precision", "com
                                              "train_loader.dataset.packing_ratio", "tp_config.strategy");
 
 constexpr auto marks = argument_names("train_loader.name", "train_loader.dataset*", "max_seq_len", "variables.max_seq_len",
-                                      "model.expansion_ratio", "model.attn_config*", "fsdp_config.sharding_strategy");
+                                      "model.expansion_ratio", "model.attn_config*");
 constexpr auto programs = argument_names("llmfoundry*");
 
 constexpr auto harmless = argument_names(

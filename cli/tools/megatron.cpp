@@ -62,6 +62,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--attention-dropout", ConfigField::attention_dropout},
     {"--attention-backend", ConfigField::attention, "", attentions},
     only_read({"--transformer-impl", ConfigField::implementation, "", implementations}),
+    // Arguments of versions whose attention is not fused unless they are told so: Megatron-LM up to 2021, and
+    // deepspeedai/Megatron-DeepSpeed.
+    weak(only_read({"--deepspeed", ConfigField::implementation, "unfused"})),
+    weak(only_read({"--DDP-impl", ConfigField::implementation, "unfused"})),
+    weak(only_read({"--checkpoint-activations", ConfigField::implementation, "unfused"})),
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
     {"--use-flash-attn-v2", ConfigField::attention, "fused"},

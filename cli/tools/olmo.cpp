@@ -16,7 +16,11 @@ constexpr auto optimizers = argument_words("adamw=adamw");
 constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3");
 constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
 constexpr auto strategies = argument_words("fsdp=3", "ddp=0", "single=0");
-constexpr auto checkpoints = argument_words("whole_layer=full", "fine_grained>selective");
+constexpr auto checkpoints =
+    argument_words("whole_layer=full", "fine_grained>selective", "one_in_two>full", "one_in_three>full", "one_in_four>full",
+                   "one_in_eight>full", "two_in_three>full", "three_in_four>full");
+constexpr auto shares = argument_words("one_in_two=0.5", "one_in_three=0.3333", "one_in_four=0.25", "one_in_eight=0.125",
+                                       "two_in_three=0.6667", "three_in_four=0.75", "whole_layer=", "fine_grained=");
 constexpr auto attentions = argument_words("true=fused", "false=unfused");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -46,6 +50,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"fsdp.sharding_strategy", PlanChoice::zero, "", shardings},
     {"fsdp.sharding_strategy", ConfigField::shards_nodes, "", hybrids},
     {"activation_checkpointing", PlanChoice::recompute, "", checkpoints},
+    {"activation_checkpointing", ConfigField::recompute_share, "", shares},
 });
 
 // `mlp_ratio` and `mlp_hidden_size` are of gate and value together. Without a strategy it runs FSDP.

@@ -145,7 +145,9 @@ constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto kinds = argument_words("true=megatron", "false=fsdp");
 constexpr auto offloads = argument_words("true=weights", "false=none");
-constexpr auto optimizers = argument_words("torch.optim.AdamW=adamw", "torch.optim.Adam=adam");
+constexpr auto optimizers = argument_words("torch.optim.AdamW=adamw", "torch.optim.Adam=adam",
+                                           "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam>adamw",
+                                           "transformer_engine.pytorch.optimizers.FusedAdam>adamw");
 constexpr auto adapters = argument_words("true=lora", "false=none");
 constexpr auto distributed = argument_words("true=1", "false=0");
 
@@ -172,6 +174,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.megatron_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "megatron"},
     {"policy.megatron_cfg.optimizer.use_distributed_optimizer", PlanChoice::zero, "", distributed, "megatron"},
     {"policy.optimizer.name", ConfigField::optimizer, "", optimizers},
+    {"defaults", ConfigField::trainer_file},
     {"cluster.gpus_per_node", ConfigField::gpus_per_node},
     {"cluster.num_nodes", ConfigField::nodes},
 });

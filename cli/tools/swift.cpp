@@ -61,11 +61,15 @@ constexpr auto harmless = argument_names(
     "--attn_impl");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto as_trained = "give the command that trains: swift sft, or swift pt";
 constexpr auto refused = std::to_array<RefusedArgument>({
+    {"tool:-command", "it trains nothing", as_trained, false,
+     "infer eval export deploy app merge-lora sample rollout web-ui webui merge_lora"},
+    {"tool:-command", "it runs further models, or generates samples, in addition to training", as_trained, false, "rlhf"},
     {"--rlhf_type", "it runs further models, or generates samples, in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
     {"--tuner_type", "only low-rank adapters are read", other_model, true,
-     "adalora boft ia3 longlora vera llamapro reft bone"},
+     "adalora boft ia3 longlora vera llamapro reft bone lora_llm custom"},
     {"--train_type", "only low-rank adapters are read", other_model, true,
      "adalora boft ia3 longlora vera llamapro reft bone"},
     {"--freeze_vit", "a model of images is trained as well", other_model, true},
@@ -112,6 +116,9 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
 constexpr auto programs = argument_names("megatron");
 constexpr auto not_modelled = argument_names("--packing", "--target_modules", "--mtp_num_layers", "--optimizer_cpu_offload");
 constexpr auto refused = std::to_array<RefusedArgument>({
+    {"tool:-command", "it trains nothing", swift_tables::as_trained, false, "export"},
+    {"tool:-command", "it runs further models, or generates samples, in addition to training", swift_tables::as_trained,
+     false, "rlhf"},
     {"--rlhf_type", "it runs further models, or generates samples, in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
 });

@@ -14,6 +14,7 @@ namespace torchtitan_tables {
 
 // Names and defaults: pytorch/torchtitan, torchtitan/config/job_config.py, and its older config_manager.py.
 constexpr auto checkpoints = argument_words("none=none", "selective=selective", "full=full");
+constexpr auto shares = argument_words("op=", "1=1", "2=0.5", "3=0.3333", "4=0.25", "5=0.2", "6=0.1667", "8=0.125");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32");
@@ -58,6 +59,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"experimental.pipeline_parallel_degree", ConfigField::pipeline}),
     only_read({"experimental.context_parallel_degree", ConfigField::context}),
     only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
+    // Every n-th block is recomputed as a whole.
+    only_read({"activation_checkpoint.selective_ac_option", ConfigField::recompute_share, "", shares}),
     only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
     only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
 });

@@ -31,8 +31,9 @@ std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':
 
 class ConfigurationReader {
  public:
-  ConfigurationReader(std::string path, int depth, const ScriptValues& values)
-      : path_(std::move(path)), depth_(depth), values_(values) {}
+  /// `kind`: the part of a file that counts, as the one that includes it says it.
+  ConfigurationReader(std::string path, int depth, const ScriptValues& values, std::string kind = {})
+      : path_(std::move(path)), depth_(depth), values_(values), kind_(std::move(kind)) {}
 
   /// Of the text of a file, or of another text that stands in the place of one.
   std::optional<Configuration> read(const std::string& text) {
@@ -190,6 +191,7 @@ class ConfigurationReader {
 
   /// Which part of a file of accelerate applies.
   void find_kind() {
+    if (!kind_.empty()) return;
     for (const ArgumentRow& row : format_->rows) {
       if (row.field != ConfigField::distributed_type) continue;
       for (const ConfigEntry& setting : settings_) {
@@ -244,6 +246,7 @@ class ConfigurationReader {
   }
 
   static std::string argument_text(const ConfigEntry& setting) {
+    if (setting.key == "tool:-command") return setting.value;
     const std::size_t launcher = setting.key.find(":-");
     const std::string key = launcher == std::string::npos ? setting.key : setting.key.substr(launcher + 1);
     return setting.value.empty() ? key : key + " " + setting.value;
@@ -365,7 +368,9 @@ class ConfigurationReader {
       if (document != documents_.end()) {
         other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
       } else if (const std::optional<std::string> path = found(named->value)) {
-        other = ConfigurationReader(*path, depth_ + 1, values_).read(read_file(*path, max_configuration_file_bytes));
+        other = ConfigurationReader(*path, depth_ + 1, values_,
+                                    format_ == nullptr || language_ == ConfigurationLanguage::script ? "" : kind_)
+                    .read(read_file(*path, max_configuration_file_bytes));
       } else {
         result_.skipped.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
                                               named->from->place().line, quote(named->value)));
@@ -399,12 +404,12 @@ class ConfigurationReader {
   std::string path_;
   int depth_;
   const ScriptValues& values_;
+  std::string kind_;  ///< its distributed_type
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
   ConfigEntries settings_;
   std::vector<std::string> keys_, programs_;
   std::vector<ShellDocument> documents_;
   const ConfigurationFormat* format_ = nullptr;
-  std::string kind_;  ///< its distributed_type
   Configuration result_;
 };
 

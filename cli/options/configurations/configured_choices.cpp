@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -82,7 +83,13 @@ class ChoiceReader {
 
   /// If blocks are recomputed in groups (`uniform`), each block is assumed to be a group of its own.
   void choose_recompute() {
-    const std::string recompute = read_.word(PlanChoice::recompute);
+    std::string recompute = read_.word(PlanChoice::recompute);
+    const std::string share = read_.word(ConfigField::recompute_share);
+    if (!share.empty() && recompute != "none" && configured_degree(read_, ConfigField::pipeline) == 1) {
+      recompute = "full";
+      const auto some = static_cast<std::int64_t>(std::lround(std::stod(share) * static_cast<double>(layers())));
+      if (some < layers()) choose(PlanChoice::recompute_blocks, std::clamp<std::int64_t>(some, 1, most_recompute_blocks));
+    }
     choose(PlanChoice::recompute_modules, recompute == "selective" ? modules() : "");
     const auto blocks = read_.number(ConfigField::recompute_layers, 0, most_configured);
     const bool is_of_blocks = recompute == "full" && blocks && read_.word(ConfigField::recompute_method) == "block";

@@ -121,10 +121,19 @@ class ArgumentsReader {
       const std::vector<PlacedText>& words = one.command->words;
       if (one.program) {
         all_.programs.push_back(words[*one.program]);
+        add_command(words, *one.program);
         warn_of_another(words[*one.program], one.command->is_conditional);
       }
       for (const LaunchedProgram::Part& part : one.parts) read_options(words, part.from, part.prefix, part.end);
     }
+  }
+
+  /// What a tool is told to do: `swift sft`.
+  void add_command(const std::vector<PlacedText>& words, std::size_t program) {
+    const bool has_command = program + 1 < words.size() && is_tools_program(words[program].text) &&
+                             !words[program + 1].text.starts_with('-') &&
+                             words[program + 1].text.find('.') == std::string::npos;
+    if (has_command) add("tool:-command", words[program + 1], &words[program + 1]);
   }
 
   static LaunchedProgram parts_of(const ScriptCommand& command) {
