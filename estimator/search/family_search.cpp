@@ -109,9 +109,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (options_.objective == Objective::memory) {
     return best_ && rounded(least_memory(plan).value()) > best_rank_.first;
   }
-  // A bound sums the parts in a different order.
-  constexpr double rounding = 1 - 1e-11;
-  const double time = rounded(bound.value() * rounding);
+  const double time = rounded(bound.value());
   // The plan may turn out to have the best verdict that is currently allowed.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
@@ -265,7 +263,7 @@ void FamilySearch::try_variants(Plan plan) {
           if (!may_be_beaten()) return false;
           // If the plan probably needs too much memory, the most expensive bounds are computed later.
           const Closeness last = memory_first_ ? Closeness::tasks : Closeness::layers;
-          for (Closeness closeness = Closeness::split; closeness <= last; closeness = next(closeness)) {
+          for (Closeness closeness = Closeness::exchanges; closeness <= last; closeness = next(closeness)) {
             if (beaten(closeness, plan, simplest(plan))) return true;
           }
           return false;
@@ -362,7 +360,9 @@ void FamilySearch::try_blocks(Plan plan) {
   const Bytes available = estimator_.job().machine.device.memory;
   const auto is_too_slow = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    return has_rivals() && beaten(estimator_.step_time(plan), plan);
+    // Plans with more blocks take at least as long, except for rounding.
+    constexpr double rounding = 1 - 1e-11;
+    return has_rivals() && beaten(estimator_.step_time(plan) * rounding, plan);
   };
   const auto keeps_little = [&](int blocks) {
     plan.recompute_blocks = blocks;

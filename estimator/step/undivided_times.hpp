@@ -22,6 +22,8 @@ struct WholeTime {
 /// Returns the same for the exchange of heads: each rank then has all tokens, and the kernels of a rank without context
 /// split.
 [[nodiscard]] Mesh without_contexts(Mesh mesh);
+/// Returns whether some plan with these context and expert degrees may exchange heads instead of keys and values.
+[[nodiscard]] bool exchanges_heads(const Job& job, const Mesh& mesh);
 
 /// Times of layers that only the axes of `kernel_axes_of` divide: on one device, or the sum over the ranks of such a mesh
 /// that have the same samples. Not thread-safe.
