@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
-#include "estimator/layers/host_launches.hpp"
+#include "estimator/layers/exchange_time.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -399,26 +399,9 @@ std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) co
   return groups;
 }
 
-namespace {
-
-/// Returns whether an exchange dispatches tokens to experts, or combines their outputs.
-bool is_of_experts(const Exchange& exchange) {
-  return exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
-}
-
-}  // namespace
-
-Bytes LayerCostTable::sent(const PendingExchange& pending) const {
-  if (pending.exchange.copies <= 1 || !job_.coefficients.software.routes_tokens_once.value_or(false)) return pending.message;
-  const Group& group = exchanges_.group(pending.exchange.axes);
-  return pending.message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), pending.exchange.copies);
-}
-
 Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
   const Exchange& exchange = pending.exchange;
-  const Seconds time =
-      exchanges_.time(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
-      (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job_.assumptions.expert_imbalance : 1.0));
+  const Seconds time = exchange_time(job_, exchanges_, exchange, pending.message);
   const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed across ranks while the gradient of the weights is computed.
@@ -450,9 +433,10 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
   for (const PendingExchange& pending : pending_) {
     if (pending.kind != own) continue;
     const Exchange& exchange = pending.exchange;
-    const auto way = exchanges_.fastest(exchange.operation, sent(pending), exchange.axes, exchange.purpose);
-    detail.exchanges.push_back({exchange, sent(pending), exchanges_.group(exchange.axes).ranks,
-                                exchanges_.route(exchange.purpose), way.algorithm, time_of(pending), way.bottleneck});
+    const Bytes sent = sent_bytes(job_, exchanges_, exchange, pending.message);
+    const auto way = exchanges_.fastest(exchange.operation, sent, exchange.axes, exchange.purpose);
+    detail.exchanges.push_back({exchange, sent, exchanges_.group(exchange.axes).ranks, exchanges_.route(exchange.purpose),
+                                way.algorithm, time_of(pending), way.bottleneck});
   }
   return detail;
 }
@@ -480,7 +464,8 @@ void LayerCostTable::place(const Placement& placement) {
     costs[row] += time;
     if (is_of_experts(exchange)) costs[row_of_experts] += time;
     if (!with_slopes_ || time == Seconds{}) continue;
-    const Seconds startups = exchanges_.startup(exchange.operation, sent(pending), exchange.axes, exchange.purpose) *
+    const Seconds startups = exchanges_.startup(exchange.operation, sent_bytes(job_, exchanges_, exchange, pending.message),
+                                                exchange.axes, exchange.purpose) *
                              static_cast<double>(exchange.messages);
     costs.slopes[row] += startups;
     if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;

@@ -211,8 +211,6 @@ class LayerCostTable {
 
   /// Adds the parameters of a gradient exchange to the group of its axes.
   void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
-  /// Returns how many bytes of an exchange the software actually sends.
-  [[nodiscard]] Bytes sent(const PendingExchange& pending) const;
   /// Returns the exposed time of an exchange, which is not overlapped with kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);

@@ -1,6 +1,7 @@
 #include "estimator/search/family_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,24 @@
 
 namespace ddl {
 namespace {
+
+/// The trades of all choices. A search looks them up for each pair of plans.
+const std::array<Trade, plan_choice_count>& trades() {
+  static const auto all = [] {
+    std::array<Trade, plan_choice_count> of_choices{};
+    for (std::size_t i = 0; i < plan_choice_count; ++i) of_choices[i] = plan_choices()[i].trade;
+    return of_choices;
+  }();
+  return all;
+}
+
+/// The same choices without sharding and offloading of parameters, which affect only what is done once in a step.
+ChoiceValues with_whole_parameters(ChoiceValues values) {
+  for (const PlanChoice choice :
+       {PlanChoice::zero, PlanChoice::shard_group, PlanChoice::reshard, PlanChoice::secondary_shards, PlanChoice::offload})
+    values[static_cast<std::size_t>(choice)] = 0;
+  return values;
+}
 
 /// Returns the smallest number of blocks above `few` that meets a condition. All larger numbers must meet it, too. Returns
 /// `most` + 1 if no number does.
@@ -80,6 +99,20 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   try_variants(plan);
 }
 
+Seconds FamilySearch::guess(const Mesh& mesh) const {
+  Plan plan = plan_of(mesh);
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
+    plan.micro_batches = micro_batches;
+    for (const LikeChoices& choices : space_.choices(plan)) {
+      set_choices(plan, choices.front());
+      if (estimator_.limits(plan).empty()) least = min(least, commons_.time_bounds.least(Closeness::exchanges, plan));
+    }
+    plan = simplest(plan);
+  }
+  return least;
+}
+
 void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
   allowed_ = Verdict::at_risk;
   if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
@@ -109,10 +142,8 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (options_.objective == Objective::memory) {
     return best_ && rounded(least_memory(plan).value()) > best_rank_.first;
   }
-  // A bound sums the parts in a different order.
-  constexpr double rounding = 1 - 1e-11;
-  const double time = rounded(bound.value() * rounding);
-  // The plan may turn out to have the best of the verdicts that are currently allowed.
+  const double time = rounded(bound.value());
+  // The verdict of the plan is not known yet. This assumes the best one that is still allowed.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
     if (known.verdict != verdict) return known.verdict < verdict;
@@ -265,7 +296,7 @@ void FamilySearch::try_variants(Plan plan) {
           if (!may_be_beaten()) return false;
           // If the plan probably needs too much memory, the most expensive bounds are computed later.
           const Closeness last = memory_first_ ? Closeness::tasks : Closeness::layers;
-          for (Closeness closeness = Closeness::split; closeness <= last; closeness = next(closeness)) {
+          for (Closeness closeness = Closeness::exchanges; closeness <= last; closeness = next(closeness)) {
             if (beaten(closeness, plan, simplest(plan))) return true;
           }
           return false;
@@ -345,14 +376,14 @@ bool FamilySearch::is_smaller_at_most(Trade trade) { return trade == Trade::open
 
 bool FamilySearch::never_saves(const ChoiceValues& values, const ChoiceValues& simplest) {
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
-    if (!is_smaller_at_most(plan_choices()[i].trade) && values[i] > simplest[i]) return true;
+    if (values[i] > simplest[i] && !is_smaller_at_most(trades()[i])) return true;
   }
   return false;
 }
 
 bool FamilySearch::is_never_better(const ChoiceValues& values, const ChoiceValues& simplest) {
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
-    if (values[i] == plan_choices()[i].never_better && values[i] > simplest[i]) return true;
+    if (values[i] > simplest[i] && values[i] == plan_choices()[i].never_better) return true;
   }
   return false;
 }
@@ -362,7 +393,9 @@ void FamilySearch::try_blocks(Plan plan) {
   const Bytes available = estimator_.job().machine.device.memory;
   const auto is_too_slow = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    return has_rivals() && beaten(estimator_.step_time(plan), plan);
+    // Plans with more blocks take at least as long, except for rounding.
+    constexpr double rounding = 1 - 1e-11;
+    return has_rivals() && beaten(estimator_.step_time(plan) * rounding, plan);
   };
   const auto keeps_little = [&](int blocks) {
     plan.recompute_blocks = blocks;
@@ -429,19 +462,34 @@ void FamilySearch::note_blocks(const Plan& plan) {
 
 bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
-  std::vector<ChoiceValues> settled;  // these fit, or are already too slow: slower choices with less memory cannot be better
-  const auto is_needless = [&](const ChoiceValues& values) {
-    return std::any_of(settled.begin(), settled.end(), [&](const ChoiceValues& known) {
+  const std::array<Trade, plan_choice_count>& trade_of = trades();
+  // Slower choices with less memory cannot be better than these.
+  std::vector<ChoiceValues> settled;      // they fit, or take too long
+  std::vector<ChoiceValues> slow_steps;   // any sharding of parameters takes too long with them
+  std::vector<ChoiceValues> quick_steps;  // others that are known
+  const auto is_at_best_slower = [&](const std::vector<ChoiceValues>& than, const ChoiceValues& values) {
+    return std::any_of(than.begin(), than.end(), [&](const ChoiceValues& known) {
       // Recomputed activations are not offloaded.
       const bool moves = known[static_cast<std::size_t>(PlanChoice::offload_activations)] > 0;
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
-        const PlanChoiceRow& row = plan_choices()[i];
-        const bool slower = row.trade == Trade::slower_but_smaller && known[i] < values[i] &&
-                            !(moves && row.choice == PlanChoice::recompute);
-        if (!slower && known[i] != values[i]) return false;
+        if (known[i] == values[i]) continue;
+        const bool slower = known[i] < values[i] && trade_of[i] == Trade::slower_but_smaller &&
+                            !(moves && i == static_cast<std::size_t>(PlanChoice::recompute));
+        if (!slower) return false;
       }
       return true;
     });
+  };
+  const auto is_slow_step = [&](const ChoiceValues& values) {
+    if (!by_time || !has_rivals()) return false;
+    const ChoiceValues step = with_whole_parameters(values);
+    if (is_at_best_slower(slow_steps, step)) return true;
+    if (std::find(quick_steps.begin(), quick_steps.end(), step) != quick_steps.end()) return false;
+    Plan bare = plan;
+    set_choices(bare, step);
+    const bool is_slow = beaten(commons_.time_bounds.of_step(bare), simplest(plan));
+    (is_slow ? slow_steps : quick_steps).push_back(step);
+    return is_slow;
   };
   std::vector<ChoiceValues> too_large;
   const auto is_too_large = [&](const ChoiceValues& values) {
@@ -449,16 +497,16 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
     return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
-        const Trade trade = plan_choices()[i].trade;
-        const bool larger = known[i] < values[i] && trade == Trade::first_is_smallest && known[i] == 0;
-        if (!larger && known[i] != values[i]) return false;
+        if (known[i] == values[i]) continue;
+        const bool larger = known[i] == 0 && values[i] > 0 && trade_of[i] == Trade::first_is_smallest;
+        if (!larger) return false;
       }
       return true;
     });
   };
   bool none_fits = true;
   const auto try_fewer = [&](const ChoiceValues& values) {
-    if (!by_time || !space_.may_recompute_blocks(values)) return;
+    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values)) return;
     set_choices(plan, values);
     try_blocks(plan);
   };
@@ -472,7 +520,9 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       set_choices(plan, values);
       try_blocks_by_memory(plan);
     }
-    if (by_time && is_needless(values)) {
+    // Time and memory both exclude plans. The one that is more likely to do so is checked first.
+    const bool time_first = has_rivals() && !memory_first_;
+    if (by_time && (is_at_best_slower(settled, values) || (time_first && is_slow_step(values)))) {
       ++counts_.pruned;
       none_fits = false;
       continue;
@@ -487,8 +537,6 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       none_fits = false;
       return true;
     };
-    // Both the time and the memory of a plan may exclude it. The check that is more likely to do so comes first.
-    const bool time_first = has_rivals() && !memory_first_;
     if (time_first && is_too_slow()) continue;
     if (const std::optional<Bytes> limit = hopeless_memory(); limit && needs_more_than(estimator_, plan, *limit)) {
       memory_first_ = true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -59,6 +60,12 @@ class FamilySearch {
   void try_mesh(const Mesh& mesh, std::int64_t count);
   /// Whether plans at risk were found but not allowed, and no other plans were found.
   [[nodiscard]] bool asks_for_risk() const { return !best_ && !pruned_by_leader_ && allowed_ == Verdict::fits && has_risk_; }
+  /// The time of the best plan so far; infinite if none is known.
+  [[nodiscard]] double best_time() const {
+    return best_ ? best_->step_time.value() : std::numeric_limits<double>::infinity();
+  }
+  /// Guesses the time of the best plan with these degrees. The guess may be too short or too long.
+  [[nodiscard]] Seconds guess(const Mesh& mesh) const;
   /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes.
   void end(const std::vector<const Mesh*>& meshes);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <queue>
 #include <string_view>
@@ -114,8 +115,6 @@ class Search {
         own.left.add({bound, false, mesh});
       }
     }
-    // Families with few axes come first, because they have few plans. Of families with equally many axes, the most promising
-    // come first.
     const auto first_bound = [&](std::size_t family) {
       OfFamily& own = families_[family];
       while (!own.left.empty() && !own.left.first().is_full) refine(own);
@@ -126,11 +125,28 @@ class Search {
       order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
     std::sort(order.begin(), order.end());
     if (order_.empty()) order_ = order;
-    // Tries the most promising mesh of each family first, so that other plans are compared with good ones.
+    // Tries few meshes of each family at first, those of promising families before others, so that the others are compared
+    // with good plans. Families of one axis come first: they have few plans, and users ask why they are impossible.
     done_ = 0;
-    for (const std::size_t tries : {std::size_t{1}, std::numeric_limits<std::size_t>::max()}) {
+    std::map<std::size_t, double> hopes;
+    for (const auto& [axes, bound, family] : order) hopes[family] = hope(families_[family]);
+    const auto promise = [&](const Place& place) {
+      const std::size_t family = std::get<2>(place);
+      return std::min(families_[family].search.best_time(), hopes[family]);
+    };
+    constexpr std::size_t rounds = 16;
+    for (std::size_t round = 0; round <= rounds && !stopped_; ++round) {
+      const auto key = [&](const Place& place) { return std::pair(round == 0 && std::get<0>(place) > 1, promise(place)); };
+      std::stable_sort(order.begin(), order.end(), [&](const Place& a, const Place& b) { return key(a) < key(b); });
+      const std::size_t tries = round < rounds ? std::size_t{1} << round : std::numeric_limits<std::size_t>::max();
       for (const auto& [axes, bound, family] : order) try_some(families_[family], tries);
     }
+  }
+
+  /// A guess of the time of the first mesh of a family; infinite if none is left.
+  double hope(const OfFamily& own) {
+    if (own.left.empty()) return std::numeric_limits<double>::infinity();
+    return own.search.guess(*own.meshes[own.left.first().mesh]).value();
   }
 
   /// All families in the order in which they were first tried.

@@ -12,6 +12,7 @@
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/step/input.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
@@ -22,6 +23,9 @@
 
 namespace ddl {
 namespace {
+
+/// Bounds sum the parts of a step in a different order.
+constexpr double rounding = 1 - 1e-11;
 
 /// Upper bound of the total rate over all links of a level. A measured φ may be less than flows divided by links.
 double most_of(const Job& job, const LinkLevel& level) {
@@ -91,7 +95,11 @@ Seconds hop_time(const Plan& plan, double items, const ExchangeTimes& exchanges)
 }  // namespace
 
 TimeBounds::TimeBounds(const Estimator& estimator)
-    : job_(estimator.job()), tables_(estimator.tables()), steps_(estimator.steps()), undivided_(estimator.undivided()) {
+    : job_(estimator.job()),
+      tables_(estimator.tables()),
+      steps_(estimator.steps()),
+      undivided_(estimator.undivided()),
+      traffic_(estimator.tables()) {
   for (const int layer : job_.facts.matrix) {
     if (layer == job_.facts.last_matrix || layer == job_.facts.first_matrix) continue;
     const auto index = static_cast<std::size_t>(layer);
@@ -128,6 +136,20 @@ TimeBounds::TimeBounds(const Estimator& estimator)
 }
 
 Seconds TimeBounds::least(Closeness closeness, const Plan& plan) const {
+  const Seconds rest = of(closeness, plan) * rounding;
+  // The time of reading depends on degrees that a bound by size does not know.
+  return closeness == Closeness::size ? rest : with_input(rest, plan);
+}
+
+Seconds TimeBounds::of_step(const Plan& plan) const { return with_input(steps_.staged(plan).step_time() * rounding, plan); }
+
+Seconds TimeBounds::with_input(Seconds rest, const Plan& plan) const {
+  if (!job_.assumptions.include_input) return rest;
+  const Seconds reading = file_time(job_, plan);
+  return window_of_input(job_.assumptions) == Window::step ? max(rest, reading) : rest + reading;
+}
+
+Seconds TimeBounds::of(Closeness closeness, const Plan& plan) const {
   switch (closeness) {
     case Closeness::size:
       return of_size(plan);
@@ -135,6 +157,8 @@ Seconds TimeBounds::least(Closeness closeness, const Plan& plan) const {
       return of_degrees(plan);
     case Closeness::placement:
       return of_placement(plan, {});
+    case Closeness::exchanges:
+      return of_exchanges(plan, {});
     case Closeness::split:
       return of_split(plan);
     case Closeness::tasks:
@@ -171,41 +195,6 @@ TimeBounds::SpatialTraffic TimeBounds::spatial_traffic(const Plan& plan) const {
   return spatial_.emplace(plan.mesh.tiles(), traffic).first->second;
 }
 
-double TimeBounds::exchange_launches(const Plan& plan) const {
-  Plan alone = without_batch(split_of(plan));
-  alone.mesh.set(Axis::data, 1);
-  alone.mesh.set(Axis::pipeline, 1);
-  if (alone.mesh.devices() == 1 || job_.machine.levels.empty()) return 0;
-  const auto known = exchange_starts_.find(alone);
-  if (known != exchange_starts_.end()) return known->second;
-  double least_launches = std::numeric_limits<double>::infinity();
-  if (alone.context_exchange == ContextExchange::ring && may_exchange_heads(job_.facts, plan)) {
-    // The bound holds for both ways to exchange contexts.
-    Plan heads = plan;
-    heads.context_exchange = ContextExchange::ulysses;
-    if (plan.mesh[Axis::context] > 1) least_launches = exchange_launches(heads);
-  }
-  if (!alone.whole_experts && plan.mesh[Axis::tensor] > 1 && job_.facts.experts > 0) {
-    Plan dealt = plan;
-    dealt.whole_experts = dealt.sequence_parallel = true;
-    if (supports_etp1(job_.facts, dealt)) least_launches = std::min(least_launches, exchange_launches(dealt));
-  }
-  const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(plan));
-  ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
-  LayerShard shard;
-  double launches = 0;
-  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
-    context.layer = kinds.representative[kind];
-    shard_layer(context, shard);
-    for (const Exchange& exchange : shard.exchanges) {
-      // Exchanges that are hidden behind kernels need no start-up.
-      if (exchange.phase == Phase::gradient || exchange.items <= 0 || exchange.next_to_kernels) continue;
-      launches += static_cast<double>(exchange.messages) * kinds.count[kind];
-    }
-  }
-  return exchange_starts_.emplace(alone, std::min(launches, least_launches)).first->second;
-}
-
 RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   const LayerCostTable& costs = tables_.costs(plan);
   Step step;
@@ -237,13 +226,13 @@ Seconds TimeBounds::of_stages(const Plan& plan) const {
   const LayerCostTable& costs = tables_.costs(plan);
   const Seconds start = launch_overhead(job_);
   // The load of a stage is the difference of two sums, which has a rounding error.
-  constexpr double rounding = 1 - 1e-9;
+  constexpr double rounding_of_loads = 1 - 1e-9;
   StageLoad before = costs.load_before(firsts.front());
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const StageLoad after = costs.load_before(firsts[stage + 1]);
     StageLoad own = after;
     own.add(before, -1.0);
-    step.longest = max(step.longest, own.time(start) * rounding);
+    step.longest = max(step.longest, own.time(start) * rounding_of_loads);
     before = after;
   }
   return shortest_of_all(step, plan);
@@ -304,7 +293,7 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
   parts.launches = least_launches(plan);
-  if (parts.launches > Seconds{}) parts.launches += launch_overhead(job_) * exchange_launches(plan);
+  if (parts.launches > Seconds{}) parts.launches += launch_overhead(job_) * traffic_.launches(plan);
   const auto& levels = job_.machine.levels;
   if (levels.empty()) return parts;
   parts.alpha = levels[0].latency;
@@ -352,7 +341,8 @@ Seconds TimeBounds::of_size(const Plan& plan) const {
 Seconds TimeBounds::least_launches(const Plan& plan) const {
   const double batch = static_cast<double>(plan.global_batch);
   const Mesh mesh = kernel_axes_of(plan.mesh);
-  return min(undivided_.launch(batch, mesh).launches, undivided_.launch(batch, without_contexts(mesh)).launches);
+  const Seconds in_ring = undivided_.launch(batch, mesh).launches;
+  return exchanges_heads(job_, mesh) ? min(in_ring, undivided_.launch(batch, without_contexts(mesh)).launches) : in_ring;
 }
 
 Seconds TimeBounds::split_kernels(const Plan& plan) const {
@@ -377,7 +367,7 @@ Seconds TimeBounds::split_kernels(const Plan& plan) const {
   return split_kernels_.emplace(key, sum).first->second;
 }
 
-Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, Seconds kernels) const {
+Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, const OfSplit& split) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
@@ -385,7 +375,7 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   const bool given = job_.times_whole_layers();
   const Parts& parts = parts_of(plan);
   RelaxedStep step = bare_step(plan, parts.kernels, parts.launches);
-  step.busy = max(step.busy, kernels * parts.kernels);
+  step.busy = max(step.busy, split.kernels * parts.kernels);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
   // The transfers of one micro-batch through all stages.
@@ -422,7 +412,7 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
     add(Axis::tensor, moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor));
 
-  step.busy += exchanges;
+  step.busy += max(exchanges, split.exchanges);
   step.hop = parts.alpha;
   if (placed != nullptr && plan.mesh[Axis::pipeline] > 1) {
     step.hop = hop_time(plan, least_crossing(plan), *placed);
@@ -452,21 +442,28 @@ Seconds TimeBounds::of_degrees(const Plan& plan) const {
   return bound + gradients * 2.0 * parts_of(plan).gradients;
 }
 
-Seconds TimeBounds::of_split(const Plan& plan) const {
+Seconds TimeBounds::of_exchanges(const Plan& plan, Seconds kernels) const {
+  OfSplit split{kernels, {}};
   // If shard times are scaled from unsplit layers, the kernels of the shards give no bound.
-  const Seconds kernels = job_.times_whole_layers() ? Seconds{} : split_kernels(plan);
+  const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
+  if (!in_slots && !job_.machine.levels.empty()) split.exchanges = traffic_.time(plan, tables_.exchanges(plan));
   // One bound of exchanges holds for all ways to divide layers.
   Plan usual = plan;
   for (const PlanChoiceRow& row : plan_choices()) {
     if (row.divides_layers) row.set(usual, 0);
   }
-  return of_placement(usual, kernels);
+  return of_placement(usual, split);
 }
 
-Seconds TimeBounds::of_placement(const Plan& plan, Seconds kernels) const {
-  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr, kernels);
+Seconds TimeBounds::of_split(const Plan& plan) const {
+  // If times of unsplit layers are scaled to shards, the kernels of the shards give no bound.
+  return of_exchanges(plan, job_.times_whole_layers() ? Seconds{} : split_kernels(plan));
+}
+
+Seconds TimeBounds::of_placement(const Plan& plan, const OfSplit& split) const {
+  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr, split);
   const ExchangeTimes& exchanges = tables_.exchanges(plan);
-  const Seconds bound = layers_lower_bound(plan, &exchanges, kernels);
+  const Seconds bound = layers_lower_bound(plan, &exchanges, split);
   const Bytes gradients = shown_gradients(plan);
   if (gradients.value() <= 0) return bound;
   const ExchangedBytes each = exchanged_bytes(plan, job_.assumptions);

@@ -10,6 +10,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/search/layer_traffic.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
@@ -17,12 +18,13 @@ namespace ddl {
 /// What a lower bound of the time of a step takes into account, in the order in which a search requests bounds. Each is
 /// closer than the one before it, holds for fewer plans, and takes longer to compute.
 enum class Closeness {
-  size,       ///< micro-batches, stages, parts of the batch and of contexts, expert degree; found in a table
-  degrees,    ///< all degrees; holds for any placement and any other choices
-  placement,  ///< in addition, the links of this placement
-  split,      ///< in addition, the kernels of one rank's part of each layer; holds for plans with the same split
-  tasks,      ///< in addition, the exchanges of these layers; holds for any cuts of the stages
-  stages,     ///< time of the longest stage with the actual cuts; zero without a pipeline
+  size,       ///< micro-batches, stages, parts of the batch and of contexts, expert degree; looked up in a table
+  degrees,    ///< all degrees, for any placement and any other choices
+  placement,  ///< also the links of this placement
+  exchanges,  ///< also the layer-wise exchanges and halos, for plans that divide layers in the same way
+  split,      ///< also the kernels of one rank's part of each layer
+  tasks,      ///< also what is overlapped, and waiting for the host, for any cuts of the stages
+  stages,     ///< the longest of the stages with their actual cuts; zero without a pipeline
   layers      ///< the step without update, gradients and recomputation
 };
 
@@ -39,13 +41,24 @@ class TimeBounds {
   /// Returns a lower bound of the step time of all plans that agree with this one in everything that the bound takes into
   /// account. The shapes of the plans must be possible.
   [[nodiscard]] Seconds least(Closeness closeness, const Plan& plan) const;
+  /// Returns a lower bound for all plans that differ from this one only in how parameters are sharded or offloaded. The plan
+  /// itself shards and offloads none.
+  [[nodiscard]] Seconds of_step(const Plan& plan) const;
 
  private:
+  /// The same without the time of reading samples, and not corrected for rounding.
+  [[nodiscard]] Seconds of(Closeness closeness, const Plan& plan) const;
+  /// Adds the time of reading samples to a bound of the rest.
+  [[nodiscard]] Seconds with_input(Seconds rest, const Plan& plan) const;
   [[nodiscard]] Seconds of_size(const Plan& plan) const;
   [[nodiscard]] Seconds of_degrees(const Plan& plan) const;
   /// `kernels`: a lower bound of the kernels of a micro-batch through all stages, if the caller has a higher one than the
   /// bound for any split.
-  [[nodiscard]] Seconds of_placement(const Plan& plan, Seconds kernels) const;
+  struct OfSplit {
+    Seconds kernels{}, exchanges{};
+  };
+  [[nodiscard]] Seconds of_placement(const Plan& plan, const OfSplit& split) const;
+  [[nodiscard]] Seconds of_exchanges(const Plan& plan, Seconds kernels) const;
   [[nodiscard]] Seconds of_split(const Plan& plan) const;
   [[nodiscard]] Seconds of_tasks(const Plan& plan) const;
   [[nodiscard]] Seconds of_stages(const Plan& plan) const;
@@ -54,9 +67,9 @@ class TimeBounds {
   /// Returns a lower bound of the time in which a rank's host launches the kernels of a micro-batch, for any degrees along
   /// axes that are not in `kernel_axes_of`, and any exchange of contexts.
   [[nodiscard]] Seconds least_launches(const Plan& plan) const;
-  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange. The exchanges are those of one
-  /// placement, or a bound for all placements. `kernels`: as in of_placement.
-  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, Seconds kernels) const;
+  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange. `placed`: the exchanges of one
+  /// placement; null for a bound for all placements.
+  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, const OfSplit& split) const;
   /// The step of a pipeline before it is cut into stages.
   [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
   /// The kernels of one rank for a micro-batch, through all stages.
@@ -77,8 +90,6 @@ class TimeBounds {
   [[nodiscard]] std::vector<Schedule> fillers_of(const Plan& plan) const;
   /// Returns the shortest run for any number of virtual stages.
   [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
-  /// Number of layer-wise exchanges and halos of one micro-batch that a rank's host launches.
-  [[nodiscard]] double exchange_launches(const Plan& plan) const;
   /// Values that the bounds of plans with the same degrees share.
   struct Parts {
     explicit Parts(const Plan& a_split) : split(a_split) {}
@@ -95,6 +106,7 @@ class TimeBounds {
   const SplitTables& tables_;
   const PlanSteps& steps_;
   const UndividedTimes& undivided_;
+  LayerTraffic traffic_;
   /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of the layers among
   /// them that a channel split divides: this is the least traffic of layer-wise exchanges.
   double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
@@ -102,7 +114,6 @@ class TimeBounds {
   double tensor_items_of_experts_ = 0;  ///< of these, the items of experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable std::map<Tiles, SpatialTraffic> spatial_;
-  mutable std::map<Plan, double> exchange_starts_;
   /// The key consists of the degrees except replicas and stages, the number of samples, and the choices that divide layers.
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   mutable std::optional<Parts> parts_;

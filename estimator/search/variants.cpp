@@ -40,7 +40,8 @@ VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts
       chooses_blocks_(chooses_blocks(options, facts)) {}
 
 void set_choices(Plan& plan, const ChoiceValues& values) {
-  for (std::size_t i = 0; i < plan_choice_count; ++i) plan_choices()[i].set(plan, values[i]);
+  std::size_t i = 0;
+  for (const PlanChoiceRow& row : plan_choices()) row.set(plan, values[i++]);
 }
 
 ChoiceValues choices_of(const Plan& plan) {

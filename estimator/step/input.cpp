@@ -16,37 +16,44 @@ bool fits_host_memory(const Job& job) {
   return memory && job.dataset_bytes <= *memory * left_to_files;
 }
 
-Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges, bool with_slopes) {
-  const Storage& storage = job.machine.storage;
-  const double samples = static_cast<double>(plan.global_batch);
-  if (job.sample_bytes.value() <= 0) return {};
+namespace {
 
-  // Ranks of one split group need the same samples. Either each of them reads all samples, or one leader reads them and
-  // sends them to the others [ParaDL, section VII: I/O and staging]. In a pipeline, only the first stage reads.
-  const double group = static_cast<double>(plan.mesh.devices()) / plan.mesh.product(batch_axes) / plan.mesh[Axis::pipeline];
+/// The number of ranks of one split group, which need the same samples. In a pipeline, only the first stage reads.
+double split_group(const Plan& plan) {
+  return static_cast<double>(plan.mesh.devices()) / plan.mesh.product(batch_axes) / plan.mesh[Axis::pipeline];
+}
+
+}  // namespace
+
+Seconds file_time(const Job& job, const Plan& plan) {
+  const Storage& storage = job.machine.storage;
+  // Every epoch except the first reads the files from memory.
+  if (job.sample_bytes.value() <= 0 || fits_host_memory(job)) return {};
+  // Either each rank of a split group reads all samples, or one leader reads them and sends them to the others [ParaDL,
+  // section VII: I/O and staging].
   // If samples are stored item by item, a rank reads only its tile.
   const double tiles = job.stored_raw ? static_cast<double>(plan.mesh[Axis::spatial]) : 1.0;
-  const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : group / tiles;
-  const Bytes everything = job.sample_bytes * (samples * readers);
+  const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : split_group(plan) / tiles;
+  const Bytes everything = job.sample_bytes * (static_cast<double>(plan.global_batch) * readers);
   const double nodes =
       std::max(1.0, static_cast<double>(plan.mesh.devices()) / job.machine.devices_per_node() / plan.mesh[Axis::pipeline]);
   const Bytes per_node = everything / nodes;
 
+  if (storage.local_bandwidth && fits_local_storage(job)) return per_node / *storage.local_bandwidth;
   Seconds read{};
-  if (fits_host_memory(job)) {
-    // Every epoch except the first reads the files from memory.
-  } else if (storage.local_bandwidth && fits_local_storage(job)) {
-    read = per_node / *storage.local_bandwidth;
-  } else {
-    if (storage.shared_per_node) read = per_node / *storage.shared_per_node;
-    if (storage.shared_total) read = max(read, everything / *storage.shared_total);
-  }
-  Term reading(read);
-  if (job.assumptions.input_mode == InputMode::leader && group > 1) {
+  if (storage.shared_per_node) read = per_node / *storage.shared_per_node;
+  if (storage.shared_total) read = max(read, everything / *storage.shared_total);
+  return read;
+}
+
+Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges, bool with_slopes) {
+  if (job.sample_bytes.value() <= 0) return {};
+  Term reading(file_time(job, plan));
+  if (job.assumptions.input_mode == InputMode::leader && split_group(plan) > 1) {
     // Tiles are scattered with one message to each rank, which takes as long as a ring Allgather. Ranks that split layers
     // need the same tile, so the tile is broadcast to them.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
-    const Bytes share(per_sample * samples / plan.mesh.product(batch_axes));
+    const Bytes share(per_sample * static_cast<double>(plan.global_batch) / plan.mesh.product(batch_axes));
     const auto add = [&](Collective operation, Bytes message, Family axes) {
       const Seconds time = exchanges.time(operation, message, axes, Purpose::halo);
       if (!with_slopes) return reading.add(time);

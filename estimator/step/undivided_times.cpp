@@ -7,6 +7,7 @@
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/pipeline.hpp"
+#include "estimator/strategies/context.hpp"
 #include "estimator/strategies/strategy.hpp"
 
 namespace ddl {
@@ -22,6 +23,12 @@ Mesh without_contexts(Mesh mesh) {
   return mesh;
 }
 
+bool exchanges_heads(const Job& job, const Mesh& mesh) {
+  Plan plan;
+  plan.mesh = kernel_axes_of(mesh);
+  return mesh[Axis::context] > 1 && may_exchange_heads(job.facts, plan);
+}
+
 namespace {
 
 /// The layers of all ranks with the same samples, in a mesh that has only the axes of `kernel_axes_of`.
@@ -29,6 +36,7 @@ class UndividedLayers {
  public:
   UndividedLayers(const Job& job, double samples, const Mesh& mesh)
       : contexts_(mesh[Axis::context]),
+        may_exchange_heads_(exchanges_heads(job, mesh)),
         in_ring_(layers_of(job, samples, mesh)),
         of_heads_(layers_of(job, samples, without_contexts(mesh))) {}
 
@@ -37,7 +45,7 @@ class UndividedLayers {
   [[nodiscard]] Seconds least(std::size_t layer, const Time& time) {
     const ShardContext& context = in_ring_.at(layer);
     const Seconds in_ring = time(context, in_ring_.shard()) * contexts_;
-    if (contexts_ == 1 || !context.at().operation->is_attention()) return in_ring;
+    if (!may_exchange_heads_ || !context.at().operation->is_attention()) return in_ring;
     return min(in_ring, time(of_heads_.at(layer), of_heads_.shard()));
   }
 
@@ -46,6 +54,7 @@ class UndividedLayers {
     return {job.facts, samples, job.kernels.precision(), job.kernels.optimizer(), job.assumptions, mesh};
   }
   double contexts_;
+  bool may_exchange_heads_;
   WholeLayers in_ring_, of_heads_;
 };
 

@@ -23,6 +23,8 @@ struct WholeTime {
 /// Returns these axes for plans that exchange heads. In such plans a rank has all tokens, and runs the same kernels as
 /// without a context split.
 [[nodiscard]] Mesh without_contexts(Mesh mesh);
+/// Returns whether some plan with these context and expert degrees may exchange heads instead of keys and values.
+[[nodiscard]] bool exchanges_heads(const Job& job, const Mesh& mesh);
 
 /// Times of layers that only the axes of `kernel_axes_of` divide. A time is that of one device, or the sum over all ranks
 /// with the same samples. Not thread-safe.

@@ -162,6 +162,7 @@ void check_times(const Estimator& estimator, const Plan& plan, double time) {
   check("by degrees", bounds.least(Closeness::degrees, plainest));
   check("by placement", bounds.least(Closeness::placement, placed));
   for (const Plan& each : {like, plan}) {
+    check("by exchanges", bounds.least(Closeness::exchanges, each));
     check("by split", bounds.least(Closeness::split, each));
     check("by tasks", bounds.least(Closeness::tasks, each));
     check("by stages", bounds.least(Closeness::stages, each));
@@ -182,6 +183,18 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   if (std::find(known.begin(), known.end(), plan.micro_batches) == known.end()) return;
   const TimeBounds time_bounds(estimator);
   MeshBounds bounds(estimator, time_bounds, space);
+  // Meshes of the same size share some bounds, so bounds of other ways to split layers are known first.
+  constexpr std::array splits{Axis::spatial, Axis::filter, Axis::channel, Axis::tensor};
+  for (const Axis axis : splits) {
+    Plan other = plan;
+    int degree = 1;
+    for (const Axis each : splits) {
+      degree *= plan.mesh[each];
+      other.mesh.set(each, 1);
+    }
+    other.mesh.set(axis, degree);
+    if (estimator.limits(other).empty()) static_cast<void>(bounds.bare(other));
+  }
   const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   require_below("MeshBounds::bare", bounds.bare(plainest).value(), time);
   require_below("MeshBounds::full", bounds.full(plainest).value(), time);

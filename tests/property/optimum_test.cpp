@@ -1,7 +1,9 @@
 // Whether `recommend` answers with the best of all plans that it considers: bundled models on bundled machines.
+// DDL_RANDOM_SEED and DDL_RANDOM_COUNT select other random questions and more of them.
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "calibration/inputs/study.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"
+#include "tests/property/random_plans.hpp"
 
 namespace optimum_tests {
 
@@ -23,7 +26,7 @@ struct Question {
   Objective objective = Objective::time;
 };
 
-std::string line_of(const Plan& plan) {
+std::string plan_text(const Plan& plan) {
   return fmt::format("{} ({}), S = {}, {}, ZeRO-{}, recompute {}", degrees_text(plan.mesh), placement_text(plan),
                      plan.micro_batches, to_string(plan.schedule), plan.zero_stage, to_string(plan.recompute));
 }
@@ -47,11 +50,11 @@ void check_against_all(const Question& question) {
   const SearchResult all = search(Estimator(study.job()), options);
   REQUIRE(!all.ranked.empty());
   REQUIRE(!found.best.empty());
-  INFO("found " << line_of(found.best.front().plan) << ", first of all " << line_of(all.ranked.front().plan));
+  INFO("found " << plan_text(found.best.front().plan) << ", first of all " << plan_text(all.ranked.front().plan));
   CHECK(found.best.front().plan == all.ranked.front().plan);
   for (std::size_t i = 0; i < std::min<std::size_t>(all.best.size(), 10); ++i) {
     REQUIRE(found.best.size() > i);
-    INFO("place " << i << ": found " << line_of(found.best[i].plan) << ", best " << line_of(all.best[i].plan));
+    INFO("place " << i << ": found " << plan_text(found.best[i].plan) << ", best " << plan_text(all.best[i].plan));
     CHECK(found.best[i].plan == all.best[i].plan);
   }
   CHECK(found.considered == all.considered);
@@ -78,6 +81,75 @@ TEST_CASE("the search for a language model or a recommender finds the best of al
       {"llama2-7b", "dgx-a100", 16, 16}, {"llama3-8b", "dgx-h100", 16, 16, Objective::memory},
       {"gnmt", "dgx-a100", 16, 100},     {"dlrm", "dgx-a100", 16, 512}};
   for (const Question& question : questions) check_against_all(question);
+}
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+/// Fixes one of the choices that change the space most, or none.
+void fix_a_choice(Random& random, SearchOptions& options) {
+  switch (random.whole(0, 7)) {
+    case 0:
+      options.chosen[PlanChoice::zero] = random.whole(0, 3);
+      break;
+    case 1:
+      options.chosen[PlanChoice::recompute] = random.whole(0, 2);
+      break;
+    case 2:
+      options.chosen[PlanChoice::virtual_stages] = random.whole(0, 3);
+      break;
+    case 3:
+      options.chosen[PlanChoice::schedule] = random.whole(0, 4);
+      break;
+    case 4:
+      options.micro_batches = random.of(std::vector<std::int64_t>{1, 2, 4});
+      break;
+    default:
+      break;
+  }
+}
+
+TEST_CASE("the answer to a random question ties with the best of all plans") {
+  const std::vector<std::vector<std::string>> kinds{{"resnet50", "vgg16", "deepcam", "vit_b_16"},               // images
+                                                    {"cosmoflow-256", "cosmoflow-512", "unet3d", "nnunet-3d"},  // volumes
+                                                    {"gpt2-medium", "bert-large", "llama3.2-1b", "gnmt"},       // dense
+                                                    {"gpt-oss-20b", "deepseek-v2-lite", "qwen3-30b-a3b"},       // mixtures
+                                                    {"llama3.2-1b@lora=8", "llama2-7b@trained=head"},  // partly frozen
+                                                    {"nemotron-h-8b", "dlrm"}};                        // others
+  const std::uint64_t first = number_from("DDL_RANDOM_SEED", 1);
+  const std::uint64_t count = number_from("DDL_RANDOM_COUNT", std::getenv("DDL_LONG_TESTS") != nullptr ? 80 : 6);
+  std::uint64_t answered = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    INFO("DDL_RANDOM_SEED=" << seed << " DDL_RANDOM_COUNT=1");
+    Random random(seed);
+    StudySpec spec;
+    spec.model = random.of(kinds[seed % kinds.size()]);
+    spec.machine = random.of(std::vector<std::string>{"dgx-a100", "dgx-h100", "dgx-b200"});
+    const Study study(spec);
+    SearchOptions options;
+    options.devices = random.of(std::vector{4, 6, 8});
+    options.global_batch = options.devices * random.whole(1, 4);
+    options.precision = study.precision();
+    options.optimizer = study.optimizer();
+    options.top = 10;
+    options.tie = usual_tie;
+    fix_a_choice(random, options);
+    INFO(fmt::format("{} on {} {}, B = {}", spec.model, options.devices, spec.machine, options.global_batch));
+    const SearchResult found = search(Estimator(study.job()), options);
+    options.all = true;
+    const SearchResult all = search(Estimator(study.job()), options);
+    REQUIRE(found.best.empty() == all.ranked.empty());
+    if (all.ranked.empty()) continue;
+    ++answered;
+    const Estimate& answer = found.best.front();
+    const RankedPlan& best = all.ranked.front();
+    INFO("found " << plan_text(answer.plan) << ", first of all " << plan_text(best.plan));
+    CHECK(answer.verdict <= best.verdict);
+    CHECK(answer.time.step_time() <= best.step_time * (1 + options.tie));
+  }
+  CHECK((count == 1 || answered > count / 2));
 }
 
 }  // namespace

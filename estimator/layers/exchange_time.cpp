@@ -1,0 +1,21 @@
+#include "estimator/layers/exchange_time.hpp"
+
+namespace ddl {
+
+bool is_of_experts(const Exchange& exchange) {
+  return exchange.operation == Collective::all_to_all && (exchange.axes & family_bit(Axis::expert)) != 0;
+}
+
+Bytes sent_bytes(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message) {
+  if (exchange.copies <= 1 || !job.coefficients.software.routes_tokens_once.value_or(false)) return message;
+  const Group& group = exchanges.group(exchange.axes);
+  return message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), exchange.copies);
+}
+
+Seconds exchange_time(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message) {
+  const Bytes sent = sent_bytes(job, exchanges, exchange, message);
+  return exchanges.time(exchange.operation, sent, exchange.axes, exchange.purpose) *
+         (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job.assumptions.expert_imbalance : 1.0));
+}
+
+}  // namespace ddl

@@ -1,0 +1,80 @@
+#include "estimator/search/layer_traffic.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "estimator/choices/plan_choice.hpp"
+#include "estimator/layers/exchange_time.hpp"
+#include "estimator/layers/overlaps.hpp"
+#include "estimator/strategies/context.hpp"
+#include "estimator/strategies/expert.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+
+const LayerTraffic::Exchanges& LayerTraffic::exchanges_of(const Plan& plan) const {
+  // What a rank exchanges for a sample does not depend on replicas and stages.
+  Plan alone = without_batch(split_of(plan));
+  alone.mesh.set(Axis::data, 1);
+  alone.mesh.set(Axis::pipeline, 1);
+  const auto [known, is_new] = known_.try_emplace(alone);
+  Exchanges& exchanges = known->second;
+  if (!is_new || alone.mesh.devices() == 1) return exchanges;
+  const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(plan));
+  ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
+  LayerShard shard;
+  for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
+    context.layer = kinds.representative[kind];
+    shard_layer(context, shard);
+    for (const Exchange& exchange : shard.exchanges) {
+      // Exchanges that are hidden behind kernels need no start-up.
+      if (exchange.phase == Phase::gradient || exchange.items <= 0 || exchange.next_to_kernels) continue;
+      exchanges.launches += static_cast<double>(exchange.messages) * kinds.count[kind];
+      const auto is_equal = [&](const Equal& each) {
+        const Exchange& other = each.exchange;
+        return other.operation == exchange.operation && other.items == exchange.items && other.axes == exchange.axes &&
+               other.purpose == exchange.purpose && other.messages == exchange.messages && other.copies == exchange.copies;
+      };
+      const auto same = std::find_if(exchanges.all.begin(), exchanges.all.end(), is_equal);
+      if (same != exchanges.all.end()) {
+        same->count += kinds.count[kind];
+      } else {
+        exchanges.all.push_back({exchange, kinds.count[kind]});
+      }
+    }
+  }
+  return exchanges;
+}
+
+Seconds LayerTraffic::time(const Plan& plan, const ExchangeTimes& placed) const {
+  const double bytes = samples_per_micro_batch(plan) * item_bytes(plan.precision);
+  // All-to-alls of experts may be overlapped with another micro-batch.
+  const bool hides = job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
+  Seconds sum{};
+  for (const Equal& each : exchanges_of(plan).all) {
+    const Exchange& exchange = each.exchange;
+    if (hides && is_of_experts(exchange)) continue;
+    sum += exchange_time(job_, placed, exchange, Bytes(exchange.items * bytes)) *
+           (exposed_share(job_, exchange, placed.group(exchange.axes)) * each.count);
+  }
+  return sum;
+}
+
+double LayerTraffic::launches(const Plan& plan) const {
+  if (job_.machine.levels.empty()) return 0;
+  double least = exchanges_of(plan).launches;
+  if (plan.context_exchange == ContextExchange::ring && plan.mesh[Axis::context] > 1 &&
+      may_exchange_heads(job_.facts, plan)) {
+    Plan heads = plan;
+    heads.context_exchange = ContextExchange::ulysses;
+    least = std::min(least, launches(heads));
+  }
+  if (!plan.whole_experts && plan.mesh[Axis::tensor] > 1 && job_.facts.experts > 0) {
+    Plan whole = plan;
+    whole.whole_experts = whole.sequence_parallel = true;
+    if (supports_etp1(job_.facts, whole)) least = std::min(least, launches(whole));
+  }
+  return least;
+}
+
+}  // namespace ddl

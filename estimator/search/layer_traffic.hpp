@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/exchanges/exchange.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/layers/split_tables.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+/// The layer-wise exchanges and halos of the plans of a search: lower bounds of the time that they add to a micro-batch, and
+/// the number that a rank's host launches. Not thread-safe.
+class LayerTraffic {
+ public:
+  /// The tables must outlive this object.
+  explicit LayerTraffic(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
+
+  /// Returns a lower bound of the time that is not overlapped with kernels, in all stages together, for plans that divide
+  /// layers as this one does. `placed`: the exchanges of its placement.
+  [[nodiscard]] Seconds time(const Plan& plan, const ExchangeTimes& placed) const;
+  /// Returns a lower bound of the number of launches, for any exchange of contexts and any division of experts.
+  [[nodiscard]] double launches(const Plan& plan) const;
+
+ private:
+  /// Equal exchanges of all layers.
+  struct Equal {
+    Exchange exchange;
+    double count = 0;  ///< number of them in one micro-batch
+  };
+  struct Exchanges {
+    std::vector<Equal> all;  ///< without those of gradients, and without those between stages
+    double launches = 0;
+  };
+  [[nodiscard]] const Exchanges& exchanges_of(const Plan& plan) const;
+
+  const SplitTables& tables_;
+  const Job& job_;
+  mutable std::map<Plan, Exchanges> known_;  ///< by the degrees and choices that divide layers
+};
+
+}  // namespace ddl
