@@ -97,7 +97,7 @@ namespace {
 std::size_t known_arguments(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
   std::set<std::string> known;
   for (const ArgumentRow& row : format.rows) {
-    if (row.field != ConfigField::deepspeed_file) known.insert(argument_key(row.key));
+    if (row.field != ConfigField::deepspeed_file && !row.is_weak) known.insert(argument_key(row.key));
   }
   return static_cast<std::size_t>(
       std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
