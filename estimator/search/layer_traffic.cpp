@@ -12,38 +12,61 @@
 
 namespace ddl {
 
-const LayerTraffic::Exchanges& LayerTraffic::exchanges_of(const Plan& plan) const {
-  // What a rank exchanges for a sample does not depend on replicas and stages.
+namespace {
+
+/// What a rank exchanges for a sample does not depend on replicas and stages.
+Plan without_copies(const Plan& plan) {
   Plan alone = without_batch(split_of(plan));
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);
-  const auto [known, is_new] = known_.try_emplace(alone);
-  Exchanges& exchanges = known->second;
-  if (!is_new || alone.mesh.devices() == 1) return exchanges;
-  const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(plan));
+  return alone;
+}
+
+}  // namespace
+
+template <class Take>
+void LayerTraffic::each_exchange(const Plan& alone, const Take& take) const {
+  if (alone.mesh.devices() == 1) return;
+  const LayerKinds& kinds = tables_.kinds_of(tables_.replicated_layers_of(alone));
   ShardContext context{job_.facts, alone, job_.assumptions, 0, kinds.replicated};
   LayerShard shard;
   for (std::size_t kind = 0; kind < kinds.count.size(); ++kind) {
     context.layer = kinds.representative[kind];
     shard_layer(context, shard);
     for (const Exchange& exchange : shard.exchanges) {
-      // Exchanges that are hidden behind kernels need no start-up.
       if (exchange.phase == Phase::gradient || exchange.items <= 0 || exchange.next_to_kernels) continue;
-      exchanges.launches += static_cast<double>(exchange.messages) * kinds.count[kind];
-      const auto is_equal = [&](const Equal& each) {
-        const Exchange& other = each.exchange;
-        return other.operation == exchange.operation && other.items == exchange.items && other.axes == exchange.axes &&
-               other.purpose == exchange.purpose && other.messages == exchange.messages && other.copies == exchange.copies;
-      };
-      const auto same = std::find_if(exchanges.all.begin(), exchanges.all.end(), is_equal);
-      if (same != exchanges.all.end()) {
-        same->count += kinds.count[kind];
-      } else {
-        exchanges.all.push_back({exchange, kinds.count[kind]});
-      }
+      take(exchange, kinds.count[kind]);
     }
   }
-  return exchanges;
+}
+
+const std::vector<LayerTraffic::Equal>& LayerTraffic::exchanges_of(const Plan& plan) const {
+  const Plan alone = without_copies(plan);
+  const auto known = known_.find(alone);
+  if (known != known_.end()) return known->second;
+  if (known_.size() >= kept) known_.clear();
+  std::vector<Equal>& all = known_[alone];
+  each_exchange(alone, [&](const Exchange& exchange, double layers) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Equal& each) {
+      const Exchange& other = each.exchange;
+      return other.operation == exchange.operation && other.items == exchange.items && other.axes == exchange.axes &&
+             other.purpose == exchange.purpose && other.messages == exchange.messages && other.copies == exchange.copies;
+    });
+    if (same != all.end()) {
+      same->count += layers;
+    } else {
+      all.push_back({exchange, layers});
+    }
+  });
+  return all;
+}
+
+double LayerTraffic::launches_of(const Plan& plan) const {
+  const Plan alone = without_copies(plan);
+  const auto [known, is_new] = launches_.try_emplace(alone);
+  double& sum = known->second;
+  if (is_new) each_exchange(alone, [&](const Exchange& each, double layers) { sum += each.messages * layers; });
+  return sum;
 }
 
 Seconds LayerTraffic::time(const Plan& plan, const ExchangeTimes& placed) const {
@@ -51,7 +74,7 @@ Seconds LayerTraffic::time(const Plan& plan, const ExchangeTimes& placed) const 
   // All-to-alls of experts may be overlapped with another micro-batch.
   const bool hides = job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
   Seconds sum{};
-  for (const Equal& each : exchanges_of(plan).all) {
+  for (const Equal& each : exchanges_of(plan)) {
     const Exchange& exchange = each.exchange;
     if (hides && is_of_experts(exchange)) continue;
     sum += exchange_time(job_, placed, exchange, Bytes(exchange.items * bytes)) *
@@ -62,7 +85,7 @@ Seconds LayerTraffic::time(const Plan& plan, const ExchangeTimes& placed) const 
 
 double LayerTraffic::launches(const Plan& plan) const {
   if (job_.machine.levels.empty()) return 0;
-  double least = exchanges_of(plan).launches;
+  double least = launches_of(plan);
   if (plan.context_exchange == ContextExchange::ring && plan.mesh[Axis::context] > 1 &&
       may_exchange_heads(job_.facts, plan)) {
     Plan heads = plan;

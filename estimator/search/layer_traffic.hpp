@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -30,15 +31,19 @@ class LayerTraffic {
     Exchange exchange;
     double count = 0;  ///< number of them in one micro-batch
   };
-  struct Exchanges {
-    std::vector<Equal> all;  ///< without those of gradients, and without those between stages
-    double launches = 0;
-  };
-  [[nodiscard]] const Exchanges& exchanges_of(const Plan& plan) const;
+  /// Calls `take(exchange, layers)` for the exchanges of each kind of layer, without those of gradients, those between
+  /// stages, and those that are hidden behind kernels. `alone`: a plan without replicas and stages.
+  template <class Take>
+  void each_exchange(const Plan& alone, const Take& take) const;
+  [[nodiscard]] const std::vector<Equal>& exchanges_of(const Plan& plan) const;
+  [[nodiscard]] double launches_of(const Plan& plan) const;
 
+  /// The number of plans whose exchanges are cached.
+  static constexpr std::size_t kept = 1024;
   const SplitTables& tables_;
   const Job& job_;
-  mutable std::map<Plan, Exchanges> known_;  ///< by the degrees and choices that divide layers
+  mutable std::map<Plan, std::vector<Equal>> known_;  ///< by the degrees and choices that divide layers
+  mutable std::map<Plan, double> launches_;
 };
 
 }  // namespace ddl
