@@ -246,6 +246,9 @@ void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std:
     skip("texts that run each other", text.origin());
     return;
   }
+  state_.inner_bytes += text.text.size();
+  if (state_.inner_bytes > most_inner_bytes)
+    throw state_.error(text.origin(), fmt::format("the script runs more than {} bytes of its own texts", most_inner_bytes));
   ++state_.depth;
   if (arguments != nullptr) state_.positions.push_back(*arguments);
   ShellReader(state_, functions_, inputs_, text).read(run);

@@ -214,7 +214,8 @@ void ShellReader::read_directive() {
     words.end();
     if (words_.at() == from && words_.here() != '\n') words_.go_to(from + 1);
   }
-  if (!words.done.empty())
+  constexpr std::size_t most_directives = 1000;
+  if (!words.done.empty() && state_.script.directives.size() < most_directives)
     state_.script.directives.push_back({.system = std::string(directive_systems[system]), .words = std::move(words.done)});
 }
 

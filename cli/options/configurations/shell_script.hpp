@@ -15,6 +15,8 @@ namespace ddl {
 
 /// Most bytes that the words of a script have once its variables stand for their values.
 inline constexpr std::size_t most_expanded_bytes = std::size_t{4} << 20U;
+/// Most bytes of the texts that a script runs: bodies of functions once for each call.
+inline constexpr std::size_t most_inner_bytes = std::size_t{32} << 20U;
 /// Most commands that are followed, those of functions once for each call.
 inline constexpr std::size_t most_script_commands = 50'000;
 /// Deepest nesting of what a script puts into a word, `${A:-${B:-$((C * 2))}}`, of branches, and of texts that it runs.

@@ -18,7 +18,8 @@ struct ShellState {
   ShellVariables variables{};
   std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the calls that run; of the script itself first
   std::size_t expanded = 0, commands = 0;
-  int depth = 0;  ///< of texts that the script runs
+  std::size_t inner_bytes = 0;  ///< of texts that the script runs, functions once for each call
+  int depth = 0;                ///< of texts that the script runs
 
   [[nodiscard]] Error error(ByteOrigin origin, std::string_view message, std::string hint = {}) const {
     return script.sources[origin.file]->error(origin.offset, message, std::move(hint));
