@@ -380,7 +380,7 @@ class StepTime(unittest.TestCase):
             with open(path, "w") as file:
                 file.write(done.stdout)
             model = os.path.join(self.scratch.name, "resnet.yaml")
-            command = [oracle, "profile", "import", path, "--model", model, "--output", profile]
+            command = [oracle, "profile", "import", path, "--model", model, "--output", profile, "--overwrite"]
             done = subprocess.run(command, check=False, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(profile) as file:
