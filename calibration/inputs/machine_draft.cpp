@@ -55,7 +55,7 @@ class Drafter {
 
   std::string processor_section() {
     if (!request_.host.processor)
-      return found(fmt::format("Processor: not detected, as in {}: {}.", like_.machine.name, like_.machine.device.name));
+      return found(fmt::format("Processor: not detected, taken from {}: {}.", like_.machine.name, like_.machine.device.name));
     const DetectedProcessor& processor = *request_.host.processor;
     devices_per_node_ = own_number(
         {}, std::to_string(processor.sockets),
@@ -147,12 +147,12 @@ class Drafter {
       count_of_nodes_ = nodes.count;
       return found(fmt::format("Nodes: scontrol lists {}{}.", nodes.count, kind));
     }
-    return found(fmt::format("Nodes: not detected, as in {}.", like_.machine.name));
+    return found(fmt::format("Nodes: not detected, taken from {}.", like_.machine.name));
   }
 
   std::string ports_finding() {
     if (like_.machine.levels.size() < 2) return found(fmt::format("Network: {} has none.", like_.machine.name));
-    if (!request_.host.ports) return found(fmt::format("Network: not detected, as in {}.", like_.machine.name));
+    if (!request_.host.ports) return found(fmt::format("Network: not detected, taken from {}.", like_.machine.name));
     const DetectedPorts& ports = *request_.host.ports;
     ports_ = own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
                         fmt::format("detected: {} active ports in {}", ports.count, ports.from), "detected-ports");

@@ -139,7 +139,7 @@ bool had_to_offload(const RecommendAnswer& answer) {
 }
 
 /// The number of plans that were ranked, or provably rank lower, but are not shown.
-std::size_t slower_plans(const RecommendAnswer& answer) {
+std::size_t plans_not_shown(const RecommendAnswer& answer) {
   if (answer.single) return 0;
   const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
   return ranked + answer.result.behind.size() - answer.shown.size();
@@ -173,10 +173,10 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   if (!answer.shares.empty()) document.line("kernel time of plan 1: " + kernel_shares_text(answer.shares.front()), 2);
   if (!answer.shown.empty()) {
     Table table = ranked_table(answer.shown, study, answer.options.training);
-    if (const std::size_t more = slower_plans(answer); more > 0) {
+    if (const std::size_t more = plans_not_shown(answer); more > 0) {
       const std::size_t all = std::min<std::size_t>(more + answer.shown.size(), most_rows);
-      table.left_out = fmt::format("and {} {}{}", with_thousands(static_cast<std::int64_t>(more)),
-                                   answer.objective == Objective::memory ? "more" : "slower",
+      // Some of them may not fit: those that were ruled out before their memory was computed.
+      table.left_out = fmt::format("and {} more{}", with_thousands(static_cast<std::int64_t>(more)),
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
     document.apart(std::move(table));

@@ -108,7 +108,7 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"pos_emb", "no family of models that sizes are read into has such positions", other_model, true, "alibi rpe xpos"},
+    {"pos_emb", "no supported family of models has such positions", other_model, true, "alibi rpe xpos"},
     {"mlp_multiple_of", "the width of its perceptrons follows from other numbers", other_model, true},
     {"attention_config", "its layers are no transformer blocks alone", other_model, true, "rwkv mamba"},
     {"num_experts", "its experts are placed by another plan", other_model, true},

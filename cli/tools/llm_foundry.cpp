@@ -72,7 +72,7 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.ffn_config.ffn_type", "no family of models that sizes are read into has such perceptrons", other_model, true,
+    {"model.ffn_config.ffn_type", "no supported family of models has such perceptrons", other_model, true,
      "mb_moe mb_dmoe mptglu torch_dmoe"},
     {"optimizer.name", "the memory of this optimizer is not known", "write --optimizer momentum, which keeps as much", false,
      "decoupled_lionw_8b adalr_lion clip_lion"},

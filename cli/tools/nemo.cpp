@@ -163,10 +163,10 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.mtp_num_layers", "no family of models that sizes are read into predicts several tokens ahead", other_model,
+    {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model,
      true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
-    {"model.moe_shared_expert_intermediate_size", "no family of models that sizes are read into has shared experts",
+    {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts",
      other_model, true},
     {"model.hybrid_override_pattern", "its layers are no transformer blocks alone", other_model, true},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},

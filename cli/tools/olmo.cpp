@@ -85,8 +85,8 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.alibi", "no family of models that sizes are read into has such positions", other_model, true, "true"},
-    {"model.multi_query_attention", "no family of models that sizes are read into has a single key", other_model, true,
+    {"model.alibi", "no supported family of models has such positions", other_model, true, "true"},
+    {"model.multi_query_attention", "no supported family of models has a single key", other_model, true,
      "true"},
     {"model.block_type", "the order of its layers is another one", other_model, true, "moe"},
 });

@@ -115,7 +115,7 @@ constexpr auto harmless = argument_names(
     "--train-memory-margin-bytes", "--router-*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"--mtp-num-layers", "no family of models that sizes are read into predicts several tokens ahead",
+    {"--mtp-num-layers", "no supported family of models predicts several tokens ahead",
      "name the trained model with --model; the other arguments of the file count", true},
 });
 

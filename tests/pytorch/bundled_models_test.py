@@ -28,8 +28,8 @@ parameters_of_families = {
     None: {},
 }
 # Families with operations that PyTorch's step does not support yet, or without a small size above. Skipped ones are printed.
-families_without_a_step = {"bloom", "deepseek", "falcon", "fpn_detector", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "opt",
-                           "phi"}
+families_without_a_step = {"bloom", "deepseek", "falcon", "fpn_detector", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "nemotron-h",
+                           "opt", "phi"}
 # Norms of queries and keys; a head of which 96 channels are rotated, more than a small one has.
 models_without_a_step = ("qwen3-", "phi-4-mini")
 parameters = {"gnmt": {"hidden": 16, "vocabulary": 50, "tokens": 7}, "cosmoflow-512": {"padding": "same"}}

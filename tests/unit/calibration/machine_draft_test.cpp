@@ -43,7 +43,7 @@ TEST_CASE("a draft without detected hardware equals the base machine") {
   CHECK(machine.devices() == load_machine("dgx-h100").devices());
   CHECK_FALSE(has(draft, "\nlevels:"));
   CHECK(has(draft, "# GPUs: nvidia-smi did not answer, as in dgx-h100: 8 x NVIDIA H100 SXM5 80 GB a node.\n"));
-  CHECK(has(draft, "# Network: not detected, as in dgx-h100.\n"));
+  CHECK(has(draft, "# Network: not detected, taken from dgx-h100.\n"));
 }
 
 TEST_CASE("a draft has as many levels as its nodes need") {
