@@ -8,7 +8,7 @@ namespace ddl {
 
 YamlNode bundled_yaml(const EmbeddedFile& file) {
   static std::mutex mutex;
-  static std::map<const char*, YamlNode> parsed;  // by the place of the content
+  static std::map<const char*, YamlNode> parsed;  // keyed by the address of the content
   const std::lock_guard lock(mutex);
   const char* const place = file.content.data();
   const auto known = parsed.find(place);

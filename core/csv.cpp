@@ -178,8 +178,8 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  // A line that contains only blanks would be a blank line, and some readers drop blanks at either end of a cell. A
-  // byte-order mark at the start of a file would be dropped.
+  // Without quotes, a line that contains only blanks would be a blank line, some readers would drop blanks at either end of
+  // a cell, and a byte-order mark at the start of a file would be dropped.
   constexpr std::string_view blanks = " \t";
   const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||
                                         blanks.find(text.back()) != std::string_view::npos);

@@ -17,7 +17,7 @@ namespace ddl {
 /// optional byte-order mark). Errors report `origin:line:col` with the line and a caret.
 class CsvTable {
  public:
-  /// Maximum size of a file. Its cells take some twenty times as much memory.
+  /// Maximum size of a file. The parsed cells take some twenty times as much memory as the file.
   static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
   /// Maximum length of a cell in bytes.
   static constexpr std::size_t max_cell = 10'000;

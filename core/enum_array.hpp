@@ -73,7 +73,7 @@ class EnumArray {
 template <class Enum>
 using EnumNames = EnumArray<Enum, std::string_view>;
 
-/// The enumerator of that name.
+/// Returns the enumerator with the name `name`; empty if there is none.
 template <class Enum>
 [[nodiscard]] constexpr std::optional<Enum> enum_named(const EnumNames<Enum>& names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -81,7 +81,7 @@ template <class Enum>
   return static_cast<Enum>(found - names.begin());
 }
 
-/// The names of `Enum`, specialized next to an enumeration that reports, files or options name.
+/// The names of `Enum`. They are specialized next to each enumeration whose values appear in reports, files or options.
 template <class Enum>
 inline constexpr std::nullptr_t enum_names = nullptr;
 

@@ -26,7 +26,7 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& message, std::string hint = {}, std::optional<Place> place = {})
       : std::runtime_error(message), hint_(std::move(hint)), place_(std::move(place)) {}
 
-  /// What the user can do about it, without the word "hint"; may be empty.
+  /// What the user can do about the error, without the word "hint"; may be empty.
   [[nodiscard]] const std::string& hint() const { return hint_; }
   [[nodiscard]] const std::optional<Place>& place() const { return place_; }
 

@@ -34,7 +34,7 @@ class FigureText {
   /// A quantity of at least `least`.
   template <class Q>
   [[nodiscard]] Q quantity(const Figure& figure, Q least) const;
-  /// A number from 0 to `most`. `range`: its description in the hint.
+  /// A number from 0 to `most`. `range`: the description of this range in the hint.
   [[nodiscard]] double number(const Figure& figure, double most, std::string_view range) const;
   [[nodiscard]] std::uint64_t whole(const Figure& figure, std::uint64_t most, std::string_view range) const;
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {

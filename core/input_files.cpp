@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// Identifies a file. The inode of a deleted file may be reused, so it includes the time of the last change.
+/// Identifies a file. The inode of a deleted file may be reused, so an identity includes the time of the last change.
 using Identity = std::tuple<dev_t, ino_t, std::time_t, decltype(timespec::tv_nsec)>;
 
 Identity identity_of(const struct stat& status) {

@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-/// An iterator for nlohmann's parser that tells the caller its current position, because the library does not report
+/// An iterator for nlohmann's parser that tells the caller the parser's position, because the library does not report
 /// positions of values.
 class JsonCursor {
  public:

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view json_white_space = " \t\r\n";
-constexpr std::size_t deepest_place = 3;  // best/degrees/data
+constexpr std::size_t deepest_place = 3;  // such as best/degrees/data
 
 /// The opening quote of the text whose closing quote is before `end`.
 std::size_t opening_quote(std::string_view text, std::size_t end) {
@@ -45,7 +45,7 @@ std::size_t number_start(std::string_view text, std::size_t bytes_read) {
   return before == std::string_view::npos ? 0 : before + 1;
 }
 
-/// Offsets of numbers that JSON does not have, with their values.
+/// Offsets of Python's numbers that JSON does not have, such as NaN, with their values.
 using PythonNumbers = std::map<std::size_t, double>;
 
 /// Replaces Python's numbers outside of quotes by zeros of the same length, so that offsets stay valid.
@@ -104,7 +104,7 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   }
   bool number_float(double value, const std::string& /*text*/) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // a JSON text has no binary values
 
   bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
   bool start_array(std::size_t /*size*/) override { return open(Json::array()); }

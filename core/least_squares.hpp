@@ -11,7 +11,7 @@ namespace ddl {
 struct LeastSquares {
   /// The residuals at `x`.
   std::function<Eigen::VectorXd(const Eigen::VectorXd& x)> residuals;
-  /// What a residual costs: half of its square if it is small, and linear if it is an outlier.
+  /// The loss of a residual: half of its square for a small residual, and linear for an outlier.
   double (*loss)(double residual) = nullptr;
   /// loss'(r) / r, the weight of a row in the normal equations.
   double (*weight)(double residual) = nullptr;
@@ -30,7 +30,7 @@ struct LevenbergMarquardt {
   int steps = 200;
   double damping = 1e-3, relax = 0.2;  ///< the first damping, and its factor after a better step
   double longest_step = 1e300;         ///< maximum change of a parameter in one step
-  double least_gain = 1e-10;           ///< relative decrease of the objective below which it has converged
+  double least_gain = 1e-10;           ///< the fit has converged if the objective's relative decrease is less
 };
 
 /// The parameters with the least objective, from `x` on [Levenberg 1944; Marquardt 1963]. A parameter at a bound stays there

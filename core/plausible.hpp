@@ -6,15 +6,15 @@
 
 namespace ddl {
 
-/// The plausible range of a kind of quantity. It extends far beyond all real values, but not so far that a result computed
-/// from it overflows a double. Zero is in every range if the reader of the value allows zero.
+/// The plausible range of a kind of quantity. The range extends far beyond all real values, but not so far that a result
+/// computed from a value in it overflows a double. Zero is in every range if the reader of the value allows zero.
 template <class Q>
 struct Plausible {
   std::string_view noun;  ///< name of the kind, with its article
   Q least, most;
 };
 
-// Ranges for quantities without a more specific one.
+// Ranges for quantities without a more specific range.
 inline constexpr Plausible<Bytes> plausible_size{"a size", Bytes(1), Bytes(1e21)};
 inline constexpr Plausible<Seconds> plausible_time{"a time", Seconds(1e-18), Seconds(1e15)};
 inline constexpr Plausible<Bandwidth> plausible_bandwidth{"a bandwidth", Bandwidth(1), Bandwidth(1e18)};

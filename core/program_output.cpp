@@ -50,7 +50,7 @@ class Pipe {
   bool is_open_;
 };
 
-/// The process id of the started program.
+/// Starts a program, and returns its process id.
 std::optional<pid_t> start(const std::string& file, const std::vector<std::string>& words, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -73,7 +73,7 @@ std::optional<pid_t> start(const std::string& file, const std::vector<std::strin
   return child;
 }
 
-/// The complete output; empty if it does not end in time or is too long.
+/// Reads the complete output; empty if the output does not end in time or is too long.
 std::optional<std::string> read_all(int from, std::chrono::steady_clock::time_point deadline) {
   std::string text;
   std::array<char, 4096> buffer{};

@@ -95,7 +95,7 @@ constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes(static_cast<
 constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1073741824.0); }
 constexpr Bytes operator""_MB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1e6); }
 constexpr Bytes operator""_GB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1e9); }
-// Implemented by division, because 1e-3 and 1e-6 are not exact doubles. 5.0_us is then the double nearest to 5e-6. A file
+// These operators divide, because 1e-3 and 1e-6 are not exact doubles. 5.0_us is then the double nearest to 5e-6. A file
 // with `5 us` gives the same number.
 constexpr Seconds operator""_s(long double v) { return Seconds(static_cast<double>(v)); }
 constexpr Seconds operator""_ms(long double v) { return Seconds(static_cast<double>(v / 1e3L)); }

@@ -37,14 +37,14 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return length;
 }
 
-/// Whether the character at `at`, `length` bytes long, is a control character. The second half is C1, which terminals
-/// interpret like escape sequences.
+/// Whether the character at `at`, `length` bytes long, is a control character of the sets C0 or C1. Terminals interpret
+/// characters of C1 like escape sequences.
 bool is_control(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned char first = byte_at(text, at);
   return first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && byte_at(text, at + 1) < 0xA0);
 }
 
-/// Whether the character is a text-direction mark, which makes a text look like a different one (Unicode 15, section 23.2;
+/// Whether the character is a text-direction mark, which makes a text look like a different text (Unicode 15, section 23.2;
 /// Trojan Source, CVE-2021-42574), or a separator of lines or paragraphs.
 bool changes_direction(std::string_view text, std::size_t at, std::size_t length) {
   if (length == 2) return text.substr(at, 2) == "\xD8\x9C";
@@ -86,11 +86,11 @@ std::vector<std::string> shown_columns(std::string_view text) {
 
 std::string shown(std::string_view text) { return fmt::format("{}", fmt::join(shown_columns(text), "")); }
 
-/// The line and the caret, both cut to a window around it.
+/// The line and the caret, both cut to a window around the caret.
 std::string excerpt(std::string_view line, std::size_t caret_byte) {
   caret_byte = std::min(caret_byte, line.size());
-  // The line is first cut by bytes, so that a file with one huge line costs no more than others. If this splits a character,
-  // the character is outside of the shown columns, because a column has at most four bytes.
+  // The line is first cut by bytes, so that a huge line costs no more than other lines. If this cut splits a character, the
+  // character is outside of the shown columns, because a column has at most four bytes.
   const std::size_t reach = 8 * widest_line;
   const std::size_t from = caret_byte > reach ? caret_byte - reach : 0;
   const std::vector<std::string> before = shown_columns(line.substr(from, caret_byte - from));

@@ -40,8 +40,8 @@ double median_deviation(std::span<const double> values) {
 std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
   const std::size_t count = values.size();
   if (count == 0) return std::nullopt;
-  // The probability that the median is below the k-th smallest value equals the probability of fewer than k heads in n coin
-  // tosses. The same holds for the k-th largest value. The probability is computed in logarithms, because 2^-n underflows.
+  // The probability that the median is below the k-th smallest value, or above the k-th largest value, equals the
+  // probability of fewer than k heads in n coin tosses. This probability is computed in logarithms, because 2^-n underflows.
   const double allowed = (1.0 - confidence) / 2.0;
   const auto n = static_cast<double>(count);
   double below = 0;

@@ -90,7 +90,7 @@ std::string suggest_among(std::string_view word, std::span<const Name> known) {
   const auto meant = nearest_of(word, known);
   if (meant && edit_distance(lower_case(word), lower_case(*meant)) <= 1) return question({*meant});
   const bool is_long = known.size() > longest_list;  // a short list is shown completely
-  // If a word is a part of a name, it is not a typing error. For example, two names contain `vela`.
+  // A word that is a part of a name is not a typing error. For example, `vela` is a part of two names.
   const auto whole = is_long ? sharing(word, known, word.size()) : std::vector<std::string>{};
   if (!whole.empty()) return question(whole);
   if (meant) return question({*meant});

@@ -260,7 +260,7 @@ std::string scaled(double value, double step, std::span<const std::string_view> 
   return fmt::format("{} {}", three_digits(value), units[i]);
 }
 
-/// Prints values that are not finite, and signs; everything else by `write_magnitude`.
+/// Prints the sign, and values that are not finite. `write_magnitude` prints all other values.
 template <class F>
 std::string humanized(double value, F write_magnitude) {
   if (std::isnan(value)) return "unknown";
@@ -269,7 +269,7 @@ std::string humanized(double value, F write_magnitude) {
 }
 
 std::string human_duration(double seconds) {
-  // From each limit on, the form for smaller values would round up to its next unit.
+  // Each limit is the least value that the form for smaller values would round up to the next unit.
   if (seconds == 0.0) return "0 s";
   if (seconds < 59.95) {
     constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};

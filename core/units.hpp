@@ -10,7 +10,8 @@
 
 namespace ddl {
 
-/// Why a text is not a valid quantity, with a hint. It is a return value, because readers report it at different positions.
+/// Why a text is not a valid quantity, with a hint. The problem is a return value, because readers report problems at
+/// different positions.
 struct UnitProblem {
   std::string message;
   std::string hint;
@@ -28,8 +29,8 @@ extern template std::optional<Seconds> parse_quantity<Seconds>(std::string_view,
 extern template std::optional<Bandwidth> parse_quantity<Bandwidth>(std::string_view, UnitProblem&);
 extern template std::optional<FlopRate> parse_quantity<FlopRate>(std::string_view, UnitProblem&);
 
-/// Explains why a quantity is implausible: it is outside of its range, which the message names. Empty if it is plausible, or
-/// zero. `text`: the quantity as it is written.
+/// Explains why a quantity is implausible: the quantity is outside of its range, which the message names. Empty if the
+/// quantity is plausible or zero. `text`: the quantity as it is written.
 template <class Q>
 [[nodiscard]] std::optional<UnitProblem> implausible(std::string_view text, Q value, const Plausible<Q>& range);
 

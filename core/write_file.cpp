@@ -40,7 +40,7 @@ int write_all(int file, std::string_view content) {
   return 0;
 }
 
-/// Returns 0, or the reason why the file may not be on the disk. Not every file system supports this.
+/// Returns 0, or the reason why the file may not be on the disk. A file system that cannot sync counts as success.
 int sync(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS ? 0 : errno; }
 
 /// A name in the same folder, because renaming is atomic only within one file system. A process id would not be unique,
@@ -136,7 +136,7 @@ bool only_in_place(int reason) {
   return reason == EBUSY || reason == EACCES || reason == EPERM || reason == EROFS || reason == EXDEV;
 }
 
-/// Returns 0, or the reason why this new file could not replace `target`; the new file is then removed.
+/// Replaces `target` by the new file, and returns 0. If that fails, removes the new file, and returns the reason.
 int replace_by(Temporary temporary, const std::string& target, std::string_view content,
                const std::optional<struct stat>& existing, const std::function<void(int)>& made) {
   if (temporary.file < 0) return temporary.reason;
@@ -150,7 +150,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
     reason = errno;
   }
   if (reason == 0 && existing && ::fchmod(file.number(), existing->st_mode & 07777U) != 0) reason = errno;
-  // Without this, a power failure could leave the new name without content.
+  // Without sync(), a power failure could leave the new name without content.
   if (reason == 0) reason = sync(file.number());
   if (reason == 0 && made) made(file.number());
   if (reason == 0 && temporary.name.empty()) reason = give_name(temporary, target, existing.has_value());
@@ -159,7 +159,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
     if (!temporary.name.empty()) ::unlink(temporary.name.c_str());
     return reason;
   }
-  // The name is part of the folder's content. If it does not reach the disk, the file still counts as written.
+  // The name is part of the folder's content. If the name does not reach the disk, the file still counts as written.
   const FileDescriptor opened(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.is_open()) sync(opened.number());
   return 0;

@@ -54,7 +54,7 @@ class TemporaryFolder {
 
 void write_folder(const std::string& path, std::span<const FolderFile> files) {
   fs::path target = link_target(path);
-  if (target.has_relative_path() && !target.has_filename()) target = target.parent_path();  // `saved/`
+  if (target.has_relative_path() && !target.has_filename()) target = target.parent_path();  // for example `saved/`
   const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   TemporaryFolder temporary(parent, path);
   for (const FolderFile& file : files) {

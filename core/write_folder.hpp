@@ -11,8 +11,8 @@ struct FolderFile {
   bool is_program = false;  ///< whether the file is executable
 };
 
-/// Writes a folder atomically. The files go to a temporary folder in the same place, which is renamed to `path` after all of
-/// them have been synced to disk. An existing folder is replaced with everything in it; a link to a folder is followed.
+/// Writes a folder atomically. The files go to a temporary folder in the same place, which is renamed to `path` after all
+/// files have been synced to disk. An existing folder is replaced with everything in it; a link to a folder is followed.
 /// Throws Error with the path and the reason if the folder cannot be written; nothing has changed in this case.
 void write_folder(const std::string& path, std::span<const FolderFile> files);
 

@@ -63,15 +63,15 @@ bool is_written_null(std::string_view source, std::size_t at) {
   return false;
 }
 
-/// Whether a ':' follows the key that ends at `end`. In brackets it may be on a later line.
+/// Whether a ':' follows the key that ends at `end`. In brackets, the ':' may be on a later line.
 bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
   const std::size_t next = source.find_first_not_of(in_brackets ? white_space : spaces_and_tabs, end);
   return next != std::string_view::npos && source[next] == ':';
 }
 
-/// After a bracket, the parser looks ahead to the end of the file before it reports the first event, which takes some
-/// hundred times the memory of the file. No file with valid nesting (max_depth) leaves this many brackets open, not even in
-/// its prose.
+/// Returns the position of the first bracket that leaves more brackets open than any file with valid nesting (max_depth),
+/// even in its prose. After a bracket, the parser would look ahead to the end of the file before it reports the first event,
+/// which takes some hundred times the memory of the file.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   constexpr int max_open_brackets = 1000;
   int open = 0;
@@ -200,7 +200,7 @@ class YamlNode::Builder : public YAML::EventHandler {
   };
 
   [[nodiscard]] const std::string& text() const { return source_.text(); }
-  /// The parser's lines and columns are not used: it resets them at the end of the file.
+  /// The lines and columns of the parser are not used, because the parser resets them at the end of the file.
   [[nodiscard]] std::size_t offset(const YAML::Mark& mark) const {
     return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text().size());
   }
@@ -220,7 +220,7 @@ class YamlNode::Builder : public YAML::EventHandler {
   void open(Element::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
     const std::size_t at = offset(mark);
     refuse_properties(at, anchor);
-    // The depth is checked before the parser descends, because it is recursive.
+    // The depth is checked before the parser descends, because the parser is recursive.
     if (open_.size() == max_depth) throw too_deep(at);
     open_.push_back({.element = {.kind = kind, .offset = at, .text = {}, .children = {}},
                      .in_brackets = style == YAML::EmitterStyle::Flow,
@@ -271,8 +271,8 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
   }
 
-  /// Stores the problem until the end. The parser treats the text after an unclosed bracket as keys, but the bracket is the
-  /// error to report.
+  /// Stores the first problem of a key until the end. The parser treats the text after an unclosed bracket as keys, but the
+  /// unclosed bracket is the error to report.
   void note_key_problem(const Element& key, const std::string& message, const std::string& hint) {
     if (!key_problem_) key_problem_ = source_.error(key.offset, message, hint);
   }

@@ -55,7 +55,7 @@ class YamlNode {
   struct FormerKey {
     std::string_view former, now;
   };
-  /// The same check, but each former key is also accepted if the current key is missing.
+  /// Like only_keys(keys), but each former key is also accepted if the current key is missing.
   void only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const;
   /// The value of `key`, or of its former name.
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key, std::string_view former) const;

@@ -59,7 +59,7 @@ std::optional<Range> find_entry(const YamlNode& map, const std::string& name, co
   return range;
 }
 
-/// If a map is in brackets, returns it with one entry per line.
+/// Rewrites the map of key `name`, which is in brackets, with one entry per line. Returns the lines.
 Lines in_lines(const Lines& lines, Range range, const std::string& name) {
   YAML::Node section = YAML::Load(text_of(Lines(lines.begin() + static_cast<std::ptrdiff_t>(range.first),
                                                 lines.begin() + static_cast<std::ptrdiff_t>(range.last))));

@@ -27,7 +27,8 @@ class Citations {
 
   /// The citation of a key. Throws Error that points to the key, with "did you mean", if the map does not have it.
   [[nodiscard]] const std::string& of(const YamlNode& key) const;
-  /// The two parts of `{value: 900 GB/s, source: v100}`. For any other form, throws Error that points to `entry`.
+  /// Reads `{value: 900 GB/s, source: v100}`: the value and its citation. For any other form, throws Error that points to
+  /// `entry`.
   [[nodiscard]] SourcedNode read(const YamlNode& entry) const;
 
  private:

@@ -11,8 +11,8 @@
 namespace ddl {
 
 [[nodiscard]] std::vector<std::string> names_of(std::span<const EmbeddedFile> files);
-/// The bundled file of that name (spelled as name_key allows). Throws Error with "did you mean" if there is none; `kind`:
-/// the noun for the message.
+/// The bundled file with this name, in any spelling that name_key allows. Throws Error with "did you mean" if no file has
+/// the name. `kind`: the noun for the file in the message.
 [[nodiscard]] const EmbeddedFile& find_bundled(std::span<const EmbeddedFile> files, const std::string& name,
                                                std::string_view kind, std::string_view extension);
 

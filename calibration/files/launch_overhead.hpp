@@ -5,9 +5,9 @@
 
 namespace ddl {
 
-/// The longest launch overhead of a kernel that files may give.
+/// The longest launch overhead of a kernel that is accepted in files.
 inline constexpr Seconds longest_launch_overhead{1.0};
-/// The key in files of older versions.
+/// The former key of the launch overhead, which files of older versions contain.
 inline constexpr YamlNode::FormerKey former_launch_overhead{"kernel_start", "launch_overhead"};
 
 /// Reads the launch overhead of a kernel. Throws Error that points to the node if it is not from zero to

@@ -82,8 +82,8 @@ class CoefficientsReader {
     return root.at("sources");
   }
 
-  /// Reads `per_sample`, or the time of a step with `batch` samples. `divided_over`: the number of devices over which each
-  /// sample was divided.
+  /// Reads the measured time of a model: `per_sample`, or `per_iteration` for a step with `batch` samples. `divided_over`:
+  /// the number of devices that shared the work of each sample.
   void read_model(const YamlNode& node) {
     node.only_keys({"model", "precision", "batch", "per_sample", "per_iteration", "divided_over", "source"});
     MeasuredModel measured;
@@ -110,7 +110,7 @@ class CoefficientsReader {
     coefficients_.models.push_back(std::move(measured));
   }
 
-  /// Reads a fraction that is given under one key, or fits it to the times under the other key.
+  /// Reads the fraction under `fraction_key`, or fits the fraction to the measured times under `split_key`.
   std::optional<UndividedFraction> read_undivided(std::string_view fraction_key, std::string_view split_key) {
     const auto fraction = root_.find(fraction_key);
     const auto split = root_.find(split_key);
@@ -150,14 +150,14 @@ class CoefficientsReader {
     return value;
   }
 
-  /// A citation: a key of `sources`, or the citation itself as `{citation: "..."}`. Programs write the latter form.
+  /// A citation: a key of `sources`, or a text in the form `{citation: "..."}`, which programs write.
   [[nodiscard]] std::string citation_of(const YamlNode& source) const {
     if (!source.is_map()) return citations_.of(source);
     source.only_keys({"citation"});
     return source.at("citation").text();
   }
 
-  /// Reads φ of a level for this many concurrent groups.
+  /// Reads the contention factor φ of a level for a number of concurrent groups.
   void read_contention(const YamlNode& node) {
     node.only_keys({"level", "groups", "phi", "source"});
     MeasuredContention measured;
@@ -189,7 +189,7 @@ class CoefficientsReader {
     coefficients_.congestion.push_back(std::move(congestion));
   }
 
-  /// Reads the slowdown of kernels and an exchange while both run.
+  /// Reads the slowdowns of kernels and of an exchange that run at the same time.
   void read_overlap(const YamlNode& node) {
     node.only_keys({"kernels", "exchange", "source"});
     constexpr const char* hint = "the overlapped time relative to the time alone: 1 means no slowdown";

@@ -24,7 +24,7 @@ constexpr std::size_t on_a_line = 12;
 /// Larger logarithms of sizes and of ratios are probably typing errors.
 constexpr float log_size_bound = 80, log_ratio_bound = 5;
 
-/// One of the first `count` enumerators.
+/// Reads the name of one of the first `count` enumerators. `noun`: the word for an enumerator in the message.
 template <NamedEnum Enum>
 Enum read_word(const YamlNode& node, std::string_view noun, std::size_t count = enum_count<Enum>()) {
   const auto word = parse_enum<Enum>(node.text());
@@ -185,7 +185,7 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
     const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
     if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
     all = *kernels_of(file);
-    // The residuals of a formula are specific to the measured device.
+    // Residuals of a formula describe only the device on which they were measured, so they are removed.
     for (KernelFamily& family : all.families) family.residuals.clear();
   }
   for (const EmbeddedFile& file : device_files()) {

@@ -26,8 +26,8 @@ struct DeviceFile {
 
 /// The bundled file of a device with one of these names; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
-/// The constants of other devices, relative to their datasheets. First come those of devices with the same compute
-/// capability, whose multiprocessors are similar, and then those of all devices.
+/// Kernel constants of other devices, relative to their datasheets. Constants of devices with the same compute capability
+/// come first, because these devices have similar multiprocessors. Constants of all devices follow.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device);
 
 }  // namespace ddl

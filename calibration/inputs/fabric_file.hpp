@@ -12,7 +12,7 @@ namespace ddl {
 /// A kind of network, and the values for it that are fitted to published benchmarks of clusters.
 struct Fabric {
   std::string description;
-  bool inside_nodes = false;  ///< whether it connects the devices of a node; otherwise it connects nodes
+  bool inside_nodes = false;  ///< whether the network connects the devices of a node; otherwise it connects nodes
   Seconds step{};             ///< between nodes, α of one step of a ring; inside a node, α of the level
   LibraryHabits habits;
 };

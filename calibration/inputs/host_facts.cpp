@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 /// Timeout for programs such as scontrol, which may wait for a controller that does not answer.
 constexpr auto patience = 10s;
-/// Slower ports are assumed to serve administration.
+/// Ports with a lower rate are assumed to serve administration.
 constexpr double slowest_port_gigabits = 10;
 
 std::string_view trimmed(std::string_view text) {
@@ -155,7 +155,7 @@ std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
   ports.clear();
   for (const fs::path& port : entries_of(fs::path(places.root) / "sys/class/net")) {
     std::error_code problem;
-    // Bridges, tunnels and similar interfaces have no folder `device`.
+    // Skips bridges, tunnels and similar interfaces, which have no folder `device`.
     if (!fs::exists(port / "device", problem) || first_line(port / "operstate") != "up") continue;
     const auto megabits = number_at_start<std::int64_t>(first_line(port / "speed"));
     if (megabits && *megabits > 0)

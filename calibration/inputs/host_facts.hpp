@@ -23,14 +23,14 @@ struct DetectedGpus {
 struct DetectedProcessor {
   std::string name;
   int sockets = 1;
-  std::string from;  ///< file or program that reported them
+  std::string from;  ///< the file or the program that reported the processors
 };
 
 /// The fastest active ports of a host.
 struct DetectedPorts {
   int count = 0;
   double gigabits = 0;  ///< gigabits per second of one port
-  std::string from;     ///< folder, and rate as written there
+  std::string from;     ///< the folder that describes the ports, and the rate as written in that folder
 };
 
 struct DetectedNodes {

@@ -25,8 +25,8 @@ struct MachineBasis {
 };
 
 /// Returns the basis of the times of kernels and of exchanges. It is read from the coefficients of the machine and from the
-/// citations of its numbers: the citation of a measurement starts with "measured:", that of an assumption contains
-/// "assumed".
+/// citations of the machine's numbers: the citation of a measurement starts with "measured:", and the citation of an
+/// assumption contains "assumed".
 [[nodiscard]] MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients);
 
 }  // namespace ddl

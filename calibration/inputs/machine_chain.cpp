@@ -36,7 +36,7 @@ std::string identity_of(const std::string& path) {
   const fs::path canonical = fs::weakly_canonical(path, problem);
   return problem ? path : canonical.string();
 }
-/// A line break in front distinguishes bundled files from paths.
+/// Identifies a bundled file. The line break in front distinguishes the name of the file from a path.
 std::string identity_of_bundled(std::string_view name) { return fmt::format("\n{}", name); }
 
 struct Opened {
@@ -113,7 +113,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
   std::vector<YamlNode> roots;
   Opened opened{root, bundled.empty() ? identity_of(root.origin()) : identity_of_bundled(bundled)};
   while (true) {
-    // The format is checked first, so that the error for a file of another format or kind says so.
+    // The format is checked before the keys, so that a file of another format or kind gets an error about its format.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
                            "storage", "price", "coefficients", "aliases"});

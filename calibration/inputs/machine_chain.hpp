@@ -27,8 +27,8 @@ struct SourcedPart {
 /// Whether a node is `none`. A machine uses it to remove a section of the machine that it extends.
 [[nodiscard]] bool says_none(const YamlNode& node);
 
-/// One section of a machine, as it stands in the machine's file and in the files that it extends; nearest first, never
-/// empty.
+/// One section of a machine: the section in the machine's own file, then the same section in the files that this file
+/// extends, nearest file first. At least one file has the section.
 class MachineSection {
  public:
   explicit MachineSection(std::vector<SourcedPart> parts) : parts_(std::move(parts)) {}
@@ -37,9 +37,9 @@ class MachineSection {
   void only_keys(const std::vector<std::string_view>& keys, std::span<const YamlNode::FormerKey> former = {}) const;
   /// Returns the value of `key`, or of its former name, in the nearest file that has it.
   [[nodiscard]] std::optional<SourcedPart> find(std::string_view key, std::string_view former = {}) const;
-  /// Returns the same value, but a file that has `owner` without `key` removes it.
+  /// Like find(), but a file that has `owner` without `key` removes the `key` of the files that it extends.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
-  /// Returns the same as `find`. If no file has the key, throws Error that points to the nearest file.
+  /// Like find(), but if no file has the key, throws Error that points to the nearest file.
   [[nodiscard]] SourcedPart at(std::string_view key) const;
 
  private:
@@ -60,12 +60,12 @@ class MachineChain {
 
   /// Returns a section that is read from one file only: the nearest file that has it. Empty if that file has `none`.
   [[nodiscard]] std::optional<SourcedPart> find_whole(std::string_view key) const;
-  /// The same for a section that belongs to the section `owner`: a file that has `owner` without `key` removes the section.
+  /// Like find_whole(), but a file that has the section `owner` without the section `key` removes the section `key`.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
   /// Returns a section whose keys are merged one by one; empty if no file has it, or if the nearest file with it has `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;
-  // Return the same as `find_whole` and `find_merged`, for a section that a machine must have. If it is missing, the Error
-  // points to the nearest file.
+  // Like find_whole() and find_merged(), for a section that a machine must have: if no file has the section, they throw
+  // Error that points to the nearest file.
   [[nodiscard]] SourcedPart whole(std::string_view key) const;
   [[nodiscard]] MachineSection merged(std::string_view key) const;
 

@@ -39,7 +39,7 @@ class Drafter {
   }
 
  private:
-  /// A comment in the file, which is also printed as a note.
+  /// Returns a sentence as a comment of the file, and stores the sentence, which is also printed as a note.
   std::string found(const std::string& sentence) {
     findings_.push_back(one_line(sentence));
     return fmt::format("# {}\n", findings_.back());
@@ -49,8 +49,8 @@ class Drafter {
     return {std::move(key), std::move(value), one_line(std::move(source)), std::move(source_key)};
   }
 
-  /// The device section. Without GPUs, it has the processors of the other machine; with GPUs, it has the GPUs of the other
-  /// machine.
+  /// The device section. If the other machine's devices are processors, the section describes the processors of this host;
+  /// otherwise it describes GPUs.
   std::string device_section() { return like_.machine.device.is_processor ? processor_section() : gpu_section(); }
 
   std::string processor_section() {
@@ -96,7 +96,8 @@ class Drafter {
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
   }
 
-  /// The device section if the device differs from the other machine's device. The user still has to find all its numbers.
+  /// The device section for a device other than the other machine's device. The user still has to find the numbers of this
+  /// device.
   std::string other_device(const std::string& name, std::optional<std::int64_t> memory_mib, const std::string& source) {
     std::string text = fmt::format("device:\n  name: {0}\n  profile_names: [{0}]\n", yaml_scalar(one_line(name)));
     if (memory_mib) {
@@ -180,7 +181,7 @@ class Drafter {
       units.push_back(levels[i].units);
       left /= levels[i].units;
     }
-    // The number of nodes is not a multiple of the inner units, so one level joins all nodes.
+    // The number of nodes is not a multiple of the units of the inner levels, so one level joins all nodes.
     return {units.front(), count_of_nodes_};
   }
 
@@ -199,8 +200,8 @@ class Drafter {
     if (!ports_) return changed;
     if (const auto& detected = request_.host.ports; detected && level == 1)
       change("rails", std::to_string(detected->count), *ports_);
-    // If an outer level has the links of the first one, it gets the detected bandwidth. There is no information about other
-    // links.
+    // If a level has the same bandwidth as the first level outside the node, the level gets the detected bandwidth. Nothing
+    // is known about links with another bandwidth.
     const auto bandwidth = [&](const std::string& name) -> const SourcedNumber* {
       return find_number(like_, fmt::format("levels.{}.bandwidth", name));
     };
@@ -230,7 +231,7 @@ class Drafter {
   const MachineSheet& like_;
   SourceKeys sources_;
   std::vector<std::string> findings_;
-  // The known numbers of this machine. The keys of their sources are not fixed yet.
+  // The known numbers of this machine. Their sources get keys later.
   std::optional<SourcedNumber> devices_per_node_, nodes_, ports_;
   int count_of_nodes_ = 0;
 };

@@ -25,7 +25,7 @@ struct MachineDraft {
 };
 
 /// Returns a commented file that extends another machine and contains the differences: the requested nodes, and the facts
-/// that the host reports about itself. Each such value has its source.
+/// that the host reports about itself. Every value in the file has a source.
 [[nodiscard]] MachineDraft draft_machine(const DraftRequest& request);
 
 }  // namespace ddl

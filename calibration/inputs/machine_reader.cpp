@@ -33,18 +33,18 @@
 namespace ddl {
 namespace {
 
-/// More devices are probably a typing error.
+/// A larger number of devices is probably a typing error.
 constexpr std::int64_t most_devices = 1'000'000'000;
-/// Networks that are not trees are stored link by link, which limits their nodes.
+/// Maximum number of nodes of a network that is not a tree, because its links are stored one by one.
 constexpr int most_nodes = 20'000;
 constexpr int most_hops = 128;
 constexpr std::int64_t most_links = 4'000'000;
 
-/// Hosts that are faster or slower than this probably have a typing error.
+/// Host speeds outside of these bounds are probably typing errors.
 constexpr double least_host_speed = 0.01;
 constexpr double largest_host_speed = 100;
 
-/// Larger rails, over-subscriptions, reciprocals of fractions and prices are probably typing errors.
+/// Larger numbers of rails, over-subscriptions, reciprocals of fractions, and prices are probably typing errors.
 constexpr double largest_ratio = 1'000'000;
 constexpr double largest_price = 1'000'000'000;
 
@@ -87,7 +87,7 @@ class SheetReader {
   }
 
  private:
-  /// The value of `{value, source}`, which is added to the list of numbers under `key`.
+  /// Reads `{value, source}`. Returns the value, and adds it under `key` to the list of numbers.
   YamlNode number(const SourcedPart& entry, std::string key) {
     SourcedNode sourced = entry.citations->read(entry.node);
     sheet_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source), std::move(sourced.key)});
@@ -155,8 +155,8 @@ class SheetReader {
     read_kernels(kernels ? &kernels->node : nullptr);
   }
 
-  /// Reads the kernels of the named device file, or else of the bundled file of this device. Kernels of other devices are
-  /// read in addition.
+  /// Reads the kernels of the device file `named`; if no file is named, reads the bundled file of this device. Kernels of
+  /// other devices are read in addition.
   void read_kernels(const YamlNode* named) {
     Device& device = sheet_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();
@@ -177,7 +177,7 @@ class SheetReader {
     });
   }
 
-  /// Reads numbers, each for one precision. `prefix`: the first part of their keys.
+  /// Reads one number per precision. `prefix`: the first part of the keys of these numbers.
   template <typename Take>
   void read_precisions(const SourcedPart& part, std::string_view prefix, const Take& take) {
     const YamlNode& node = part.node;
@@ -185,7 +185,7 @@ class SheetReader {
     node.only_keys(known);
     if (node.entries().empty()) node.fail("no precision has a peak", fmt::format("known: {}", fmt::join(known, ", ")));
     for (const auto& [key, entry] : node.entries()) {
-      // Keys other than these were refused earlier.
+      // Keys that do not name a precision were refused above.
       const YamlNode value = number({entry, part.citations}, std::string(prefix) + key.text());
       if (const auto precision = parse_enum<Precision>(key.text())) take(*precision, value);
     }
@@ -244,7 +244,7 @@ class SheetReader {
     return level;
   }
 
-  /// The number of rails. It stands in the file, or follows from the rails of the unit below and the over-subscription.
+  /// The number of rails: given in the file, or derived from the over-subscription and the rails of the level below.
   double read_rails(const SourcedPart& part, const LinkLevel& level, const std::string& prefix) {
     const YamlNode& node = part.node;
     const auto rails = node.find("rails");
@@ -258,8 +258,8 @@ class SheetReader {
         value.fail(fmt::format("{} is too small: at least {:g}", quote(value.text()), 1 / largest_ratio));
       return count;
     }
-    // The links of the two innermost levels are of different kinds, so the rails of a device tell nothing about those of a
-    // node.
+    // The links of the two innermost levels are of different kinds, so the number of rails of a node does not follow from
+    // the rails of a device.
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     if (inner.size() < 2) {
       node.fail("the key 'rails' is missing", "'oversubscription' can only describe levels outside the second one");
@@ -275,7 +275,7 @@ class SheetReader {
     return derived;
   }
 
-  /// Reads how nodes are connected, if it is not a fat tree of the levels.
+  /// Reads the section `topology`: how nodes are connected. Without this section, the levels form a fat tree.
   void read_topology(const SourcedPart& part) {
     const YamlNode& node = part.node;
     const MachineSection section({part});
@@ -389,8 +389,8 @@ class SheetReader {
     machine.network = make_network(machine);
   }
 
-  /// The approximate maximum number of links that a message between two nodes crosses. If it is spread over parallel links,
-  /// all of them count.
+  /// The approximate maximum number of links that a message between two nodes crosses. If the message is spread over
+  /// parallel links, all of these links count.
   static double hops_of(const Machine& machine, double nodes) {
     const NetworkShape& shape = machine.shape;
     double hops = 0;
@@ -476,7 +476,7 @@ class SheetReader {
 MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}) {
   const MachineChain files(root, bundled);
   MachineSheet sheet;
-  // Each of these files must be a complete machine, so values that a nearer file replaces are checked as well.
+  // Each file, joined with the files that it extends, must be a complete machine, so replaced values are checked, too.
   for (std::size_t nearer = files.size(); nearer-- > 0;) {
     std::string extended = std::move(sheet.machine.name);
     sheet = SheetReader(files.without(nearer)).read();

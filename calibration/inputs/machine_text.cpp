@@ -13,7 +13,7 @@ bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Whether there is a control character of two bytes at `at`. YAML readers refuse these C1 characters.
+/// Whether a C1 control character, which has two bytes in UTF-8, is at `at`. YAML readers refuse C1 characters.
 bool is_wide_control(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]) == 0xC2 && at + 1 < text.size() &&
          static_cast<unsigned char>(text[at + 1]) < 0xA0;
@@ -45,7 +45,8 @@ constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory
 constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
                                                      "attainable", "rails",  "oversubscription"};
 
-/// The lines of numbers whose key starts with `prefix`, which is removed; empty if there are none.
+/// One line for each number whose key starts with `prefix`; the line has the key without `prefix`. Empty if no key starts
+/// with it.
 std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {
   std::string lines;
   for (const SourcedNumber& number : sheet.numbers) {

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A text as a YAML scalar: unquoted if YAML parses that to the same text, otherwise in quotes.
+/// A text as a YAML scalar: without quotes if YAML then reads the same text, otherwise in quotes.
 [[nodiscard]] std::string yaml_scalar(std::string_view text);
 
 /// The `sources:` of a file that is being written. Each citation gets one key.
@@ -29,11 +29,13 @@ class SourceKeys {
 
 /// A number of the sheet by its key; nullptr if there is none.
 [[nodiscard]] const SourcedNumber* find_number(const MachineSheet& sheet, std::string_view key);
-/// The lines of a level of the sheet, below `levels:`. Numbers in `replaced` replace numbers whose keys end in the same way.
+/// The lines of a level of the sheet, below `levels:`. A number in `replaced` replaces the number of the sheet with the same
+/// key.
 [[nodiscard]] std::string level_lines(const MachineSheet& sheet, const std::string& level, SourceKeys& sources,
                                       const std::vector<SourcedNumber>& replaced = {});
 
-/// A machine file that parses to the same machine, with the same numbers and citations. It extends no other machine.
+/// Prints a machine file that parses to the machine of the sheet, with equal numbers and citations. The file extends no
+/// machine.
 [[nodiscard]] std::string machine_text(const MachineSheet& sheet);
 
 }  // namespace ddl

@@ -8,16 +8,16 @@
 
 namespace ddl {
 
-/// Maximum of one degree, and of the product of all, which is a number of devices.
+/// Maximum of one degree, and of the product of all degrees, which is the number of devices.
 inline constexpr std::int64_t largest_degree = 1 << 20;
 
-/// Parses `data=64,spatial=2x2` into the degrees of `plan`; `fsdp=64` also sets its ZeRO stage. Throws Error, which names
-/// the part that is not a degree. `option`: the name of the option, for the message.
+/// Parses `data=64,spatial=2x2` into the degrees of `plan`; `fsdp=64` also sets the ZeRO stage of the plan. Throws Error
+/// that names the part that is not a degree. `option`: the name of the option, for the message.
 void parse_degrees(std::string_view text, Plan& plan, std::string_view option = "--degrees");
 /// Parses `filter,data` (innermost first). Axes that are not named follow in their default order.
 [[nodiscard]] Placement parse_placement(std::string_view text);
 
-/// Explains why the product of the degrees is too large for a number of devices; empty if it is not.
+/// If the product of the degrees exceeds largest_degree, returns a text that says so; otherwise returns an empty text.
 [[nodiscard]] std::string too_many_devices(const Mesh& mesh);
 
 }  // namespace ddl

@@ -43,14 +43,14 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
   return found;
 }
 
-/// The head of a profile without its rows.
+/// Reads the head of a profile, and skips the rows.
 ProfileHead head_of(const std::string& text, const std::string& path) {
   const std::size_t head = text.find("\n---\n");
   const std::size_t columns = head == std::string::npos ? head : text.find('\n', head + 5);
   return parse_profile(columns == std::string::npos ? text : text.substr(0, columns + 1), path).head;
 }
 
-/// Profiles in the user's data directory, by name.
+/// The paths of the profiles in the user's data directory, sorted by name.
 std::vector<std::string> files_at_hand(std::vector<std::string>& warnings) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
@@ -96,7 +96,7 @@ FoundProfiles look_up(const Machine& machine) {
   return found;
 }
 
-/// Warns of profiles that end within a line, because they are truncated or are still being written.
+/// Warns of profiles whose last line is incomplete: these files are truncated, or are still being written.
 void warn_of_cut_lines(FoundProfiles& found) {
   for (const FoundProfile& each : found.profiles) {
     if (const int line = each.profile.cut_line; line > 0)
@@ -104,12 +104,12 @@ void warn_of_cut_lines(FoundProfiles& found) {
   }
 }
 
-/// Returns `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`, or the models if there are several profiles.
+/// Returns `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`. For several profiles, the text names the models of all of them.
 std::string name_of(std::span<const FoundProfile> profiles) {
   std::string models;
   const FoundProfile* first = nullptr;
   for (const FoundProfile& each : profiles) {
-    // If a profile has only whole steps, it contains no kernels.
+    // A profile that has only whole steps contains no kernels, so it is skipped.
     const std::vector<ProfileRow>& rows = each.profile.rows;
     const auto is_step = [](const ProfileRow& row) { return is_sequence_problem(row.measurement.problem); };
     if (!rows.empty() && std::all_of(rows.begin(), rows.end(), is_step)) continue;
@@ -123,7 +123,7 @@ std::string name_of(std::span<const FoundProfile> profiles) {
 
 struct Median {
   Seconds time{};
-  double spread = 0;  ///< relative width of its interval
+  double spread = 0;  ///< relative width of the interval of `time`
 };
 using Medians = std::unordered_map<std::string, Median>;
 
@@ -138,7 +138,7 @@ void add_medians(const Profile& profile, Medians& medians) {
   }
 }
 
-/// A part of a step, measured as a whole and kernel by kernel; empty if one of its kernels was not measured.
+/// The time of one part of a step as a whole, and of its kernels one by one; empty if one of these kernels was not measured.
 std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model, const Medians& medians,
                                       SecondsPerByte fresh_memory) {
   const ModelFacts facts = facts_of(model);
@@ -184,7 +184,7 @@ class Steps {
         const Measurement& measured = row.measurement;
         if (!is_sequence_problem(measured.problem) || !measured.reason.empty()) continue;
         const SequenceProblem step = parse_sequence_problem(measured.problem, each.path);
-        // A framework's profile contains no kernels.
+        // A profile of a framework's steps contains no kernels, so the kernels of all profiles are used for it.
         add(step, measured.samples.median, step.by.empty() ? own : all);
       }
     }
@@ -249,9 +249,9 @@ class Steps {
   std::array<Kind, 2 * kinds> kinds_;
 };
 
-/// The scratch memory that a kernel requests from the framework's allocator. Traces and tables do not contain it. PyTorch's
-/// matrix products use one workspace that PyTorch gives to cuBLAS, and cuBLAS only uses algorithms for which this workspace
-/// is sufficient (library_workspace).
+/// The scratch memory that a kernel requests from the framework's allocator; empty for traces and tables, which do not
+/// contain it. PyTorch gives cuBLAS one workspace for all matrix products, and cuBLAS only uses algorithms for which this
+/// workspace is sufficient (library_workspace).
 std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& measured) {
   const std::span<const BackendKind> kinds = backend_kinds();
   const auto is_own = [&](const BackendKind& kind) { return kind.name == head.backend; };
@@ -259,7 +259,7 @@ std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& me
   return measured.algorithm.starts_with("cublaslt") ? Bytes{} : measured.workspace;
 }
 
-/// The time of first touches in the profiles. If several measured it, the most precise time is used.
+/// The time per byte of first touches of memory. If several profiles contain this time, the most precise value is used.
 SecondsPerByte fresh_memory_of(std::span<const FoundProfile> profiles) {
   Medians medians;
   for (const FoundProfile& each : profiles) add_medians(each.profile, medians);
@@ -291,7 +291,7 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
-    // Only profiles of a processor contain a number of threads, so they cannot be confused with profiles of a GPU.
+    // Profiles with a number of threads are profiles of a processor. On a machine with GPUs, they need no explanation.
     if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0

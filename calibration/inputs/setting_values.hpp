@@ -12,9 +12,9 @@ namespace ddl {
 
 /// Reads the value of a setting from a file. Throws Error that points to the node, for a value that the row does not allow.
 [[nodiscard]] double read_setting(const SettingRow& row, const YamlNode& node);
-/// Parses the value of an option or of a cell of a table. Throws Error, which calls the setting `name`.
+/// Parses the value of an option or of a cell of a table. For an invalid value, throws Error that calls the setting `name`.
 [[nodiscard]] double parse_setting(const SettingRow& row, const std::string& text, const std::string& name);
-/// Prints a value as text, which both functions parse to the same value.
+/// Prints a value as text, which read_setting and parse_setting read as the same value.
 [[nodiscard]] std::string print_setting(const SettingRow& row, double value);
 
 /// Parses `key=value key=value`, as in a cell or in the option --setting. `origin` is set as the origin of each value.
@@ -27,11 +27,11 @@ namespace ddl {
 /// The row of a key. Throws Error, with "did you mean", for an unknown key.
 [[nodiscard]] const SettingRow& setting_named(const std::string& key);
 
-/// Returns a setting that requires a value of `allreduce` other than the one that is set; nullptr if there is none.
+/// Returns a setting that requires another value of the setting `allreduce`; nullptr if there is none.
 [[nodiscard]] const SettingRow* lacking_allreduce(const Settings& settings);
 
-/// Parses `p95`: the share of repetitions that take no longer, in percent, from 50 to 99.9. Returns empty for any other
-/// text.
+/// Parses a percentile such as `p95`: 95 % of the repetitions take no longer. The number must be from 50 to 99.9. Returns
+/// empty for any other text.
 [[nodiscard]] std::optional<double> parse_percentile(std::string_view text);
 
 }  // namespace ddl

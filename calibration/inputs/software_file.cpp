@@ -49,7 +49,7 @@ void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
 struct AdmittedKey {
   std::string_view key;
   PlanChoice choice;
-  bool is_flag;  ///< whether the key tells if the framework supports the choice; otherwise it lists names of values
+  bool is_flag;  ///< whether the value of the key is yes or no; otherwise the value lists names of values of the choice
 };
 constexpr std::array admitted_keys{
     AdmittedKey{"zero_stages", PlanChoice::zero, false},
@@ -68,7 +68,7 @@ constexpr std::array admitted_keys{
 
 SoftwareFile read_file_at(const YamlNode& root, int depth);
 
-/// The file that `extends:` names: a bundled name, or a path relative to the folder of the file.
+/// The file that `extends:` names: a bundled name, or a path relative to the folder of the extending file.
 SoftwareFile base_of(const YamlNode& node, int depth) {
   const std::string name = node.name();
   if (depth >= most_software_files) node.fail("files extend each other in a circle", "remove 'extends' from one of them");

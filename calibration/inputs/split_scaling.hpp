@@ -10,7 +10,8 @@
 
 namespace ddl {
 
-/// The time of the layers that a split divides on one rank, forward and backward, relative to 1/p of their unsplit time.
+/// How well a split divides layers: the time of these layers on one rank, forward and backward, relative to 1/p of the
+/// unsplit time.
 struct SplitScaling {
   std::string axis;          ///< `filter`, `channel`, `tensor` or `spatial`
   std::string degree;        ///< `4`, or tiles as `2x2`
@@ -19,7 +20,7 @@ struct SplitScaling {
   int layers = 0;            ///< number of divided layers
   Seconds whole{}, split{};
 
-  /// The time of a rank, divided by 1/p of the whole time. It is 1 if splitting is perfect.
+  /// The time on one rank (`split`), divided by 1/p of the unsplit time (`whole`). It is 1 if splitting is perfect.
   [[nodiscard]] double over_linear() const { return split * static_cast<double>(parts) / whole; }
 };
 

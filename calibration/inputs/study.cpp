@@ -52,7 +52,7 @@ Precision usual_precision(const Model& model, const Device& device, const Coeffi
   return measured.value_or(usual);
 }
 
-/// Any data set can provide a flat vector. The default is the data set that is nearest in size.
+/// Throws Error if samples of the data set do not fit the model's input. Images and volumes of any size fit a flat vector.
 void require_fitting(const Dataset& dataset, const Model& model, bool named) {
   const TensorShape& sample = dataset.sample;
   const TensorShape& input = model.input;
@@ -78,8 +78,8 @@ Bytes bytes_per_sample(const Dataset& dataset, const Model& model) {
   return stored * ratio;
 }
 
-/// Whether a part of a sample can be read without the rest. This is not so for compressed samples, which have less than a
-/// byte per item.
+/// Whether a part of a sample can be read without the rest of the sample. Compressed samples, which have less than a byte
+/// per item, must be read as a whole.
 bool is_stored_raw(const Dataset& dataset) {
   return dataset.sample_bytes().value() >= static_cast<double>(dataset.sample.items());
 }
@@ -261,7 +261,7 @@ StudyInputs load_inputs(const StudySpec& spec) {
 
 namespace {
 
-/// Whether coefficients come from runs of a different software than this one.
+/// Whether coefficients were measured with a software other than `software`.
 bool is_of_another(const Software& measured, const SoftwareFile& software) {
   return !software.name.empty() && !measured.name.empty() && measured.name != unnamed_software &&
          !name_key(measured.name).starts_with(name_key(software.name));
@@ -276,13 +276,14 @@ Coefficients Study::completed(Coefficients coefficients) const {
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // If a software trains only networks of images, measured tensor splits come from sequence models, which used another
-  // software.
+  // A software that trains only networks of images did not run the sequence models on which tensor splits were measured, so
+  // factors fitted to these splits do not apply.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }
   if (coefficients.software.name.empty()) coefficients.software.name = software_.name;
-  // The settings of the coefficients are already part of their software, or a fit has changed them.
+  // Settings that the coefficients contain are part of the coefficients' software, or were changed by a fit, so they are not
+  // set again.
   Settings settings;
   software_.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     if (coefficients.settings.find(row.key) == nullptr) settings.set(row, value);
@@ -341,7 +342,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
     std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
-  // Other models are only considered if this one was never measured.
+  // Times of other measured models are used only if this model was never measured.
   std::optional<double> scale;
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
     scale = pooled_scale(machine_, coefficients_, precision_);

@@ -80,7 +80,7 @@ class Study {
   [[nodiscard]] Bytes margin() const { return device_memory_ - machine_.device.memory; }
   /// The coefficients, completed by values of the software.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
-  /// Returns other coefficients for this study's machine, completed in the same way.
+  /// Returns coefficients of this study's machine, completed by values of the software.
   [[nodiscard]] Coefficients completed(Coefficients coefficients) const;
   /// The settings of the software's file that are used; empty if there is no file.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }

@@ -17,7 +17,7 @@ namespace ddl {
 namespace {
 
 constexpr double robust_width = 0.1;   ///< logarithm of the ratio above which the weight of a row decreases
-constexpr double prior_width = 1.5;    ///< width of the prior of a constant's logit between its bounds
+constexpr double prior_width = 1.5;    ///< width of the prior of the logit of a constant's position between its bounds
 constexpr double prior_weight = 0.02;  ///< weight of the prior, relative to one row
 constexpr double widest = 9;           ///< largest logit of a constant's position between its bounds
 constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
@@ -30,7 +30,7 @@ struct FamilyRows {
   std::vector<std::size_t> rows;
 };
 
-/// Maps a constant between its bounds, in logarithms, to an unbounded number.
+/// Maps a constant to an unbounded number: the logit of its position between its bounds, on a logarithmic scale.
 double to_free(const KernelConstant& constant, double value) {
   const double part = std::log(value / constant.least) / std::log(constant.most / constant.least);
   const double inside = std::clamp(part, 1e-4, 1 - 1e-4);
@@ -45,7 +45,7 @@ double pseudo_huber_weight(double residual) {
   return 1 / (std::hypot(1, residual / robust_width) * robust_width * robust_width);
 }
 
-/// A stable pseudo-random number of a row.
+/// A pseudo-random number that depends only on the shape of a kernel, so that every fit holds out the same rows.
 std::uint64_t hash_of(const KernelShape& shape) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const float each : place_of(shape)) {
@@ -73,9 +73,9 @@ class Fitter {
   }
 
  private:
-  /// Handles kernels that only move items, if they were timed together with a kernel of another kind. Their time is
-  /// predicted from other measurements of the device, and subtracted. The rest is the time of the other kernel. Rows are
-  /// skipped if the subtracted kernels would take most of the time.
+  /// Handles rows that time a kernel together with copies: kernels of another kind that only move items. The time of the
+  /// copies is predicted from other measurements of the device, and subtracted, so that the time of the first kernel
+  /// remains. Rows in which the copies take most of the time are not changed.
   static void take_off_copies(KernelSample& sample, const KernelModel& model) {
     constexpr double least_rest = 0.5;
     const auto is_copy = [&](const auto& kernel) {
@@ -91,8 +91,8 @@ class Fitter {
     std::erase_if(sample.kernels, is_copy);
   }
 
-  /// The groups of rows, those with the fewest passes first. The constants of a single pass are then known when rows are
-  /// fitted in which it was timed together with another pass.
+  /// The groups of rows. Groups with the fewest passes come first, so that the constants of single passes are known when
+  /// rows are fitted that time several passes together.
   [[nodiscard]] std::vector<FamilyRows> groups() const {
     std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
@@ -123,7 +123,7 @@ class Fitter {
     return nullptr;
   }
 
-  /// The predicted time of a row in seconds, if the passes without known constants have these constants.
+  /// The predicted time of a row in seconds. `constants` apply to all passes whose own constants are not known.
   [[nodiscard]] double time(const FamilyRows& group, std::size_t row, std::span<const double> constants,
                             const DevicePeaks& peaks) const {
     const KernelForm& form = form_of(group.kind);
@@ -172,7 +172,8 @@ class Fitter {
         minimize(problem, usual, {.steps = 60, .damping = 1e-2, .relax = 0.3, .longest_step = 1, .least_gain = 1e-7}));
   }
 
-  /// Returns the family with these constants, and with the residuals of the rows that time a single kernel.
+  /// Returns a family with constants that are fitted to `rows`, and with the residuals of those rows that time a single
+  /// kernel.
   [[nodiscard]] KernelFamily family_of(const FamilyRows& group, const std::vector<std::size_t>& rows,
                                        std::size_t most) const {
     KernelFamily family{.kind = group.kind,
@@ -204,7 +205,7 @@ class Fitter {
     }
     constexpr std::size_t least_rows = 4;
     if (group.rows.size() < least_rows) return;
-    // Computes the errors of held-out rows first, and then those of all rows.
+    // Computes the errors of held-out rows first, and then the errors of all rows.
     std::vector<std::size_t> fitted, left_out;
     for (const std::size_t row : group.rows) {
       const KernelShape shape = shape_of(samples_[row].kernels.front().first, 1, item_bytes(group.precision));
@@ -238,7 +239,7 @@ class Fitter {
     fit_.reports.push_back(std::move(report));
   }
 
-  /// |predicted / measured − 1|, sorted.
+  /// |predicted / measured − 1| of each row, sorted.
   [[nodiscard]] std::vector<double> errors_of(const FamilyRows& group, const KernelFamily& family,
                                               const std::vector<std::size_t>& rows, bool with_residuals) const {
     const DevicePeaks peaks = device_peaks(device_, group.precision);

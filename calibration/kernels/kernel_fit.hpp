@@ -16,7 +16,8 @@ struct KernelFitSettings {
   bool includes_launch = false;
   std::size_t most_residuals = 1500;  ///< maximum number of residuals that are stored per family
   std::string source;                 ///< key of the citation
-  /// Known families. If kernels of several passes were timed together, the predicted times of known ones are subtracted.
+  /// Known families. If kernels of several passes were timed together, the times of known families are predicted and
+  /// subtracted.
   std::vector<KernelFamily> known{};
 };
 
@@ -27,7 +28,7 @@ struct KernelFitReport {
   Precision precision = Precision::fp32;
   std::size_t rows = 0;
   double formula_median = 0, formula_p90 = 0;    ///< errors of all rows, if only the formula is used
-  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the held-out 30 %, with the residuals of the others
+  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the held-out 30 % of rows, with the residuals of other rows
 };
 
 struct KernelFit {

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The time according to the device's kernel model. Only this function depends on how the model handles a problem.
+/// The time of a problem by the device's kernel model. Only this function chooses which kernels of the problem are modelled.
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
@@ -51,7 +51,7 @@ class PredictedTimes {
     }
     const KernelCost cost = std::visit([&](const auto& own) { return measured_.cost(own); }, problem);
     PredictedKernel predicted{.line = print_problem(problem), .time = cost.time, .source = cost.source};
-    // If there is only one sample, or an external measurement, both bounds are the median.
+    // If there is only one sample, or an external measurement, both bounds equal the median, and there is no interval.
     const MeasuredTime* const time = measured_.measured(predicted.line);
     if (cost.source == Provenance::measured && time != nullptr && time->low < time->high) {
       predicted.low = time->low;
@@ -76,7 +76,7 @@ KernelTime time_together(const KernelModel& model, std::span<const std::pair<Wor
       sum = one;
       continue;
     }
-    // Errors of a problem's kernels are usually correlated.
+    // Errors of a problem's kernels are usually correlated, so the bounds are added up.
     sum->time += one.time;
     sum->low = sum->low && one.low ? std::optional(*sum->low + *one.low) : std::nullopt;
     sum->high = sum->high && one.high ? std::optional(*sum->high + *one.high) : std::nullopt;

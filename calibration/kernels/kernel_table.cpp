@@ -22,7 +22,7 @@ namespace ddl {
 namespace {
 
 constexpr double microsecond = 1e-6;
-/// Larger sizes are probably typing errors. Products of four smaller ones are finite.
+/// Larger sizes are probably typing errors. The product of four smaller sizes is finite.
 constexpr double size_bound = 1e12;
 
 /// Parses a precision. `fp16-tc-fp32acc` is fp16 with sums in fp32. Empty for a format that is not supported here.
@@ -138,10 +138,10 @@ Kernels read_convolution(const Rows& row) {
   return {{work, Pass::backward_weight}};
 }
 
-/// Sources whose causal attention also copies keys and values into the pages of a cache, for inference: NVIDIA's
-/// aiconfigurator. The writes are counted, but not the reads, which hit the second-level cache. This is inferred: if both or
-/// neither are counted, A100, H100, H200 and B200 together are predicted worse (A100 alone is predicted better if both are
-/// counted).
+/// Prefix of the names of sources whose causal attention also copies keys and values into the pages of a cache for inference
+/// (NVIDIA's aiconfigurator). The writes of the copy are counted, but not its reads, which hit the second-level cache. This
+/// is inferred: if both or neither are counted, errors for A100, H100, H200 and B200 together are larger (for A100 alone,
+/// errors are smaller if both are counted).
 constexpr std::string_view fills_cache = "aic-";
 
 Kernels read_attention(const Rows& row) {
@@ -182,7 +182,7 @@ struct TrafficRow {
   KernelKind kind;
   Pass pass;
   double items, flops;
-  double more_items = 0;  ///< of a second kernel, in backward-weight
+  double more_items = 0;  ///< reads and writes of a second kernel, in backward-weight
 };
 constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"add", KernelKind::elementwise, Pass::forward, 3, 1},
@@ -209,7 +209,7 @@ constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"embedding_bwd(in model)", KernelKind::lookup, Pass::backward_weight, 3, 1},
 }};
 
-/// The sizes in `4096x2560`: their product, and the last one.
+/// The number of items of a shape such as `4096x2560`: the product of all sizes (`all`), and the last size (`row`).
 struct ShapeItems {
   double all = 1, row = 1;
 };

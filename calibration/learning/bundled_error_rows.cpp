@@ -12,7 +12,7 @@ namespace {
 struct KnownTable {
   std::string_view name, machine;
   std::string_view keep;  ///< filters, in the form of --where
-  bool teaches;           ///< its runs have one machine and software, so a fit to some predicts the others
+  bool teaches;           ///< whether all runs have one machine and software, so that a fit to some runs predicts the others
 };
 constexpr KnownTable known_tables[] = {{"paradl-abci", "abci", "quality=A,B", true},
                                        {"vtrain-a100-cluster", "dgx-a100", "", true},
@@ -30,7 +30,7 @@ ErrorTable table_of(const std::string& name, const KnownTable* known) {
   return table;
 }
 
-/// Predicts each configuration with a fit to all others.
+/// Predicts the runs of each configuration by a fit to the runs of all other configurations.
 std::vector<ErrorRow> learned_rows(const ErrorTable& table) {
   std::vector<MeasuredRun> runs = table.runs;
   std::erase_if(runs, [](const MeasuredRun& run) { return run.includes_io == "yes" || run.includes_io == "probably"; });

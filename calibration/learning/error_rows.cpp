@@ -26,7 +26,7 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
       std::unique_ptr<RunPredictor>& predictor = predictors[machine];
       if (!predictor) predictor = std::make_unique<RunPredictor>(machine, table.coefficients, ProfileChoice{}, "", known);
       std::optional<TimeSensitivity> sensitivity;
-      // If coefficients were fitted to a run, the run does not test them.
+      // A run does not test factors that were fitted to it, so fitted factors are removed.
       Coefficients untaught = predictor->coefficients();
       untaught.learned.clear();
       untaught.learned_runs.clear();

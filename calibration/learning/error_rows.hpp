@@ -24,7 +24,7 @@ struct ErrorTable {
   std::string name;  ///< name of the set, for runs that give none
   std::vector<MeasuredRun> runs;
   std::string machine;
-  std::string coefficients;  ///< the same form as in StudySpec
+  std::string coefficients;  ///< in the form of StudySpec::coefficients
 };
 
 /// Predicts the time of each run's step, with or without its update. Leaves out runs of other quantities, runs that include

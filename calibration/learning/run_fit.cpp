@@ -35,7 +35,8 @@ const Prior& prior_of(Coefficient what) {
   return *prior;
 }
 
-/// The value of a coefficient and its derivative. The position is in units of the prior's width, and 0 is the prior's mode.
+/// The value of a coefficient, and its derivative, at a position in units of the prior's width. Position 0 is the prior's
+/// mode.
 double value_at(Coefficient what, double place) {
   const double width = prior_of(what).width;
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
@@ -125,7 +126,7 @@ FamilyFit describe_fit(Family family, std::span<const FittedRun* const> runs, co
   return fit;
 }
 
-/// A choice of the software that runs may determine.
+/// A property of the software with two values, which a fit to runs may change.
 struct Choice {
   std::string_view key;
   std::string_view off, on;
@@ -158,7 +159,7 @@ constexpr double start_width = 5e-5;
 /// Relative uncertainty of a launch overhead given in the file: one standard deviation.
 constexpr double start_doubt = 0.25;
 
-/// Rounds to a tenth of a microsecond, so that the written value is the one used in predictions.
+/// Rounds to a tenth of a microsecond, so that predictions use the value that is written to the file.
 double rounded_start(double seconds) { return std::round(seconds * 1e7) / 1e7; }
 std::string start_text(double seconds) { return fmt::format("{:.1f} us", seconds * 1e6); }
 
@@ -203,7 +204,7 @@ Coefficients RunFitter::chosen(Choices bits) const {
   Coefficients coefficients = predictor_.coefficients();
   coefficients.learned.clear();
   coefficients.learned_runs.clear();
-  coefficients.software.launch_overhead = Seconds{};  // also overrides that of the datasheet
+  coefficients.software.launch_overhead = Seconds{};  // also overrides the launch overhead of the datasheet
   for (std::size_t i = 0; i < choices().size(); ++i) {
     if ((bits >> i & 1U) != 0) choices()[i].turn(coefficients.software);
   }
@@ -309,8 +310,8 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
     return away * away / 2;
   };
   const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
-  // Tries values in steps of a factor of two, because small values have no effect: the device never waits. Then it tries
-  // values around the best one.
+  // First tries values that grow by factors of two: with small values, the device never waits, so that the time does not
+  // change. Then tries values around the best value.
   double best = said, lowest = objective(said);
   const auto consider = [&](double start) {
     const double found = objective(start);
@@ -326,7 +327,7 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
   for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
     if (!consider(best * ratio)) consider(best / ratio);
   }
-  // As for choices, a change requires that the probability of the runs increases by a factor of e, independent of the prior.
+  // As for a LearnedChoice, a new value must make the runs more probable by a factor of e, independent of the prior.
   const double margin = unchanged - (lowest - prior(best));
   return margin > 1 ? rounded_start(best) : said;
 }
@@ -349,7 +350,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   const auto chosen_bits = *std::min_element(
       all.begin(), all.end(), [&](Choices a, Choices b) { return objectives[a] + against(a) < objectives[b] + against(b); });
   best.coefficients = chosen(chosen_bits);
-  // If the runs do not determine a value, it stays that of the file, or of the machine's datasheet.
+  // If the runs do not determine the launch overhead, the value of the file, or of the machine's datasheet, is kept.
   best.coefficients.software.launch_overhead = start == start_before_ && one_start_
                                                    ? predictor_.coefficients().software.launch_overhead
                                                    : std::optional(Seconds(start));
@@ -413,7 +414,7 @@ std::string learned_section(const RunFit& fit, std::string_view source) {
   const auto number = [](Coefficient what, double value) {
     const CoefficientUnit unit = row_of(what).unit;
     if (unit == CoefficientUnit::seconds) return fmt::format("{:.4g} us", value * 1e6);
-    // It is printed as the time of a gigabyte, because there is no unit of time per byte.
+    // A time per byte is printed as the time of a gigabyte, because there is no unit of time per byte.
     if (unit == CoefficientUnit::seconds_per_byte) return fmt::format("{:.4g} ms", value * 1e12);
     return fmt::format("{:.4g}", value);
   };

@@ -35,13 +35,13 @@ struct FamilyFit {
   std::vector<LearnedCoefficient> coefficients;  ///< the coefficients that the prediction of any of these runs depends on
 };
 
-/// A property of the software that all families share: its value in the file, the value that best explains the runs, and how
-/// much worse the alternative is. For a yes-or-no property, the alternative is the other value. For a number, it is the
-/// value in the file.
+/// A property of the software that all families share: its value in the file (`before`), the value that best explains the
+/// runs (`after`), and how much worse the alternative is (`margin`). For a yes-or-no property, the alternative is the other
+/// value. For a number, the alternative is the value in the file.
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
-  double margin = 0;  ///< evidence of the runs alone, in logarithms of the posterior; below 0 if they favour the other value
+  double margin = 0;  ///< evidence of the runs alone, in logarithms of the posterior; negative: for the alternative
   /// Whether the runs determine the choice.
   [[nodiscard]] bool determined() const { return margin > 1; }
 };
@@ -51,7 +51,8 @@ struct RunFit {
   Coefficients coefficients;
   std::vector<FamilyFit> families;
   std::vector<LearnedChoice> choices;
-  /// runs that are not used: on one device, or of a quantity that the estimator does not predict
+  /// `left_out`: runs that are not used, because they are on one device, or of a quantity that the estimator does not
+  /// predict
   int runs = 0, left_out = 0;
 };
 
@@ -91,7 +92,7 @@ class RunFitter {
   /// Fits all runs.
   [[nodiscard]] RunFit fit();
   /// Predicts each configuration (model, strategy, number of GPUs and degrees, with all its repetitions) from a fit to all
-  /// others.
+  /// other configurations.
   [[nodiscard]] Validation leave_one_out(const BeforeRun& before_run = {});
   /// Fits to the runs on at most this number of devices, and predicts the runs on more. Throws Error if either set is empty.
   [[nodiscard]] Validation fit_up_to(int gpus);
@@ -103,7 +104,7 @@ class RunFitter {
     MeasuredRun run;
     std::optional<Family> family;  ///< unset: nothing can be fitted to the run
     std::string configuration;
-    std::vector<std::optional<FittedRun>> fitted_runs;  ///< by choices
+    std::vector<std::optional<FittedRun>> fitted_runs;  ///< indexed by Choices
   };
 
   [[nodiscard]] Coefficients chosen(Choices choices) const;
@@ -111,7 +112,7 @@ class RunFitter {
   [[nodiscard]] std::vector<Choices> all_choices() const;
   /// Fits the rows selected by `used`.
   [[nodiscard]] RunFit fit(const std::vector<bool>& used);
-  /// The used rows of each family, with an id of this set of rows.
+  /// The used rows of one family. `number` identifies this set of rows.
   struct FamilyRows {
     Family family = 0;
     std::vector<std::size_t> rows;
@@ -136,10 +137,10 @@ class RunFitter {
   std::vector<Row> rows_;
   std::map<std::vector<std::size_t>, int> row_sets_;
   std::map<std::tuple<int, Choices, double>, Fitted> fitted_;
-  std::map<Family, std::vector<Choices>> alike_;  ///< by choices
+  std::map<Family, std::vector<Choices>> alike_;  ///< results of alike_choices, indexed by Choices
   RunPredictor predictor_;
-  /// The launch overhead of a kernel, in seconds, in predictions before any fit. Zero if some runs use the datasheet's and
-  /// others a measured one.
+  /// The launch overhead of a kernel, in seconds, in predictions before any fit. If runs differ, the smallest overhead
+  /// is used.
   double start_before_ = 0;
   bool one_start_ = true;  ///< whether the launch overhead is equal for all runs
 };

@@ -14,7 +14,8 @@ namespace {
 using Side = double ErrorWidth::*;
 constexpr Side sides[] = {&ErrorWidth::faster, &ErrorWidth::slower};
 
-/// The parameters of one side, as logarithms: widths of sources and classes, and the scatter of factors between sets.
+/// The parameters of one side of intervals, as logarithms: widths of sources and classes, and the scatter of factors between
+/// sets.
 constexpr std::size_t source_count = error_source_names.size();
 constexpr std::size_t class_count = model_class_names.size();
 enum Extra : std::size_t { interpolated, transferred, kernel_sheet, exchange_measured, exchange_sheet, extra_count };
@@ -26,8 +27,8 @@ constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.
                                                     0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
 constexpr double prior_width = 0.7;    ///< width of the prior of each logarithm
 constexpr double prior_weight = 0.02;  ///< relative to a mean score of about one, so one set has little influence
-/// Width of measured kernels relative to interpolated ones. A measured kernel was run on this device; an interpolated kernel
-/// was not. The value is assumed.
+/// Width of measured kernels relative to interpolated kernels. A measured kernel was run on this device; an interpolated
+/// kernel was not. The value is assumed.
 constexpr double measured_over_interpolated = 0.5;
 
 Parameters usual_parameters() {
@@ -52,7 +53,7 @@ void set_errors(TimeErrors& errors, const Parameters& parameters, Side side) {
   }
 }
 
-/// Rows of a fit, with their weights.
+/// A row of a fit, with its weight.
 struct Weighted {
   const ErrorRow* row = nullptr;
   double weight = 0;
@@ -65,7 +66,7 @@ std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string
   double sum = 0;
   for (const ErrorRow& row : rows) {
     if (row.set == left_out) continue;
-    // Rows in the program's typical configuration count twice.
+    // Rows with all kernel data count twice, because the program usually has all kernel data.
     const double weight =
         (row.known == KnownKernels::all ? 1 : 0.5) / std::sqrt(static_cast<double>(counts[{row.set, row.known}]));
     used.push_back({&row, weight});
@@ -136,8 +137,8 @@ void widen(TimeErrors& errors, double by) {
   }
 }
 
-/// The smallest factor on a grid with which the share of covered runs, `held`, reaches the level; the largest factor if none
-/// does.
+/// The smallest factor on a grid with which the share of covered runs, `held`, reaches interval_level; `most` if no factor
+/// on the grid reaches it.
 template <class Held>
 double least_that_holds(double least, double most, const Held& held) {
   constexpr double rung = 1.02;

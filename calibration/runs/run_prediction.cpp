@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// Divides into `parts` tiles that are as close to squares or cubes as possible.
+/// The number of tiles per dimension for `parts` tiles that are as close to squares or cubes as possible.
 std::array<int, 3> spatial_split(int parts, int rank) {
   std::array<int, 3> split{1, 1, 1};
   for (int factor = 2, left = parts; left > 1; ++factor) {
@@ -40,7 +40,7 @@ std::array<int, 3> spatial_split(int parts, int rank) {
 std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Family family) {
   const int gpus = *run.gpus;
   const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
-  // In a hybrid, the second degree is inside the node, as in the measured implementations; the first is across nodes.
+  // In a hybrid, the first degree is across nodes and the second degree inside a node, as in the measured implementations.
   const bool hybrid = (family & (family - 1)) != 0;
   if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
   if (hybrid && gpus % node != 0) return fmt::format("{} GPUs are not a multiple of the {} per node", gpus, node);
@@ -99,8 +99,8 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   if (run.micro_batch) {
     plan.micro_batches = most / *run.micro_batch + (most % *run.micro_batch != 0 ? 1 : 0);
   } else if (plan.mesh[Axis::pipeline] > 1) {
-    // If the number is not given, it is four micro-batches per stage, with which the bubble is a fifth [Huang et al.,
-    // GPipe], but at most the number of samples of a replica.
+    // If the run gives no number of micro-batches, four per stage are assumed, with which the bubble is a fifth [Huang et
+    // al., GPipe], but at most one per sample of a replica.
     plan.micro_batches = std::min(most, std::int64_t{4} * plan.mesh[Axis::pipeline]);
   }
   return plan;
@@ -132,7 +132,8 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
-/// Whether a quantity is the time of whole steps, with or without the update. Errors are known only for these quantities.
+/// Whether a quantity is the time of whole steps, with or without the update. Prediction errors are known only for times of
+/// steps.
 bool is_of_steps(const std::string& quantity) {
   return quantity == "iter_total_s" || quantity == "iter_without_update_s" || quantity == "iter_forward_backward_s" ||
          quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
@@ -262,11 +263,11 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Study& own = *asked;
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
-  // Returns the same job with other coefficients. Kernel times stay the same.
+  // The job of the study with other coefficients. Kernel times stay the same.
   const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimator estimator(job);
   const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
-  // A measured run did fit, so its time is predicted even if its estimated memory exceeds the device's memory.
+  // A measured run did fit into memory, so its time is predicted even if its estimated memory exceeds the device's memory.
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     const Model& model = own.model();

@@ -37,8 +37,8 @@ class RunPredictor {
 
   using Prediction = std::variant<Seconds, Unpredictable>;
   /// Predicts the quantity of the run, with all available data or, if `ideal`, by the closed forms. `coefficients` may
-  /// differ from coefficients() in the software and in the fitted factors, but not in its measured times. `sensitivity`: set
-  /// to the sources of the time if the quantity is the time of whole steps; unset otherwise.
+  /// differ from coefficients() in the software and in the fitted factors, but not in the measured times. `sensitivity`: set
+  /// to the sources of the predicted time if the quantity is the time of whole steps; otherwise unset.
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false,
                                    std::optional<TimeSensitivity>* sensitivity = nullptr);
 
@@ -76,7 +76,7 @@ class RunPredictor {
   std::map<std::string, std::optional<std::string>> problems_, software_problems_;
 };
 
-/// Converts a throughput to the time of its step, so that all cases compare times.
+/// Converts a measured throughput to the time of a step, so that times are compared in all cases.
 [[nodiscard]] MeasuredRun in_seconds(MeasuredRun run);
 
 }  // namespace ddl

@@ -152,7 +152,8 @@ class RowReader {
     return *value;
   }
 
-  /// Parses a name. Empty if the cell is empty; throws Error if it is none of the names.
+  /// Parses the name in a cell. Empty if the cell is empty; throws Error if the cell contains another text than the known
+  /// names.
   template <class Parse>
   [[nodiscard]] auto choice(std::string_view name, std::string_view noun, const Parse& parse, const std::string& known) const
       -> decltype(parse(name)) {
@@ -188,7 +189,8 @@ class RowReader {
     }
     return read;
   }
-  /// Reads the degrees. They must match the run's strategy and number of devices, and supply them if the row lacks them.
+  /// Reads the degrees. They must match the strategy and the number of devices in the row, and replace these if they are
+  /// missing.
   void read_degrees(MeasuredRun& run) const {
     run.degrees = text("degrees");
     if (run.degrees.empty()) return;
@@ -255,7 +257,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
     run.chosen[each.choice] = cells.choice(each.key, each.noun, parse, each.values_text());
   }
   choose_what_follows(run.chosen);
-  // The strategy is stored as axes, so the ZeRO stage that its name implies is stored separately.
+  // The strategy is stored as axes, so the ZeRO stage in the name of the strategy is stored separately.
   const int said = zero_stage_in(cells.required_text("strategy")).value_or(0);
   std::optional<int>& zero = run.chosen[PlanChoice::zero];
   if (!zero && said > 0) zero = said;

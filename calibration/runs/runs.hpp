@@ -18,7 +18,7 @@ struct MeasuredRun {
   std::string model;        ///< the canonical name, if it is a bundled model
   std::string dataset;      ///< as written in the file; empty if not given
   std::string strategy;     ///< `data`, `data+filter`, `data+tensor`, …
-  std::optional<int> gpus;  ///< 0 if the publication does not give it; the run can then not be predicted
+  std::optional<int> gpus;  ///< 0 if the publication does not give the number; the run can then not be predicted
   std::optional<int> gpus_per_node;
   std::optional<double> batch_per_gpu_or_node;
   std::optional<double> global_batch;
@@ -28,7 +28,7 @@ struct MeasuredRun {
   std::string machine;   ///< name or path, as for `--machine`; empty if not given
   std::string software;  ///< name or path, as for `--software`; empty if not given
   Settings settings;     ///< from columns of their own, and from the column `settings`
-  std::string set;       ///< the publication or benchmark that it belongs to
+  std::string set;       ///< the publication or benchmark that the run belongs to
   ChosenOfPlan chosen;
   std::string quantity;  ///< name that includes the unit: `iter_total_s`
   double value = 0;

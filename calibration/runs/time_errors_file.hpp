@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// The shares of the runs of one set that intervals cover. One share is for widths fitted to all sets, the other one for
-/// widths fitted to all other sets.
+/// The share of the runs of one set that intervals cover: with widths fitted to all sets (`held`), and with widths fitted to
+/// all sets except this one (`held_left_out`).
 struct SetCoverage {
   std::string set;
   int runs = 0;
@@ -16,12 +16,12 @@ struct SetCoverage {
   TimeInterval mean;  ///< geometric means of the ends of the set's intervals, with the set held out of the fit
 };
 
-/// How often intervals of ratios cover the ratios of measured runs.
+/// How often the interval of the ratio of two predicted times covers the ratio of the two measured times.
 struct RatioCoverage {
   int pairs = 0;
-  double held = 0;         ///< share of covered pairs; a question with n pairs has the weight √n
+  double held = 0;         ///< share of covered pairs; n pairs of one question (ErrorRow) have the weight √n
   double mean_width = 0;   ///< mean of ln(high/low)/2
-  double mean_single = 0;  ///< the same mean for the intervals of the two times
+  double mean_single = 0;  ///< mean of ln(high/low)/2 for the intervals of the two single times
 };
 
 /// A file of the errors of predicted times, which `calibrate intervals` writes.
@@ -29,7 +29,7 @@ struct TimeErrorsFile {
   std::string source;  ///< description of the runs, and of the fit of the widths
   TimeErrors errors;
   std::vector<SetCoverage> coverage{};
-  double widened = 1;  ///< the factor on all fitted widths with which intervals cover held-out sets
+  double widened = 1;  ///< factor on all fitted widths with which intervals cover runs of held-out sets
   RatioCoverage ratios{};
   int learned_runs = 0;     ///< runs that were predicted with a fit to other runs
   double learned_held = 0;  ///< share of these runs that their intervals cover

@@ -118,7 +118,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
 namespace {
 
 /// Predicts the runs of a table. Runs of one machine and model come one after the other, so that memory only holds the
-/// results that they share.
+/// results that these runs share.
 class TableValidation {
  public:
   TableValidation(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients, ProfileChoice profiles,
@@ -146,7 +146,7 @@ class TableValidation {
   }
 
  private:
-  /// The name of a run's machine, converted for comparisons by name_key. Empty if it is the machine that the user names.
+  /// The name of a run's machine, as name_key converts it. Empty if the run has the machine that the user names.
   [[nodiscard]] std::string machine_of(const MeasuredRun& run) const {
     const std::string key = name_key(run.machine);
     return key == name_key(machine_) ? std::string() : key;

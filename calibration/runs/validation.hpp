@@ -19,13 +19,13 @@ namespace ddl {
 struct ValidationCase {
   MeasuredRun run;
   std::optional<Seconds> predicted, ideal;
-  /// If the figure is a time of whole steps: the sources of the prediction with all available data, and its interval of
-  /// interval_level, in seconds.
+  /// Only for times of whole steps: the sources of the time that is predicted with all available data, and the interval of
+  /// this time at interval_level, in seconds.
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Seconds> low, high;
   /// The prediction without fitted factors, if the coefficients have any.
   std::optional<Seconds> untaught;
-  std::optional<Unpredictable> refusal;  ///< why it could not be predicted
+  std::optional<Unpredictable> refusal;  ///< why the figure could not be predicted
   /// Returns predicted / measured − 1.
   [[nodiscard]] std::optional<double> error() const;
   [[nodiscard]] std::optional<double> ideal_error() const;
@@ -49,7 +49,7 @@ struct ValidationSummary {
   };
   Group overall;
   bool is_taught = false;               ///< whether coefficients are fitted to runs
-  std::map<std::string, Group> groups;  ///< the same by the values of the requested column
+  std::map<std::string, Group> groups;  ///< results by the values of the requested column
   /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs with the same model, GPU count and
   /// quantity; NaN without such pairs.
   double kendall_tau = 0, ideal_kendall_tau = 0;
@@ -64,10 +64,10 @@ struct Validation {
 /// Called before each run with the number of finished runs and the number of all runs.
 using BeforeRun = std::function<void(std::size_t done, std::size_t all)>;
 
-/// Predicts every run on its machine, or on `machine` if it names none, with the closed forms and with all available data.
-/// Runs are in fp32 by default, with adam for sequence models and SGD with momentum for all others. Reading samples counts
-/// if the run includes it. If a model cannot be read, only the cases of that model have no prediction. An Error in the
-/// machine, the coefficients or a profile ends the validation.
+/// Predicts every run on its machine, or on `machine` if the run names none, by the closed forms and with all available
+/// data. Runs are in fp32 by default, with adam for sequence models and SGD with momentum for all others. Reading samples
+/// counts if the run includes it. If a model cannot be read, only the cases of that model have no prediction. An Error in
+/// the machine, the coefficients or a profile ends the validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients, const ProfileChoice& profiles = {},
                                   const std::string& software = {}, const std::string& by = "strategy",

@@ -20,7 +20,7 @@ struct Row {
 
 struct Backends {
   std::vector<Row> rows;
-  std::optional<std::string> chosen;  ///< where none is asked for
+  std::optional<std::string> chosen;  ///< the default back end; empty if there is none
 };
 
 Backends find_backends() {
@@ -29,7 +29,7 @@ Backends find_backends() {
   try {
     backends.chosen = default_backend();
   } catch (const Error&) {
-    backends.chosen.reset();  // each row says why
+    backends.chosen.reset();  // the status in each row gives the reason
   }
   return backends;
 }
@@ -85,7 +85,7 @@ Json json_of(const Backends& backends) {
   return json;
 }
 
-/// A row for each device, and one for each back end that has no device.
+/// A row for each device, and a row for each back end that has no device.
 Json rows_of(const Backends& backends) {
   Json rows = Json::array();
   const auto add = [&](const Row& row, const std::string& device, const std::string& details) {

@@ -54,7 +54,7 @@ struct FilesRequest {
   std::string prefer{};
 };
 
-/// What was measured, how, and the previous content of the coefficients file.
+/// The measured series, the live sweep if there was one, and the previous content of the coefficients file.
 struct Measured {
   std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live{};
@@ -73,7 +73,7 @@ Collective operation_of(const std::string& option, const std::string& text) {
 
 NetworkLevel level_of(const std::string& option, const std::string& text) { return chosen<NetworkLevel>(option, text); }
 
-/// A file, and the properties after its name: `all.txt,ranks=8,nodes=2`.
+/// A benchmark file, and its properties, which follow the file name: `all.txt,ranks=8,nodes=2`.
 struct FileRequest {
   std::string path;
   ExchangeFacts facts;
@@ -142,7 +142,7 @@ ExchangeFacts otherwise_of(const FilesRequest& asked) {
   return facts;
 }
 
-/// Prints each warning once, with the files that it applies to.
+/// Warnings, each with the files to which it applies. Each warning is printed once.
 using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
@@ -164,8 +164,8 @@ std::vector<std::string> lines_of(const FileWarnings& said) {
   return lines;
 }
 
-/// Returns the text of the coefficients file: `before` with the measured times added. With `may_lack`, the text stays
-/// unchanged if nothing was measured.
+/// Returns the text of the coefficients file: `before` with the measured times added. If no time was measured, returns
+/// `before` if `may_lack`; otherwise throws Error.
 std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeSeries>& series, const std::string& before,
                               bool may_lack, std::vector<std::string>& warnings) {
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
@@ -179,7 +179,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
       joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
   std::string text = with_network_section(before, network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
-  // Before a file is written, it is read back; it is refused if the curves differ.
+  // The text is parsed before it is written. If the parsed curves differ from `network`, the file is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
     throw Error(fmt::format("{} was not written: reading it back would give other values", quote_path(asked.output)));
   }
@@ -214,7 +214,7 @@ void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<Exchan
   }
 }
 
-/// The empty report of a rank other than the one that reports.
+/// The empty report of a rank that does not print the results.
 Report silent_report(ReportOptions& options) {
   options.format = "text";
   return {};
@@ -244,7 +244,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   Report report;
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  // Times of concurrent groups, and of kernels overlapped with a collective, are results as well as fits are.
+  // A sweep may have measured only concurrent groups, or kernels overlapped with a collective. It then needs no fit.
   const bool fits_other_than_exchanges = live && (!live->result.contention.empty() || live->result.overlap);
   if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
@@ -337,7 +337,7 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
   }
-  measured.before = coefficients_before(asked);  // checked after the files are known, so that none of them is overwritten
+  measured.before = coefficients_before(asked);  // after the input files are known, so that none of them is overwritten
   return fitted(asked, std::move(measured));
 }
 

@@ -67,7 +67,7 @@ Json json_of(const KernelFit& fit) {
   return {{"families", families}};
 }
 
-/// The text of the device file, in which the fitted families replace the previous ones.
+/// Writes the device file, in which the fitted families replace the previous families.
 void write_families(const KernelsRequest& asked, const Device& device, const KernelFit& fit) {
   DeviceFile file;
   if (std::filesystem::exists(asked.output)) {

@@ -45,11 +45,12 @@ constexpr std::string_view overlap_word = "overlap";
 constexpr std::string_view in_place_word = "in-place";
 constexpr std::string_view separate_word = "separate";
 
-/// Largest message of a sweep. Two buffers of that size are allocated.
+/// Largest message of a sweep. The sweep allocates two buffers of this size.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
-/// Gradients of a model may be this large, and NCCL changes its protocol at sizes below this.
+/// Default of the largest message with NCCL. Gradients of a model may be this large. NCCL changes its protocol at smaller
+/// sizes.
 constexpr std::int64_t default_largest_of_nccl = std::int64_t{1} << 30U;
-/// MPI counts bytes in an int, so this is the largest power of two.
+/// Largest message with MPI: the largest power of two in an int, in which MPI counts bytes.
 constexpr std::int64_t largest_mpi_message = std::int64_t{1} << 30U;
 
 std::vector<std::string_view> measure_words() {
@@ -169,7 +170,7 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
   }
 }
 
-/// A convolution of a ResNet's second stage. On a GPU, it has enough samples to keep the device busy.
+/// A convolution of a ResNet's second stage. On a GPU, the convolution has enough samples to keep the device busy.
 std::string usual_kernel(const BackendKind& backend) {
   return fmt::format(
       "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples={} precision=fp32 pass=forward",
@@ -208,7 +209,7 @@ std::string where_of(Transport& transport) {
 /// Checks a file that will be written later. Throws Error if its folder does not exist or is not writable.
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
-  if (option != "--output" && is_input_file(path)) {  // which is extended
+  if (option != "--output" && is_input_file(path)) {  // the file of --output is extended, so it may be an input
     throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -226,7 +227,7 @@ void require_writable(const std::string& option, const std::string& path) {
   }
 }
 
-/// Warns if ranks waited for processors for more than this fraction of the shortest measured time.
+/// Warns if `wait`, the time for which ranks waited for processors, exceeds the share `part` of the shortest measured time.
 void warn_of_waiting(SweepResult& result, Seconds wait) {
   constexpr double part = 0.05;
   std::optional<Seconds> shortest;
@@ -284,17 +285,17 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
                                                                           : "--simulated")) {
     if (*each.ranks > 1) live.series.push_back(std::move(each));
   }
-  // Written before anything is fitted, so that the measurements are kept even if no formula fits them.
+  // The file of --osu is written before the fits, so that the measurements are kept even if no formula fits them.
   if (live.speaks && !request.osu.empty()) {
     write_output(request.osu, print_osu(live.result.tables, request.nccl ? "NCCL" : "MPI"), "--osu");
   }
   return live;
 }
 
-/// A rank sends a heartbeat every second. A rank without one for this long was stopped, or cannot be reached.
+/// A rank sends a heartbeat every second. If a rank sends none for this long, it was stopped or cannot be reached.
 constexpr Seconds usual_silence(30);
 
-/// Ends all ranks with a message if one of them no longer runs. Otherwise MPI or NCCL might wait for it forever.
+/// Ends all ranks with a message if one of them no longer runs. Otherwise MPI or NCCL might wait for the lost rank forever.
 RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
   const Seconds silence = request.patience ? min(Seconds(*request.patience), usual_silence) : usual_silence;
   return RankWatch(processes, request.mpi && request.patience ? Seconds(*request.patience) : silence,
@@ -305,7 +306,7 @@ RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
                    });
 }
 
-/// Ends all ranks, because the others would wait for this one.
+/// Ends all ranks after an error in this rank, because the other ranks would wait for this rank.
 [[noreturn]] void end_all(Processes& processes, const std::string& what, const std::string& hint) {
   const auto rank = static_cast<std::size_t>(processes.rank());
   const auto node = static_cast<std::size_t>(processes.nodes()[rank]);
@@ -362,7 +363,7 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
     if (live.speaks && !watch.warning().empty()) live.result.warnings.push_back(watch.warning());
     return live;
   } catch (const EndedElsewhere&) {
-    throw;  // all know
+    throw;  // all ranks know of this error
   } catch (const Error& error) {
     end_all(processes, error.what(), error.hint());
   } catch (const std::exception& error) {

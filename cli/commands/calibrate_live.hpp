@@ -21,14 +21,14 @@ struct LiveRequest {
   std::optional<double> limit;
   std::string kernel, backend;
   std::string osu;
-  std::string rendezvous, buffers;  ///< of NCCL
-  std::optional<double> patience;   ///< seconds
+  std::string rendezvous, buffers;  ///< options that only apply to --nccl
+  std::optional<double> patience;   ///< time limit in seconds for connecting, or for a heartbeat
 };
 void add_live_options(const Command& command, LiveRequest& request);
 
 /// The result of a sweep.
 struct LiveSweep {
-  bool speaks = true;  ///< whether this process is the one that reports
+  bool speaks = true;  ///< whether this process prints the results
   std::string where;   ///< `MPI (Open MPI v4.1.4), 4 ranks on 2 nodes`
   SweepResult result;
   std::vector<ExchangeSeries> series;
@@ -39,15 +39,15 @@ struct LiveSweep {
   /// exchanges. Warns about measurements that a file of this machine cannot contain.
   [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,
                                           const std::string& source, std::vector<std::string>& warnings) const;
-  /// Adds the other results of the sweep after its series.
+  /// Adds the results other than series to the JSON report, after the series.
   void add_to(nlohmann::ordered_json& report) const;
 };
 
 /// Files that are written after the measurements, each with the option that names it.
 using LiveOutputs = std::vector<std::pair<std::string, std::string>>;
 
-/// Joins the ranks that were launched together, and measures. An error in one of several ranks is printed there, and ends
-/// all of them. Throws Error before the measurements if --osu or one of the `others` cannot be written.
+/// Joins the ranks that were launched together, and measures. If one of several ranks fails, that rank prints its error, and
+/// all ranks end. Throws Error before the measurements if --osu or one of the `others` cannot be written.
 [[nodiscard]] LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others);
 
 }  // namespace ddl

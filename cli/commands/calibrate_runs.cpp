@@ -23,7 +23,7 @@ struct RunsRequest {
   ProfileChoice profiles;
 };
 
-/// The values of --profile.
+/// The options that choose profiles, as words of a command line.
 std::vector<std::string> profile_words(const ProfileChoice& profiles) {
   std::vector<std::string> words;
   for (const std::string& file : profiles.files) words.insert(words.end(), {"--profile", file});
@@ -100,7 +100,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   std::string before, begin_with = asked.coefficients;
   if (!asked.output.empty()) {
     before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);
-    // The runs are predicted with what the file already contains, such as a measured network.
+    // The runs are predicted with the coefficients that the file already contains, such as those of a measured network.
     if (std::filesystem::exists(asked.output)) {
       begin_with = (std::filesystem::path(".") / asked.output).string();
     }

@@ -4,11 +4,10 @@
 
 namespace ddl {
 
-/// The text of the coefficients file that a command updates: the file `path` if it exists, else the coefficients bundled
-/// with the machine, else a head without numbers. If the file does not exist, `begin_with` replaces the bundled
-/// coefficients: a path, a bundled name or `none`; empty if the user gave no such option. `machine` is as the user typed it.
-/// Throws Error if writing `path` would destroy anything: the file belongs to another machine, was read as another kind of
-/// file, or exists although `begin_with` is given.
+/// The text of the coefficients file that a command extends. If the file `path` exists, this is its content. Otherwise it is
+/// the file that the user chose with `begin_with` (a path, a bundled name or `none`), else the coefficients bundled with the
+/// machine, else a head without numbers. `machine` is as the user typed it. Throws Error if writing `path` would destroy
+/// data: the file belongs to another machine, was read as another kind of file, or exists although `begin_with` is given.
 [[nodiscard]] std::string coefficients_to_extend(const std::string& path, const std::string& machine,
                                                  const std::string& begin_with = {});
 

@@ -16,16 +16,16 @@ struct Request {
   std::string command;  ///< the whole command line, for the report
 };
 
-// Each command has its own file. It adds the command's options to the program, and fills in the request if the command is
-// chosen.
+// Each command has its own file, which defines one of these functions. The function adds the command's options to the
+// program, and fills in the request if the user chose the command.
 void add_profile(const Command& program, Request& request);
 void add_profile_import(const Command& profile, Request& request);   // a command of `profile`
-void add_profile_merge(const Command& profile, Request& request);    // the same
-void add_profile_compare(const Command& profile, Request& request);  // the same
+void add_profile_merge(const Command& profile, Request& request);    // a command of `profile`
+void add_profile_compare(const Command& profile, Request& request);  // a command of `profile`
 void add_calibrate(const Command& program, Request& request);
 void add_calibrate_runs(const Command& calibrate, Request& request);       // a command of `calibrate`
-void add_calibrate_kernels(const Command& calibrate, Request& request);    // the same
-void add_calibrate_intervals(const Command& calibrate, Request& request);  // the same
+void add_calibrate_kernels(const Command& calibrate, Request& request);    // a command of `calibrate`
+void add_calibrate_intervals(const Command& calibrate, Request& request);  // a command of `calibrate`
 /// The words of a command line with `calibrate FILE...`, `calibrate --mpi` and `calibrate --runs TABLE` written in full:
 /// `calibrate network`, `calibrate live` and `calibrate runs`.
 [[nodiscard]] std::vector<std::string> with_calibrate_command(std::vector<std::string> words);
@@ -34,7 +34,7 @@ void add_explain(const Command& program, Request& request);
 void add_check(const Command& program, Request& request);
 void add_predict(const Command& program, Request& request);
 void add_predict_exchange(const Command& predict, Request& request);  // a command of `predict`
-void add_predict_kernels(const Command& predict, Request& request);   // the same
+void add_predict_kernels(const Command& predict, Request& request);   // a command of `predict`
 void add_validate(const Command& program, Request& request);
 void add_validate_kernels(const Command& validate_command, Request& request);  // a command of `validate`
 void add_models(const Command& program, Request& request);
@@ -45,7 +45,7 @@ void add_datasets(const Command& program, Request& request);
 void add_serve(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
-// Help is answered by the command line itself. These commands print the declarations of the command line, and must not
+// The command line itself answers help. The functions below print the declarations of the command line, so they must not
 // outlive it.
 void add_help(const Command& program);
 void add_completion(CommandLine& command_line, Request& request);

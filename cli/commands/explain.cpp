@@ -41,23 +41,23 @@ struct ExplainOptions {
   PlanOptions plan;
   Training training;
   std::string why_not, against, memory_timeline, like;
-  std::vector<std::string> set_words;  ///< of --set
+  std::vector<std::string> set_words;  ///< values of --set
   bool memory = false, out_of_core = false;
 };
 
-/// The content of the report. All of it is computed before any of it is written.
+/// The content of the report. The whole content is computed before the report is written.
 struct ExplainAnswer {
   std::shared_ptr<Study> study;
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
-  std::optional<MemoryTimeline> timeline;  ///< if requested
-  std::optional<MemoryTerms> terms;        ///< the same
+  std::optional<MemoryTimeline> timeline;  ///< set if requested
+  std::optional<MemoryTerms> terms;        ///< set if requested
   std::string drawn;                       ///< the file that contains the drawing
-  std::optional<OutOfCore> out_of_core;    ///< if requested
+  std::optional<OutOfCore> out_of_core;    ///< set if requested
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
-  std::optional<ConfiguredPlan> configured;  ///< of --like
+  std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
 };
 
 bool is_plan_file(const std::string& text) { return text.ends_with(".json") || text.find('/') != std::string::npos; }
@@ -72,7 +72,7 @@ Plan with_degrees(const std::string& degrees, const std::string& option, const P
   return plan;
 }
 
-/// The plan of a file, with the precision and optimizer of the explained one.
+/// The plan of a file, with the precision and optimizer of the explained plan.
 Plan plan_of_file(const std::string& path, const std::string& option, const Plan& explained) {
   PlanFile file = read_plan(read_file(path), path);
   const auto refuse = [&](std::string_view theirs, std::string_view ours) {
@@ -89,8 +89,8 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   return file.plan;
 }
 
-/// The best plan of a strategy, or of all strategies. If none is possible, the plan that comes nearest to fitting. Empty if
-/// the devices cannot be divided in this way. `options` give devices, batch and fixed choices.
+/// The best plan of a strategy, or of all strategies. If no plan is possible, the plan that comes nearest to fitting. Empty
+/// if the strategy cannot divide the devices. `options` give devices, batch and fixed choices.
 std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
                               const std::optional<NamedFamily>& family, bool ideal) {
   options.precision = study.precision();
@@ -106,8 +106,8 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   return std::nullopt;
 }
 
-/// Whether the options give the number of devices, but not how to divide them: no plan, no degrees, and no strategy that
-/// allows only one mesh.
+/// Whether the options give the number of devices, but not how to divide the devices: no plan, no degrees, and no strategy
+/// that allows only one mesh.
 bool leave_degrees_open(const PlanOptions& options) {
   if (!options.gpus || !options.plan_file.empty() || !options.degrees.empty()) return false;
   if (options.strategy.empty()) return true;
@@ -166,7 +166,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     pair.explained_name = family_name(explained.mesh.family());
     pair.other_name = family ? family_name(family->family) : text;
     pair.heading = fmt::format("{} {}", beginning, pair.other_name);
-    // If a reason does not begin with a number, it is about the strategy.
+    // A reason that does not begin with a number describes the strategy, and needs `it` as its subject.
     const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";
     pair.sentence =
         fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(explained.mesh.devices(), "device"), it, none);
@@ -189,7 +189,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-/// `drawn`: with the additional drawings and sections of an HTML page.
+/// The report as a document. `drawn` adds the drawings and sections that only an HTML page has.
 Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
@@ -226,7 +226,7 @@ Json json_of(const ExplainAnswer& answer) {
   const Estimate& estimate = answer.explanation.estimate;
   Json json = json_head();
   if (answer.configured) json["like"] = configured_plan_to_json(*answer.configured, nullptr, study, answer.training);
-  json["plan"] = estimate_to_json(estimate, 0, study, answer.training);  // nothing was ranked
+  json["plan"] = estimate_to_json(estimate, 0, study, answer.training);  // rank 0, because no plan was ranked
   if (study.kernels().measured() != nullptr) {
     json["plan"]["kernel_time_share"] = kernel_shares_to_json(answer.explanation);
   }
@@ -313,7 +313,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
                             options.why_not.empty() ? "--against" : "--why-not"),
                 "write --format json, or leave one of them out");
   }
-  // If a plan is to be made to fit, it keeps the default of one micro-batch.
+  // With --out-of-core, the number of micro-batches keeps its default of one.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
   const bool is_sought = leave_degrees_open(options.plan);
   if (!is_sought && !options.plan.name_plan()) {

@@ -26,8 +26,7 @@
 namespace ddl {
 namespace {
 
-/// Returns the result of `action`. If the action throws an Error, it is reported at the node, unless it already has a
-/// position in another file.
+/// Returns the result of `action`. If the action throws an Error without a position, the error is reported at the node.
 template <class Action>
 auto placed_at(const YamlNode& node, const Action& action) {
   try {
@@ -80,8 +79,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-/// The step in tokens between the sequence lengths that are tried. It is an eighth of the model's own length if that is
-/// shorter.
+/// Two neighbouring sequence lengths that are tried differ by this many tokens, or by an eighth of the model's own length if
+/// an eighth is less.
 constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 

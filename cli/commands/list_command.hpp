@@ -9,10 +9,11 @@
 
 namespace ddl {
 
-/// A table, whose rows are a list under `key` in JSON.
+/// The report of a table. In JSON, the rows are a list under `key`.
 [[nodiscard]] Report list_report(const std::string& key, Table table, const nlohmann::ordered_json& rows);
 
-/// Adds `list` to a command such as `models`, whose files `option` takes. `shown`: an example of `show`.
+/// Adds the command `list` to the command `name`, such as `models`. `option`: the option that takes one of the listed names.
+/// `shown`: an example of such a name.
 void add_list(const Command& command, Request& request, const std::string& name, std::string_view noun,
               const std::string& option, Report (*list)(), const std::string& shown);
 

@@ -27,7 +27,7 @@ struct MachineNewRequest {
   bool force = false;
 };
 
-/// The name of the base machine as it stands in the new file. A path is relative to the folder of that file.
+/// The name of the base machine as it stands in the new file. A path is relative to the folder of the new file.
 std::string extends_text(const std::string& like, const MachineSheet& sheet, const std::string& output) {
   if (!is_path(like)) return sheet.machine.name;
   std::error_code problem;

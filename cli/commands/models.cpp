@@ -55,8 +55,8 @@ struct Shown {
   Model model;
   Precision precision = Precision::fp32;
   double samples = 1;
-  std::vector<double> kept_bytes;          ///< by layer
-  std::vector<bool> needs_input_gradient;  ///< by layer
+  std::vector<double> kept_bytes;          ///< of each layer
+  std::vector<bool> needs_input_gradient;  ///< of each layer
   std::vector<bool> of_sample;             ///< for each layer, whether it reads neither another layer nor the model's input
   WorkDepth forward, training;
   GraphGrain grain;
@@ -68,7 +68,7 @@ struct Shown {
     return layer.operation->work(pass, layer.input_shapes, layer.output_shape);
   }
   [[nodiscard]] double flops(const Layer& layer, Pass pass) const { return work(layer, pass).flops * samples; }
-  /// FLOPs of a pass, if training runs it.
+  /// FLOPs of a pass in training. Layers that need no input gradient run no backward_data.
   [[nodiscard]] double flops_run(Pass pass) const {
     double sum = 0;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -122,7 +122,7 @@ Table graph_table(const Shown& shown) {
   return table;
 }
 
-/// A ratio of two times, or of work and data; empty if the divisor is zero.
+/// Formats a ratio of two times, or of work and data; `-` if there is no ratio.
 std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.3g}", *ratio) : "-"; }
 
 Table level_table(const Shown& shown) {
@@ -256,7 +256,8 @@ Document document_of(const Shown& shown) {
   return document;
 }
 
-/// Each tensor counts once, with the layer that produces it. The batch counts with the layer whose backward reads it.
+/// The bytes that backward needs, by layer. Each tensor counts once, with the layer that produces it. The batch counts with
+/// the layer whose backward reads the batch.
 std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, double samples) {
   const double item = item_bytes(precision);
   std::vector<double> result;

@@ -115,7 +115,7 @@ void add_plots(Document& document, const std::vector<PredictedExchange>& predict
   }
 }
 
-/// The default coefficients, and why they are used; an empty name if there are none.
+/// The coefficients that are used by default, and the reason for them. The name is empty if the user chose the coefficients.
 struct FoundCoefficients {
   std::string name, why;
 };

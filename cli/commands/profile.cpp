@@ -199,7 +199,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   ProfileResult result;
   result.profile.head = head_of(job, backend->info(), command);
   if (job.plan.model && backend->maps_pages()) {
-    // The following is measured first, so that even the profile of an interrupted run contains it.
+    // Fresh memory is measured first, so that even the profile of an interrupted run contains this problem.
     job.plan.problems.insert(job.plan.problems.begin(), {print_problem(FreshMemoryProblem{}), 0});
   }
   const Places places = narrow(job, result.profile.head);

@@ -41,7 +41,7 @@ std::string share_of(Seconds part, Seconds whole) {
   return whole > Seconds(0) ? fmt::format("{:.0f} %", 100 * (part / whole)) : "-";
 }
 
-/// Rows for events that were not matched, or problems without a time, up to a maximum.
+/// Maximum number of shown rows for events that were not matched, or for problems without a time.
 constexpr std::size_t rows_shown = 12;
 
 void add_rest(Document& document, std::size_t rows) {

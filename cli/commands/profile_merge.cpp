@@ -56,7 +56,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   result->asked.resize(profile.rows.size());
   std::iota(result->asked.begin(), result->asked.end(), std::size_t{0});
   result->steadiness = steadiness_of(profile);
-  // If the model comes from a user's file, a profile only contains its name.
+  // If the model comes from a user's file, a profile contains only the name of the model.
   const std::vector<std::string> bundled = model_names();
   if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
       bundled.end()) {

@@ -55,8 +55,8 @@ bool is_same_file(int open, const std::string& path) {
          is.st_ino == there.st_ino;
 }
 
-/// The process that has locked a file; `another process` if it cannot be seen, for example because it runs on another
-/// machine.
+/// The process that has locked a file; `another process` if the process cannot be seen, for example because it runs on
+/// another machine.
 std::string holder_of(int locked) {
   struct stat wanted {};
   std::error_code unknown;

@@ -7,15 +7,15 @@
 
 namespace ddl {
 
-/// Keeps other processes from measuring into the same profile, on this machine and on others that share its folder by NFS.
-/// The file itself is locked until the process ends, in whatever way it ends. A profile that does not exist yet is locked by
+/// Keeps other processes from measuring into the same profile, on this machine and on machines that share the profile's
+/// folder by NFS. The file is locked until this process ends for any reason. A profile that does not exist yet is locked by
 /// the ProfileOutput that creates it.
 class ProfileLock {
  public:
-  /// Of nothing.
+  /// Locks no file.
   ProfileLock() = default;
-  /// Throws Error if another process measures into the profile, with its number if it runs on this machine, or if the
-  /// profile was read as an input.
+  /// Throws Error if another process measures into the profile, or if the profile was read as an input. The message contains
+  /// the number of a process on this machine.
   explicit ProfileLock(const std::string& profile);
   ProfileLock(const ProfileLock&) = delete;
   ProfileLock& operator=(const ProfileLock&) = delete;
@@ -28,10 +28,10 @@ class ProfileLock {
 /// A profile that grows row by row. Rows that are written are kept, even if the program crashes.
 class ProfileOutput {
  public:
-  /// Nowhere.
+  /// Writes to no file.
   ProfileOutput() = default;
-  /// Writes the known rows atomically, and keeps the file open and locked for more. Throws Error with the path if that
-  /// fails.
+  /// Writes the known rows atomically, and keeps the file open and locked for further rows. Throws Error with the path if
+  /// the file cannot be written.
   ProfileOutput(std::string path, const Profile& known);
   ProfileOutput(const ProfileOutput&) = delete;
   ProfileOutput& operator=(const ProfileOutput&) = delete;
@@ -39,7 +39,7 @@ class ProfileOutput {
 
   /// Throws Error if another process has replaced the file.
   void add(const ProfileRow& row);
-  /// Called after all rows. Throws Error if the file at the path does not contain them.
+  /// Called after all rows. Throws Error if the file at the path does not contain the rows.
   void finish() const;
 
  private:
@@ -50,12 +50,13 @@ class ProfileOutput {
   int file_ = -1;
 };
 
-/// The profile at this path, to be continued; empty if there is none. Throws Error if there is one and `resume` is false.
+/// The profile at this path, to be continued; empty if the file does not exist. Throws Error if the file exists and `resume`
+/// is false.
 [[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume);
 
-/// The default path of a model's profile of this device in the data directory (data_directory), whose folder is created:
-/// `profiles/resnet50-fp32@Tesla-V100.profile`. With the autocast recipe, the precision is followed by `-autocast`. The name
-/// of a shard ends in `.3-of-16`, so that it is not mistaken for the profile of the model. Throws Error if no environment
+/// The default path of a model's profile of this device: `profiles/resnet50-fp32@Tesla-V100.profile` in the data directory
+/// (data_directory). The folder is created. With the autocast recipe, the precision is followed by `-autocast`. The name of
+/// a shard ends in `.3-of-16`, so that it is not mistaken for the profile of the model. Throws Error if no environment
 /// variable gives the data directory, or if the folder cannot be created.
 [[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe = {});
 

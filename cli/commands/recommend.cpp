@@ -130,7 +130,7 @@ std::string compared_with_data(const RecommendAnswer& answer) {
                     : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
 }
 
-/// Whether the search chose to offload to host memory. It does so only if no other plan fits.
+/// Whether the search chose to offload to host memory. The search offloads only if no other plan fits.
 bool had_to_offload(const RecommendAnswer& answer) {
   const ChosenOfPlan chosen = chosen_of(answer.options.plan);
   const Plan& plan = answer.shown.front().plan;
@@ -138,7 +138,7 @@ bool had_to_offload(const RecommendAnswer& answer) {
   return !answer.single && std::any_of(plan_choices().begin(), plan_choices().end(), is_taken);
 }
 
-/// The number of plans that were ranked, or provably rank lower, but are not shown.
+/// The number of plans that are not shown: ranked plans, and plans that provably rank lower.
 std::size_t plans_not_shown(const RecommendAnswer& answer) {
   if (answer.single) return 0;
   const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
@@ -151,13 +151,13 @@ bool has_faster_behind(const RecommendAnswer& answer) {
   for (std::size_t i = 1; i < shown.size(); ++i) {
     const Estimate &before = shown[i - 1], &after = shown[i];
     if (after.verdict != before.verdict || after.time.step_time() >= before.time.step_time()) continue;
-    // If the difference is larger, the slower plan ranks first for another reason, which "Why not the others" gives.
+    // If the times differ by more than a tie, "Why not the others" gives another reason why the slower plan ranks first.
     if (before.time.step_time() <= after.time.step_time() * (1 + usual_tie)) return true;
   }
   return false;
 }
 
-/// `drawn`: with the additional drawings and sections of an HTML page.
+/// The report as a document. `drawn` adds the drawings and sections that only an HTML page has.
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
@@ -291,7 +291,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
 
 }  // namespace
 
-// Used only for JSON and CSV.
+// Only JSON and CSV contain the reserved memory.
 void add_reserved(RecommendAnswer& answer) {
   add_reserved(*answer.estimator, answer.shown);
   add_reserved(*answer.estimator, answer.result.rejected);
@@ -385,7 +385,7 @@ void write_directory(RecommendAnswer& answer, Report& report) {
   report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), saved));
 }
 
-/// --to-accuracy without a batch tries all published batches.
+/// If --to-accuracy is given without a batch, all published batches are tried.
 RecommendOptions with_published_batches(RecommendOptions options) {
   const PlanOptions& plan = options.plan;
   const bool open = !plan.global_batch && plan.global_batches.empty() && !plan.batch_per_gpu && !plan.name_plan();

@@ -29,7 +29,7 @@ bool is_known(const RecommendOptions& options) {
   }
 }
 
-/// The short answer for one of several studies, or the reason why there is none.
+/// The short answer for one of several studies, or the reason why there is no answer.
 StudyOutcome outcome_of(const RecommendOptions& options, const Command& command) {
   StudyOutcome outcome;
   outcome.model = options.study.model;

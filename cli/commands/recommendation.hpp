@@ -24,12 +24,12 @@ struct RecommendOptions {
   Training training;
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
-  std::vector<std::string> set_words{};  ///< of --set
+  std::vector<std::string> set_words{};  ///< values of --set
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
 };
 
-/// The content of the report. All of it is computed before any of it is written.
+/// The content of the report. The whole content is computed before the report is written.
 struct RecommendAnswer {
   std::shared_ptr<Study> study;
   std::shared_ptr<Estimator> estimator;
@@ -39,13 +39,13 @@ struct RecommendAnswer {
   SearchResult result;
   std::vector<Estimate> shown;  ///< the ranked plans that are printed
   std::vector<Default> defaults;
-  /// The shares of the shown plans' kernel times by provenance; only with measured kernels.
+  /// The explanations of the shown plans, which give the shares of kernel times by provenance; only with measured kernels.
   std::vector<Explanation> shares;
   double seconds = 0;
   bool single = false;  ///< whether one given plan was predicted, without a search
-  /// Requested strategies that cannot divide this number of devices.
+  /// Requested strategies that cannot divide the number of devices.
   std::vector<Family> without_plans;
-  std::optional<ConfiguredPlan> configured;  ///< of --like
+  std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
 
   [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
@@ -57,7 +57,7 @@ void add_reserved(RecommendAnswer& answer);
 
 /// The best plan of each of several models and machines, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
-/// The best plans for several numbers of GPUs or batches, which may have to meet goals.
+/// The best plans for several numbers of GPUs or batches, and whether they meet the goals.
 [[nodiscard]] Report recommend_scaling(const RecommendOptions& options, const Command& command);
 
 }  // namespace ddl

@@ -45,7 +45,7 @@ std::string shell_word(const std::string& text) {
   return visible(word + "'");
 }
 
-/// A runtime and its files for the plan, or the reason why it has none.
+/// A runtime with its files for the plan, or with the reason why the runtime cannot launch the plan.
 struct Started {
   std::string_view name;
   LaunchOutcome outcome;
@@ -66,7 +66,7 @@ std::vector<Started> started_by(const Study& study, const Estimate& estimate, st
   return all;
 }
 
-/// Throws Error if the folder contains anything that this option did not write.
+/// Throws Error if the folder contains anything that --save-dir did not write.
 void refuse_others(const fs::path& folder, const std::string& shown, std::span<const std::string_view> names) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -127,7 +127,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   std::vector<FolderFile> files{
       {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
   const std::vector<Started> started = started_by(study, estimate, files);
-  check_save_directory(directory);  // it may have changed during the search
+  check_save_directory(directory);  // the folder may have changed during the search
   write_folder(directory.path, files);
 
   const auto path_of = [&](const char* name) { return shell_word((fs::path(directory.path) / name).string()); };
@@ -136,7 +136,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   Table table({words("file"), words("contents")});
   // Commands are not wrapped at the width of the page, so that they can be copied.
   std::vector<std::pair<std::string, std::string>> commands;
-  // The plan names its model. A model file needs its path.
+  // A plan file contains only the name of its model. If the model is a file, the command also needs its path.
   const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
   table.add({"plan.json", "the answer"});
   commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));

@@ -15,11 +15,11 @@ struct SaveDirectory {
 };
 
 /// Throws Error if the folder cannot be written or must not be replaced: it is a file, its parent is missing, or it is not
-/// empty. With `overwrite`, the folder is refused only if it contains files that `--save-dir` did not write. This is checked
-/// before the search, which may take long.
+/// empty. With `overwrite`, the folder is refused only if it contains files that `--save-dir` did not write. The folder is
+/// checked before the search, which may take long.
 void check_save_directory(const SaveDirectory& directory);
 
-/// The content of the folder other than the job.
+/// The contents of the saved files, except those of the job.
 struct SavedAnswer {
   std::string plan;        ///< JSON
   std::string candidates;  ///< CSV

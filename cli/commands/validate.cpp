@@ -41,7 +41,7 @@ std::string part(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// The statistics of a group's cases that have a prediction; empty if none has.
+/// Errors of those cases of a group that have a prediction; empty if no case has a prediction.
 std::optional<double> mean_error(const ValidationSummary::Group& group) {
   return group.predicted > 0 ? std::optional(group.mean_error) : std::nullopt;
 }
@@ -67,7 +67,7 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
-/// Where the runs were measured.
+/// The machine on which the runs were measured, or the number of machines.
 std::string machines_text(const Validation& validation, const ValidateOptions& options) {
   std::set<std::string> names;
   for (const ValidationCase& one : validation.cases)

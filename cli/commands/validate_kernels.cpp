@@ -29,7 +29,7 @@ constexpr double most_overhead_us = 1'000'000;
 
 std::string error_text(double part) { return fmt::format("{:.1f} %", part * 100); }
 
-/// The names of the numbers of a group in CSV and JSON.
+/// The fields of a group in CSV and JSON.
 Fields<KernelAccuracy> accuracy_fields() {
   Fields<KernelAccuracy> fields;
   fields.add("kernels", [](const KernelAccuracy& group) { return group.kernels; });

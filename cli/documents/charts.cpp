@@ -23,13 +23,14 @@
 namespace ddl {
 namespace {
 
-/// With more bars than this, a table is easier to read.
+/// Maximum number of drawn bars. More bars would be harder to read than a table.
 constexpr std::size_t bars_drawn = 12;
-/// Plans that take this many times as long as the first one are left out: the other bars would be too short.
+/// Plans that take this many times as long as the first plan are left out, because the bars of the other plans would be too
+/// short.
 constexpr double longest_drawn = 5;
 /// Maximum number of positions along the axis of a drawing.
 constexpr std::size_t places_drawn = 1200;
-/// Maximum number of drawn kernels; those that take longest are drawn.
+/// Maximum number of drawn kernels. The kernels with the longest times are drawn.
 constexpr std::size_t kernels_drawn = 500;
 
 /// The color of each of time_parts.
@@ -37,7 +38,7 @@ constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blu
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
 
-/// The color of each StepWork is that of the part of the step that it belongs to.
+/// Each StepWork has the color of the part of the step to which the work belongs.
 constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
                                                Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 
@@ -59,7 +60,7 @@ ChartAxis logarithmic_axis(std::string title, double least, double most, const T
   return axis;
 }
 
-/// Equal kernels of equal layers, drawn as one point.
+/// Equal kernels of equal layers, which are drawn as a single point.
 struct DrawnKernel {
   std::string name;
   double intensity = 0, rate = 0;
@@ -71,7 +72,7 @@ struct DrawnKernel {
 
 std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study& study) {
   const Plan& plan = explanation.estimate.plan;
-  std::map<std::pair<int, std::size_t>, DrawnKernel> kernels;  // by the kind of the layer and the index in it
+  std::map<std::pair<int, std::size_t>, DrawnKernel> kernels;  // by kind of layer, and index of the kernel in the layer
   for (const LayerExplanation& layer : explanation.layers) {
     for (std::size_t i = 0; i < layer.detail.kernels.size(); ++i) {
       const TimedKernel& kernel = layer.detail.kernels[i];
@@ -100,7 +101,7 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
   return all;
 }
 
-/// By Provenance.
+/// The color of each Provenance.
 constexpr std::array<Tone, enum_values<Provenance>.size()> source_tones{Tone::blue, Tone::sky, Tone::green, Tone::grey};
 
 }  // namespace
@@ -194,7 +195,7 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
   for (double bytes = 0; bytes <= most; bytes += tick) plot.y.ticks.push_back({bytes, humanize(Bytes(bytes))});
   Curve allocated{Curve::Shape::area, {"allocated, at most " + humanize(timeline.peak.allocated), Tone::blue}, {}};
   Curve reserved{Curve::Shape::line, {"reserved, at most " + humanize(timeline.peak_reserved), Tone::orange}, {}};
-  // Positions that share a column show their maximum.
+  // Several positions that share a column are drawn as their maximum.
   const std::size_t together = (count + places_drawn - 1) / places_drawn;
   for (std::size_t i = 0; i < timeline.points.size(); i += together) {
     Bytes most_allocated{}, most_reserved{};

@@ -29,7 +29,7 @@ namespace ddl {
 /// Patterson, Roofline, CACM 52(4), 2009].
 [[nodiscard]] Chart roofline_plot(const Explanation& explanation, const Study& study);
 
-/// Which tables add_plan_figures() adds to the drawings, because the document does not have them yet.
+/// The tables that add_plan_figures() adds to the drawings, because the document does not have these tables yet.
 struct PlanTables {
   bool phases = true, memory_items = true;
 };

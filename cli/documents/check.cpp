@@ -21,7 +21,7 @@
 namespace ddl {
 namespace {
 
-/// `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`
+/// The memory that a job needs: `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`.
 std::string need_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   const Plan& plan = check.checked.estimate.plan;
@@ -34,7 +34,7 @@ std::string need_text(const JobCheck& check) {
   return text;
 }
 
-/// The largest item: `23.7 GiB for activations`
+/// The largest memory item: `23.7 GiB for activations`.
 std::string largest_item_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   return fmt::format("{} for {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
@@ -52,7 +52,7 @@ std::string largest_batch_text(const JobCheck& check) {
   if (!largest.at_risk) return "none: one sample per replica and micro-batch does not fit";
   if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan, device));
   std::string text = batch_text(*largest.fits, plan, device);
-  // The number of micro-batches is shown, because with more of them the largest batch may grow.
+  // The number of micro-batches is shown, because the largest batch may grow with the number of micro-batches.
   if (plan.micro_batches > 1) text += fmt::format(" in {} micro-batches", with_thousands(plan.micro_batches));
   if (*largest.at_risk > *largest.fits)
     text += fmt::format("; at risk up to {}", batch_text(*largest.at_risk, plan, device));
@@ -109,7 +109,7 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
     const int value = row.get(plan);
     if (row.matters(plan.mesh) && value != row.get(from)) add_choice(row.option, row.name(value));
   }
-  // If the degrees are the same, the placement may be the only change.
+  // Plans with equal degrees may differ only in their placement.
   Plan usual = plan;
   usual.placement = degrees_text(plan.mesh) == degrees_text(from.mesh) ? from.placement : Plan{}.placement;
   if (placement_text(plan) != placement_text(usual))

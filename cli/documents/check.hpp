@@ -22,8 +22,8 @@ struct JobProblem {
   int line = 1, column = 1;
 };
 
-/// Two lengths in tokens: of the longest samples for which the plan fits, and of the longest samples for which only its
-/// expected memory fits. 0 if there are none.
+/// Two sequence lengths in tokens: the longest with which the plan fits, and the longest with which only its expected
+/// memory fits. A length is 0 if even the shortest sequences do not fit.
 struct LongestSequence {
   std::int64_t fits = 0, at_risk = 0;
 };
@@ -32,8 +32,8 @@ struct LongestSequence {
 struct JobCheck {
   std::string file;  ///< the path, as the user wrote it
   std::optional<JobProblem> problem;
-  // Without a problem:
-  int line = 1, column = 1;  ///< verdict of the plan
+  // The following members are only set without a problem.
+  int line = 1, column = 1;  ///< position of the verdict in the file
   std::shared_ptr<Study> study;
   Bytes device_memory{}, margin{};
   MemoryCheck checked;
@@ -53,18 +53,18 @@ struct JobCheck {
 /// The syntax of a change: keys of a job file, or options.
 enum class WordsOfChange { job_file, options };
 /// A table of changes that make a plan fit. The first row is the plan itself. The last row is the plan out of core, if it
-/// fits that way.
+/// fits out of core.
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
                  const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of);
 
-/// The changes, as options, that make a requested plan fit. Adds nothing if the plan breaks a limit other than memory.
+/// The changes, as options, with which a requested plan fits. Adds nothing if the plan breaks a limit other than memory.
 void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study);
 
 /// The worst status, in the order 2, 1, 3, 0.
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);
 
-/// The memory of each job, item by item, and the changes that would fit. Jobs with a problem are left out, because the
-/// problem is printed as an error.
+/// The memory of each job, item by item, and the changes with which the job would fit. Jobs with a problem are left out,
+/// because the problem is printed as an error.
 [[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks, bool drawn = false);
 /// An object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);

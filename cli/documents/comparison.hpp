@@ -12,12 +12,12 @@
 
 namespace ddl {
 
-/// The explained plan compared with another one.
+/// The explained plan compared with another plan.
 struct PlanComparison {
   std::string asked;    ///< the other plan, as typed: `data`, `data=64,spatial=2x2`, a file
   std::string heading;  ///< heading: `Why not data`
   std::string explained_name, other_name;
-  std::optional<Explanation> other;  ///< empty if the strategy cannot divide this number of devices
+  std::optional<Explanation> other;  ///< empty if the strategy cannot divide the number of devices
   Comparison comparison;
   std::string sentence;  ///< the comparison, or the reason why there is no other plan
 };

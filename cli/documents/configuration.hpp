@@ -14,7 +14,7 @@ namespace ddl {
 struct ConfiguredPlan {
   Configuration configuration;
   Estimate estimate;
-  ConfigurationChanges changes{};  ///< empty if there is no other plan
+  ConfigurationChanges changes{};  ///< empty if there is no plan to change to
 };
 
 /// Throws Error at the argument that causes the problem, if the shape of the plan is impossible.

@@ -28,8 +28,9 @@ void add_throughput(Document& document, const Estimate& estimate, const Study& s
 /// The source of exchange times: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty if nothing
 /// was measured.
 [[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
-/// The source of exchange times between nodes if none was measured there: `datasheet, at the efficiency of 5 published
-/// clusters (infiniband)`. Empty if some times were measured, or if no other clusters of that kind are known.
+/// The source of exchange times between nodes if no exchange between nodes was measured: `datasheet, at the efficiency of 5
+/// published clusters (infiniband)`. Empty if such an exchange was measured, or if no other clusters with this kind of
+/// network are known.
 [[nodiscard]] std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured);
 /// The provenance of kernel times as text, `93 % measured, 5 % interpolated, 2 % curve`, and as an object.
 [[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);

@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// If the median or maximum error is larger, the fit is reported as poor.
+/// A fit whose median or maximum error exceeds these limits is reported as poor.
 constexpr double poor_median = 0.15, poor_worst = 0.5;
 
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
@@ -49,7 +49,7 @@ std::string name_of(const ExchangeFit& fit) {
 /// A range of sizes for which a library used the same algorithm and protocol.
 struct AlgorithmRange {
   Bytes from{}, to{};
-  std::string algorithm{};  ///< empty if no series states it
+  std::string algorithm{};  ///< empty if no series states the algorithm
 };
 
 std::vector<AlgorithmRange> algorithm_ranges(const ExchangeSeries& series) {

@@ -38,8 +38,8 @@ bool is_of_sample(const Study& study, const LayerExplanation& layer) {
   return study.job().facts.of_sample[static_cast<std::size_t>(layer.layer)];
 }
 
-/// The shapes that the rank computes on: `64×56×56 → 64×56×56`; only the output for a layer of the sample, which reads
-/// nothing.
+/// The shapes that the rank computes on: `64×56×56 → 64×56×56`. A layer of the sample (`of_sample`) reads no tensor, so the
+/// text contains only its output.
 std::string shapes_text(const LayerShard& shard, bool of_sample) {
   if (of_sample) return to_string(shard.output);
   std::string text;
@@ -47,7 +47,7 @@ std::string shapes_text(const LayerShard& shard, bool of_sample) {
   return text + " → " + to_string(shard.output);
 }
 
-/// Equal layers of a stage: the first one, and their number.
+/// Equal layers of a stage: the first of these layers, and their number.
 struct LikeLayers {
   const LayerExplanation* first = nullptr;
   int count = 0;
@@ -202,8 +202,8 @@ std::string legend(const Explanation& explanation, bool profile) {
   return text;
 }
 
-/// The busiest link of a layer in a part of the step. For exchanges of several layers together, such as gradients, it is
-/// the link of the whole exchange.
+/// The busiest link of a layer in a part of the step. For an exchange of several layers together, such as gradients, this is
+/// the busiest link of the whole exchange.
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
     const TimedExchange* one = most_held_back(layer, purpose);
@@ -413,7 +413,7 @@ Json layers_to_json(const Explanation& explanation, const Study& study) {
 Json layer_rows(const Explanation& explanation, const Study& study) {
   const Fields<LayerExplanation> fields = layer_fields(explanation, study);
   if (!explanation.layers.empty()) return flat_rows(fields, explanation.layers);
-  // A single row with the reasons, so that CSV has its columns.
+  // If the plan is impossible, a single row contains the reasons, so that the CSV has its columns.
   Json row = flat_row<LayerExplanation>(fields, nullptr);
   row["reasons"] = limits_text(explanation, study);
   return Json::array({row});

@@ -24,10 +24,10 @@ std::string in_two_digits(double value) {
   return rounded < 1000 ? fmt::format("{:.{}f}", rounded, decimals) : with_thousands(std::llround(rounded));
 }
 
-/// Formats a ratio with two decimals, so that it shows whether it is above or below 1.
+/// Formats a ratio with two decimals, so that the text shows whether the ratio is above or below 1.
 std::string ratio_digits(double ratio) { return ratio < 9.995 ? fmt::format("{:.2f}", ratio) : in_two_digits(ratio); }
 
-/// The length in seconds of the unit that humanize() writes after a single number; 0 for other texts.
+/// The length of a time unit in seconds, for units that humanize() writes after a single number; 0 for other texts.
 double unit_of(std::string_view name) {
   if (name == "ns") return 1e-9;
   if (name == "us") return 1e-6;
@@ -36,7 +36,7 @@ double unit_of(std::string_view name) {
   return name == "d" ? 86400 : 0;
 }
 
-/// Both ends of an interval, and their common unit. If the units differ, each end contains its own.
+/// Both ends of an interval, and their common unit. If the ends have different units, each end contains its unit.
 struct Ends {
   std::string low, high, unit;
 };

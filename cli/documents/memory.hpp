@@ -44,8 +44,9 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
 void add_timeline(Document& document, const MemoryTimeline& timeline, const Model& model);
 [[nodiscard]] nlohmann::ordered_json timeline_to_json(const MemoryTimeline& timeline, const Model& model);
 
-/// Allocated and reserved bytes over a step, layer by layer, as an SVG of 960 × 480. Next to it are the contents at the
-/// peak by layer, the largest first. `capacity`: the device's memory, drawn as a line if the curves come near it.
+/// Allocated and reserved bytes over a step, layer by layer, as an SVG of 960 × 480. To the right of the curves are the
+/// contents at the peak by layer, the largest first. `capacity`: the device's memory, drawn as a line if the curves come
+/// near it.
 [[nodiscard]] std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std::string_view title,
                                       Bytes capacity);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr double width = 960;
 constexpr double height = 480;
 constexpr double left = 80;
-constexpr double right = 300;  // the list's
+constexpr double right = 300;  // room for the list of contents
 constexpr double top = 48;
 constexpr double bottom = 56;
 constexpr std::size_t rows_of_peak = 16;

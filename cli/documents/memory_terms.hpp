@@ -19,8 +19,8 @@ struct MemoryTerm {
   Bytes bytes{};
 };
 
-/// The terms of the items of a plan's fullest rank, and of its upper bound. The terms of an item add up to the item; the
-/// terms of the bound add up to its excess over the sum of the items.
+/// The terms of the memory of a plan's fullest rank. `items`: the terms of each item add up to the item. `at_most`: these
+/// terms add up to the difference between the upper bound and the sum of all items.
 struct MemoryTerms {
   std::vector<MemoryTerm> items, at_most;
 };

@@ -35,7 +35,7 @@ std::string shortened(std::string text, std::size_t columns) {
   return text.substr(0, end) + "...";
 }
 
-/// `conv 64 3x3 stride=2`: what distinguishes a layer from its neighbors; padding does not.
+/// The attributes that distinguish a layer from its neighbors: `conv 64 3x3 stride=2`. Padding is not among them.
 std::string words_of(const Layer& layer) {
   constexpr std::array<std::string_view, 5> plain{"filters", "kernel", "kind", "features", "token"};
   constexpr std::array<std::string_view, 8> left_out{"padding", "output_padding", "bias",   "in_place",
@@ -66,15 +66,15 @@ std::vector<std::string_view> steps_of(const Layer& layer) {
   return steps;
 }
 
-/// The unit of the drawing: an element of a series of layers, or a part that the model file names.
+/// An item of the drawing: an element of a series of layers, or a part that the model file names.
 struct Item {
   const SeriesElement* element = nullptr;  ///< nullptr if the item is a part
-  std::string_view name;                   ///< of a part
-  std::vector<Item> inner;                 ///< of a part
+  std::string_view name;                   ///< name of the part
+  std::vector<Item> inner;                 ///< items of the part
   std::vector<std::vector<Item>> branches;
   int signature = 0;       ///< a number that is equal for items that are drawn in the same way
-  int last_layer = -1;     ///< the layer whose output is the unit's output
-  std::size_t layers = 0;  ///< in it
+  int last_layer = -1;     ///< the layer whose output is the item's output
+  std::size_t layers = 0;  ///< number of layers in the item
 };
 using Items = std::vector<Item>;
 
@@ -114,7 +114,7 @@ class Itemizer {
     return path.size() > depth && path[depth] == other[depth];
   }
 
-  /// The first steps of the layers' paths, as far as all layers of an element share them.
+  /// The steps with which the paths of all layers of an element begin.
   const std::vector<std::string_view>& path_of(const SeriesElement& element) {
     const auto known = paths_.find(&element);
     if (known != paths_.end()) return known->second;
@@ -182,7 +182,7 @@ class Drawing {
  public:
   explicit Drawing(const Model& model) : model_(model) {}
 
-  /// Draws items: `first` starts the next line, `rest` all further ones; both have the same width.
+  /// Draws items. The next line begins with `first`, and all further lines begin with `rest`, which has the same width.
   void draw(const Items& items, std::string first, const std::string& rest, bool in_branch) {
     if (display_width(rest) + least_room > drawing_width) {
       std::size_t layers = 0;
@@ -383,7 +383,7 @@ class Drawing {
     const int last_layer = in_branch ? -1 : items[end - 1].last_layer;
     std::string heading = heading_of(items, begin, end);
     const Items* drawn = &items;
-    // A part that only contains instances of another block has one heading for itself and these instances.
+    // A part that only contains instances of another block shares one heading with these instances.
     while (end == begin + 1) {
       const Items& inner = (*drawn)[begin].inner;
       if (inner.empty() || inner.front().element != nullptr || end_of_instances(inner, 0) != inner.size()) break;

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// The choice of each group of layers for its activations, and the resulting time and memory compared with the estimate.
+/// For each group of layers, what happens to its activations; then the resulting time and memory compared with the estimate.
 void add_out_of_core(Document& document, const OutOfCore& result, const Estimate& estimate, const Study& study);
 /// The plan out of core, if the plan fits in no other way; else empty. The available memory is the memory of the estimator's
 /// machine.

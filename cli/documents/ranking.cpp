@@ -21,7 +21,7 @@
 namespace ddl {
 namespace {
 
-/// A predicted plan with its rank; 0 if it has none.
+/// A predicted plan with its rank; `rank` is 0 if the plan has no rank.
 struct RankedEstimate {
   const Estimate& estimate;
   int rank = 0;
@@ -62,7 +62,7 @@ Json findings_to_json(const Estimate& estimate, const Study& study) {
   });
 }
 
-/// The throughput of a plan, per device and in total, and its share of the devices' peak.
+/// The throughput of a plan, per device and in total, and MFU and HFU, the shares of the devices' peak.
 void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   using Row = RankedEstimate;
   const SampleFlops flops = sample_flops(study.job().facts);

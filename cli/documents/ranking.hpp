@@ -11,14 +11,14 @@
 
 namespace ddl {
 
-/// The impossible plan that exceeds the memory by the least. If none was predicted, the first impossible plan; null if there
-/// are none.
+/// The impossible plan that exceeds the memory by the least. If no impossible plan was predicted, the first impossible plan;
+/// null if all plans are possible.
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
 /// Ranked plans with the parts of their time, in one unit for all times.
 [[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training,
                                  bool with_ranks = true);
-/// The ranked plans, then the impossible ones without a rank, in base units, for programs.
+/// The ranked plans, then the impossible plans without a rank, in base units, for programs.
 [[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
                                                 const Study& study, const Training& training);
 /// The reason why each family has no plan, as a paragraph. Pure strategies come first, then hybrids. Hybrids with the same

@@ -159,7 +159,8 @@ void add_winners(Document& document, const Points& points, bool batches) {
   }
 }
 
-/// The smallest number of devices on which a plan fits, and the smallest without offloading to host memory.
+/// The smallest number of devices on which a plan fits, and the smallest number on which a plan fits without offloading to
+/// host memory.
 std::string fewest_text(const Points& points, bool batches) {
   const auto offloads = [](const StudyOutcome& each) {
     return each.best->plan.offload != Offload::none || each.best->plan.offload_activations;
@@ -177,7 +178,7 @@ std::string fewest_text(const Points& points, bool batches) {
   return text;
 }
 
-/// `drawn`: with the additional drawings of an HTML page.
+/// The report as a document. `drawn` adds the drawings that only an HTML page has.
 Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
   add_first_sentence(document, points, scaling, question);

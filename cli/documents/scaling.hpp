@@ -12,18 +12,18 @@ namespace ddl {
 /// The question about several numbers of GPUs or batches.
 struct ScalingQuestion {
   Goals goals{};
-  bool fixed_batch = false;  ///< whether the global batch is fixed (strong scaling); otherwise the batch of each GPU is
+  bool fixed_batch = false;  ///< whether the global batch is fixed (strong scaling), not the batch per GPU
 };
 
-/// The results of comparing all points; each list has one entry per point.
+/// The results of comparing all points. Each list has one entry per point.
 struct Scaling {
-  /// Throughput per GPU, relative to the fewest GPUs with a plan (and the same global batch, if that is fixed). Empty for a
-  /// point without a plan.
+  /// Throughput per GPU, relative to the point with the fewest GPUs that has a plan (and has the same global batch, if the
+  /// batch is fixed). Empty for a point without a plan.
   std::vector<std::optional<double>> efficiency;
   /// Whether the point is on the Pareto front of time and cost. Without prices, no point is.
   std::vector<bool> on_front;
-  std::vector<bool> meets;                           ///< whether it meets the goals; without goals, whether it has a plan
-  std::optional<std::size_t> cheapest{}, fastest{};  ///< the best ones among the points that meet the goals
+  std::vector<bool> meets;                           ///< whether the point meets the goals, or has a plan if there are none
+  std::optional<std::size_t> cheapest{}, fastest{};  ///< the best points that meet the goals
 };
 [[nodiscard]] Scaling scaling_of(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
 

@@ -32,14 +32,14 @@ std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
   return throughput_of(job, sample_flops(job.facts), outcome.best_estimate());
 }
-/// The compared time: that of an epoch, or of the requested training.
+/// The time by which studies are compared: the time of an epoch, or of the requested training.
 Seconds time_of(const StudyOutcome& outcome) { return time_of(outcome.best_estimate(), *outcome.study, outcome.training); }
 std::optional<double> cost_of(const StudyOutcome& outcome) {
   return cost_of(outcome.best_estimate(), *outcome.study, outcome.training);
 }
 double epochs_per_day(const Estimate& estimate) { return 86400.0 / estimate.epoch.value(); }
 
-/// The labels of studies: the model, the machine, or both, whichever differs.
+/// The labels of studies: the model or the machine, whichever differs among the studies, or both.
 class Labels {
  public:
   explicit Labels(const Outcomes& outcomes) {
@@ -58,7 +58,7 @@ class Labels {
   bool models_ = false, machines_ = false;
 };
 
-/// The value of the objective of a study's best plan.
+/// The quantity that the objective compares, for a study's best plan.
 double figure_of(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
   return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
@@ -73,7 +73,7 @@ std::string figure_text(const StudyOutcome& outcome) {
   return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
 }
 
-/// Prices in different currencies cannot be ranked.
+/// Returns false if the prices are in different currencies, because such prices cannot be ranked.
 bool comparable(const Outcomes& outcomes) {
   const StudyOutcome* first = nullptr;
   for (const StudyOutcome& each : outcomes) {
@@ -180,8 +180,8 @@ Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   return problems;
 }
 
-/// A table of defaults with a column for each answered study. What the user gave as an option for one study may be a default
-/// in another.
+/// A table of defaults with a column for each answered study. An option that the user gave for one study may be a default in
+/// another study.
 Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   std::vector<Column> columns{essential(words("option"))};
   std::vector<std::string> options;
@@ -206,7 +206,7 @@ Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Adds the reasons why the best plan is better than each of the others.
+/// Adds the reasons why the best plan is better than the best plan of each other study.
 Document others_of(const Outcomes& outcomes, const Labels& labels) {
   Document others;
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
@@ -250,7 +250,7 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
-/// `drawn`: with the additional drawings and sections of an HTML page.
+/// The report as a document. `drawn` adds the drawings and sections that only an HTML page has.
 Document document_of(const Outcomes& outcomes, bool drawn = false) {
   const Labels labels(outcomes);
   Document document;
@@ -300,7 +300,7 @@ Json inputs_json(const StudyOutcome& each) {
 Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   using Row = StudyOutcome;
   Fields<Row> fields;
-  // Null if the condition is false.
+  // Returns the value if the condition is true, otherwise null.
   const auto value_if = [](auto met, auto value) {
     return [met = std::move(met), value = std::move(value)](const Row& each) {
       return met(each) ? Json(value(each)) : Json(nullptr);

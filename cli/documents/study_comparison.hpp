@@ -17,7 +17,7 @@ namespace ddl {
 
 /// The result of one study: its best plan, or the reason why it has none.
 struct StudyOutcome {
-  std::string model, machine;       ///< as asked
+  std::string model, machine;       ///< as the user typed them
   bool understood = true;           ///< whether the model and the machine exist
   std::shared_ptr<Study> study;     ///< empty if there is no answer
   std::optional<Estimate> best;     ///< a plan that does not fit is here only if the user gave it
@@ -38,8 +38,8 @@ struct StudyOutcome {
 /// Whether the study has a plan that fits.
 [[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
-/// The best plans of several studies side by side, in the order of the request. Throws the first study's Error if none has
-/// an answer.
+/// The best plans of several studies side by side, in the order of the request. If no study has an answer, throws the first
+/// study's Error.
 [[nodiscard]] Report compare_studies(std::vector<StudyOutcome> outcomes);
 
 }  // namespace ddl

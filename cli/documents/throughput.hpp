@@ -25,7 +25,7 @@ namespace ddl {
 [[nodiscard]] std::string purpose_of(const Training& training);
 /// The time of the whole training with a plan; zero for a plan without a predicted time.
 [[nodiscard]] Seconds time_of(const Estimate& estimate, const Study& study, const Training& training);
-/// The cost of the training; empty if the machine has no price, or the plan no predicted time.
+/// The cost of the training; empty if the machine has no price, or if the plan has no predicted time.
 [[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training);
 /// `5 min 24 s and 12.30 USD per epoch`, `34.1 d and 1,234,567 USD for 1T tokens`; without cost if the machine has no
 /// price.

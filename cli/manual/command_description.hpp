@@ -16,11 +16,11 @@ struct OptionDescription {
   std::vector<std::string> names;  ///< names with dashes, the long ones last; for an argument its own name
   std::string value;               ///< placeholder of its value: `FILE`; empty for a flag
   std::string text;
-  std::string default_value;         ///< default; empty if there is none, or if the text contains it
+  std::string default_value;         ///< empty if there is no default, or if the text contains it
   std::vector<std::string> words{};  ///< choices, for completion
   bool is_file = false;              ///< whether its value may be a file
   bool is_required = false, repeats = false;
-  std::vector<std::string> not_with{}, needs{};  ///< names of other options
+  std::vector<std::string> not_with{}, needs{};  ///< names of options that this option excludes or needs
 };
 
 /// The declaration of a command, or of the program itself: the source of help, the man page and completions.

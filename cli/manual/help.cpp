@@ -82,7 +82,7 @@ class HelpWriter {
   [[nodiscard]] std::string text() { return std::move(out_); }
 
  private:
-  /// Lines after the first have the same width, and are indented in addition.
+  /// Breaks a text into lines of at most `room` columns. Lines after the first are indented in addition.
   static std::string wrap(std::string_view text, std::size_t room, const std::string& indent) {
     std::string out = wrap_text(text, room, "");
     for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos; at += 1 + indent.size())

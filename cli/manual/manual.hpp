@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// The command with that path below the program: `{"models", "show"}`. Throws Error, with "did you mean".
+/// The command with a path below the program: `{"models", "show"}`. Throws Error with "did you mean" for an unknown command.
 [[nodiscard]] const CommandDescription& command_named(const CommandDescription& program,
                                                       const std::vector<std::string>& path);
 
@@ -40,7 +40,7 @@ std::string zsh_completion(const CommandDescription& program);
 [[nodiscard]] std::string whole_text_of(const OptionDescription& option);
 /// The text up to its first `;`, which introduces a default, or an exception.
 [[nodiscard]] std::string_view first_clause(std::string_view text);
-/// Whether a value may be a file, as far as this is known.
+/// Whether an option's value may be a file, as far as the declaration tells.
 [[nodiscard]] bool offers_files(const OptionDescription& option);
 /// Calls `call` with the program, and with each command of it.
 void for_each_command(const CommandDescription& program, const auto& call) {

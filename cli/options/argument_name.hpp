@@ -8,8 +8,8 @@ class Option;
 
 namespace ddl {
 
-/// The parser's name of an argument: in capitals. CLI11 2.4 refuses an argument that has the same name as an option of a
-/// subcommand, such as `profile MODEL` and `profile import --model`. Options keep their names, which begin with a dash.
+/// The name of an argument in the parser, in capitals. CLI11 2.4 refuses an argument that has the same name as an option of
+/// a subcommand, such as `profile MODEL` and `profile import --model`. Options keep their names, which begin with a dash.
 [[nodiscard]] std::string parser_name(const std::string& name);
 
 /// The name of an option, or of an argument, as it was declared.

@@ -126,8 +126,8 @@ OptionDescription described(const CLI::Option& option, bool as_argument, const D
   return described;
 }
 
-/// The first long name of each option, in the order of declaration. They are sorted here because the parser's sets are
-/// ordered by address.
+/// The first long name of each option, in the order of declaration. This function sorts the options because the parser's
+/// sets are ordered by address.
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options, const std::vector<const CLI::Option*>& declared) {
   std::vector<std::string> names;
   for (const CLI::Option* each : declared) {

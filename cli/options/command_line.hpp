@@ -16,7 +16,7 @@ class Option;
 
 namespace ddl {
 
-/// Declarations that the parser does not store.
+/// What this program declares about options and commands, but the parser does not store.
 struct Declarations;
 
 /// An option or argument of a command. It refers to the parser's option, and must not outlive the CommandLine.
@@ -28,16 +28,16 @@ class Option {
   Option excludes(Option other) const;
   Option needs(Option other) const;
   Option take_all() const;                            ///< may be given several times
-  Option one_value_each() const;                      ///< takes one value each time
-  Option capture_default_str() const;                 ///< help shows its current value as the default
-  Option default_str(const std::string& text) const;  ///< help shows this as its default
+  Option one_value_each() const;                      ///< each occurrence of the option takes one value
+  Option capture_default_str() const;                 ///< help shows the option's current value as its default
+  Option default_str(const std::string& text) const;  ///< help shows `text` as the option's default
   Option type_name(const std::string& name) const;
   Option description(const std::string& text) const;
-  /// Completions offer these words, but no files.
+  /// Shell completions for the option's value offer `words`, but no files.
   Option words(const std::function<std::vector<std::string>()>& words) const;
-  /// Completions offer these bundled names, and files.
+  /// Shell completions for the option's value offer the bundled `names`, and files.
   Option names_or_file(const std::function<std::vector<std::string>()>& names) const;
-  Option file() const;  ///< its value is the name of a file
+  Option file() const;  ///< the option's value is the name of a file
 
  private:
   CLI::Option* option_;
@@ -49,7 +49,7 @@ class Command {
  public:
   Command(CLI::App& command, Declarations& declarations) : command_(&command), declarations_(&declarations) {}
   [[nodiscard]] Command add_subcommand(const std::string& name, const std::string& description) const;
-  /// The examples in its help.
+  /// Sets the examples in the command's help.
   void examples(std::vector<Example> examples) const;
   /// A subcommand is required.
   void require_subcommand() const;
@@ -67,7 +67,7 @@ class Command {
   Option add_switch_function(const std::string& name, const std::function<void()>& given,
                              const std::string& description) const;
   [[nodiscard]] Option get_option(const std::string& name) const;
-  /// Called if the command is chosen, after its options are parsed.
+  /// `call` runs if the command is chosen, after the command's options are parsed.
   void callback(const std::function<void()>& call) const;
   /// The number of times that the option was given.
   [[nodiscard]] std::size_t count(const std::string& name) const;
@@ -92,8 +92,8 @@ class CommandLine {
   void add_version(const std::string& text);
   /// Returns all declarations, which must not outlive this object.
   [[nodiscard]] CommandDescription describe() const;
-  /// Calls the chosen command with the words after the program's name. Returns the text to print if the words request help
-  /// or the version. Throws Error with a message of this program if the words cannot be parsed.
+  /// Parses the words after the program's name and calls the chosen command. Returns the text to print if the words request
+  /// help or the version. Throws Error with a message of this program if the words cannot be parsed.
   [[nodiscard]] std::optional<std::string> parse(std::vector<std::string> words);
 
  private:

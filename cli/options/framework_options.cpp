@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// Options of torchrun, Slurm, Megatron-LM, torchtitan and transformers that have another name in this program. Some of them
-/// look like a different option of this program.
+/// An option of torchrun, Slurm, Megatron-LM, torchtitan or transformers, and the option of this program that replaces it.
+/// Some of the frameworks' names resemble an option of this program with a different meaning.
 struct FrameworkOption {
   std::string_view name, option, hint;
 };

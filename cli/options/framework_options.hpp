@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// Returns how to write an option of a framework for `command`: for `--tp` how to write degrees, for `--nodes` what --gpus
-/// counts. Empty if frameworks have no such option, or if the command has no replacement.
+/// Returns a hint that names the replacement for a framework's option in `command`: for `--tp` how to write degrees, for
+/// `--nodes` that --gpus counts all nodes. Empty if no framework has this option, or if `command` has no replacement.
 [[nodiscard]] std::string framework_option_hint(const CLI::App& command, std::string_view option);
 
 }  // namespace ddl

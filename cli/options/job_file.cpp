@@ -134,7 +134,7 @@ class JobReader {
     job_.settings.set(row, {read_setting(row, node), SettingOrigin::job, {}});
   }
 
-  /// Settings that have an option also have a key of their own. All others are under `settings`.
+  /// A setting with an option is also a key of the job file. Settings without an option are under the key `settings`.
   void read_settings() {
     for (const SettingRow& row : setting_rows()) {
       const auto node = row.has_option ? root_.find(row.key) : std::nullopt;
@@ -275,7 +275,7 @@ void write_list(YAML::Emitter& out, const std::vector<std::string>& items) {
   out << YAML::EndSeq;
 }
 
-/// A path relative to another folder; bundled names are unchanged.
+/// Makes a path relative to `folder`. Bundled names are unchanged.
 std::string seen_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path) return name;
   std::error_code error;
@@ -288,7 +288,7 @@ std::string seen_from(const std::string& name, const std::string& folder, bool p
   return relative.find('/') != std::string::npos ? relative : "./" + relative;
 }
 
-/// The inverse function: makes a path relative to `folder`.
+/// The inverse of seen_from(): resolves a path that is relative to `folder`.
 std::string found_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path || folder.empty() || fs::path(name).is_absolute()) return name;
   return (fs::path(folder) / name).string();
@@ -364,7 +364,7 @@ std::string print_job(const JobFile& job) {
   }
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
-    // If a choice is printed with the plan, such as `1f1b`, it is also written into the job, even if it is the default.
+    // A choice that is printed with the plan, such as `1f1b`, is also written into the job, even if it has its default.
     const bool is_said = row.matters(plan.mesh) && !row.words(value).empty();
     if (value == row.get(usual) && !is_said) continue;
     if (row.first_number) {
@@ -386,8 +386,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
   job.packed_length = spec.packed_length;
-  // A default data set may differ in shape from the model's input, but one that a job names must match. So the default is
-  // left out if it does not match.
+  // The shape of a default data set may differ from the model's input, but a data set that a job names must match. So the
+  // job does not name the default data set if the shapes differ.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");

@@ -18,13 +18,13 @@ namespace ddl {
 /// take the defaults of a study.
 struct JobFile {
   std::string model, dataset, machine, coefficients, software;
-  std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's own
-  std::optional<std::int64_t> packed_length;  ///< tokens of a document, if sequences are packed; unset: they are not
+  std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's sequence length
+  std::optional<std::int64_t> packed_length;  ///< tokens of a document in packed sequences; unset: sequences are not packed
   std::vector<std::string> profiles;
   bool any_device = false;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
-  Settings settings;                          ///< they override the software's settings
+  Settings settings;                          ///< these values override the software's settings
   Plan plan;                                  ///< with the global batch; precision and optimizer are set if the job has them
   std::optional<std::int64_t> batch_per_gpu;  ///< set if the job gives the batch per GPU
   std::optional<Bytes> gpu_memory;
@@ -38,8 +38,8 @@ struct ParsedJob {
   JobFile job;
   YamlNode root;
 
-  /// Returns where errors are reported: at the value of the first of these keys that the job has, or at the whole file if it
-  /// has none of them.
+  /// Returns the position for an error about `keys`: the value of the first key that the job has, or the whole file if the
+  /// job has none of these keys.
   [[nodiscard]] YamlNode place(std::initializer_list<std::string_view> keys) const;
 };
 

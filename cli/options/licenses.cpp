@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// From the copyright files of the libraries' Debian packages. Licences by their SPDX identifiers.
+/// The facts come from the copyright files of the libraries' Debian packages. `license` is an SPDX identifier.
 struct License {
   std::string_view library, license, holder, where;
 };

@@ -14,7 +14,7 @@ namespace ddl {
 /// Throws Error, which says that `text` is none of the words that `option` takes.
 [[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
                                  const std::vector<std::string_view>& known);
-/// The value of the word that was given for `option`. Throws Error if `parse` does not know it.
+/// The value that `parse` returns for the word `text` of `option`. Throws Error if `parse` does not know the word.
 template <class Parse>
 [[nodiscard]] auto chosen(const std::string& option, const std::string& text, const Parse& parse,
                           const std::vector<std::string_view>& known) {

@@ -239,7 +239,7 @@ Plan plan_from_json(const std::string& text, const std::string& origin) { return
 
 namespace {
 
-/// `dp64·tp8`: the short names of the axes, or their full names if they have none.
+/// Degrees such as `dp64·tp8`. An axis without a short name is written with its full name.
 std::string degrees_word(const Mesh& mesh) {
   std::string word;
   for (const Axis axis : spoken_axes) {
@@ -251,7 +251,7 @@ std::string degrees_word(const Mesh& mesh) {
   return word.empty() ? "1 device" : word;
 }
 
-/// The choices of a plan in addition to its degrees. With `with_zero`, the ZeRO stage is included.
+/// The choices of a plan other than its degrees. `with_zero`: the text includes the ZeRO stage.
 std::string choices_of(const Plan& plan, bool with_zero) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -268,7 +268,7 @@ std::string choices_of(const Plan& plan, bool with_zero) {
   return text;
 }
 
-/// A choice's letter and its meaning.
+/// Explains the letter of a choice in the short notation.
 std::string meaning_of(const PlanChoiceRow& row, int value) {
   switch (row.choice) {
     case PlanChoice::zero:

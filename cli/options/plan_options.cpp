@@ -47,7 +47,7 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   }
 }
 
-/// Refuses a report about another model or machine than the requested one.
+/// Throws Error if the report's model or machine is not the requested model or machine.
 void refuse_other_report(const PlanFile& file, const Study& study, const std::string& path) {
   std::string said, options;
   const auto compare = [&](const char* kind, const std::optional<std::string>& reported, const std::string& asked) {
@@ -62,21 +62,21 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
               fmt::format("add {}, or give the object of its plan alone", options));
 }
 
-/// If more devices are requested than the machine has, the command ends at once, and not after a long search.
+/// Throws Error if more devices are requested than the machine has. This check runs before a long search.
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
               fmt::format("use at most {}, or a larger machine with --machine", machine.devices()));
 }
 
-/// The strategy that has these degrees.
+/// The strategy whose axes are those of --degrees.
 Family family_of_degrees(const std::string& degrees) {
   Plan plan;
   parse_degrees(degrees, plan);
   return plan.mesh.family();
 }
 
-/// If one part of the strategy has no degree, it gets the remaining GPUs.
+/// If one axis of the strategy has no degree, this axis gets the remaining GPUs.
 void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   const Family missing = family & ~plan.mesh.family();
   if (!options.gpus || std::popcount(missing) != 1 || (family | plan.mesh.family()) != family) return;
@@ -89,8 +89,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// If the number of micro-batches is not given, the fastest number that fits is used, and the smallest of equally fast
-/// numbers. Without a pipeline, it is one micro-batch if that fits.
+/// The default number of micro-batches: the fastest number that fits the memory, and the smallest of equally fast numbers.
+/// Without a pipeline, the default is one micro-batch if one fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -112,7 +112,7 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   return best ? best->plan.micro_batches : 1;
 }
 
-/// The plan that the user requests: `file` is the plan of --plan, if given. Choices that are not given have their defaults.
+/// The plan that the user requests. `file`: the plan of --plan, if given. Other choices have their defaults.
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study, bool ideal) {
   if (file) {
     if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
@@ -133,7 +133,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
                   *family == 0 ? "write --gpus 1"
                                : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
     }
-    // A strategy with one axis uses all devices. A hybrid uses them if there is only one way to divide them.
+    // A strategy with one axis gets all devices. A hybrid needs degrees, unless the devices divide in only one way.
     const std::string only = only_degrees(*family, *options.gpus);
     if ((*family & (*family - 1)) != 0 && only.empty()) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
@@ -170,8 +170,8 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   return plan;
 }
 
-/// Defaults of a plan that the user gives. If a file gives the plan, they have the names of its keys; otherwise the names of
-/// the options.
+/// Adds the choices that have their defaults in the user's plan. Each is named by its key in the plan file if a file
+/// gives the plan, else by its option.
 void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
@@ -341,7 +341,7 @@ std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& 
     try {
       load(*reported);
     } catch (const Error&) {
-      return;  // a file of the user; reports do not contain its name
+      return;  // a file of the user, whose path is not in the report
     }
     into = *reported;
     said.emplace_back(option);
@@ -358,7 +358,7 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   StudySpec spec = spec_of(study);
   if (!options.plan_file.empty()) {
     asked.file = read_plan(read_file(options.plan_file), options.plan_file);
-    // The plan may state the precision and optimizer that its memory and time refer to.
+    // The plan file may give the precision and the optimizer for which its memory and time were predicted.
     if (!spec.precision) spec.precision = asked.file->precision;
     if (!spec.optimizer) spec.optimizer = asked.file->optimizer;
   }

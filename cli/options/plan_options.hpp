@@ -16,8 +16,8 @@
 
 namespace ddl {
 
-/// The default number of samples per device: the model file's number, else a number with enough tokens for large matrix
-/// products, else 32.
+/// The default number of samples per device: the number in the model file; else, for sequences, a number with enough tokens
+/// for large matrix products; else 32.
 [[nodiscard]] std::int64_t usual_batch_per_gpu(const Model& model);
 
 /// The options that give a plan, or that fix some choices of the searched plans, as the user typed them.
@@ -33,25 +33,25 @@ struct PlanOptions {
   /// Whether the options give a single plan.
   [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !strategy.empty() || !degrees.empty(); }
 };
-/// Handles of --plan, --strategy and --degrees, for declaring which options contradict them.
+/// Handles of --plan, --strategy and --degrees. Commands use them to declare which options contradict these options.
 struct PlanOptionHandles {
   Option plan, strategy, degrees;
 };
-/// Adds --gpus, --global-batch, --batch-per-gpu and --micro-batches. With `lists`, --gpus and --global-batch take several
-/// values.
+/// Handles of --global-batch, --batch-per-gpu and --micro-batches. add_batch_options also adds --gpus. With `lists`, --gpus
+/// and --global-batch take several values.
 struct BatchOptionHandles {
   Option global, per_gpu, micro_batches;
 };
 BatchOptionHandles add_batch_options(const Command& command, PlanOptions& options, bool lists = false);
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists = false);
-/// Moves a list with a single number to `gpus` or `global_batch`.
+/// If `gpu_counts` or `global_batches` has a single number, moves the number to `gpus` or `global_batch`.
 void settle_lists(PlanOptions& options);
 
 /// The choices that the options fix. Throws Error for an unknown name.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
-/// Returns a warning for each fixed choice, other than "none", that has no effect on `plan`.
+/// Returns a warning for each choice that the options fix and that has no effect on `plan`. The value "none" never warns.
 [[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan);
-/// The requested batch; by default usual_batch_per_gpu on each GPU, halved until the data set has that many samples.
+/// The requested batch; by default usual_batch_per_gpu on each GPU, halved while the data set has fewer samples.
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);
 
 /// A study and, if the options give one, the requested plan.
@@ -60,14 +60,15 @@ struct PlanStudy {
   std::optional<PlanFile> file;  ///< of --plan
   std::optional<Plan> plan;
 };
-/// Uses model and machine of the report of --plan, unless options give them. Returns the options that were set this way.
+/// Takes the model and the machine from the report of --plan, unless options give them. Returns the options that the report
+/// has set.
 [[nodiscard]] std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options,
                                                       const Command& command);
 
 /// Loads the study and the plan. Throws Error if options contradict each other, the machine or the file.
 [[nodiscard]] PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options);
 
-/// Throws Error if a limit of the shape excludes the plan that the user gave.
+/// Throws Error if a limit other than memory, such as the number of channels, excludes the user's plan.
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options);
 
 /// All defaults in force, including the batch and the choices that a given plan leaves open.

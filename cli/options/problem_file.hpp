@@ -22,8 +22,8 @@ class ProblemFile {
   /// The lines in the format of profiles.
   [[nodiscard]] const std::vector<std::string>& problems() const& { return problems_; }
   const std::vector<std::string>& problems() && = delete;
-  /// Returns an error for the caller to throw. Its position is the word of a problem's line that begins with `word`, or else
-  /// the first word of the line.
+  /// Returns an error for the caller to throw. The error points at the word of the problem's line that begins with `word`,
+  /// or at the line's first word if no word begins so.
   [[nodiscard]] Error error(std::size_t problem, std::string_view word, std::string_view message,
                             std::string hint = {}) const;
 

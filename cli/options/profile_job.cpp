@@ -50,8 +50,8 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// The lines to leave out, as the list of problems has them. Throws Error if a line is not in the list, or if no problem is
-/// left.
+/// The problems of --leave-out, in the spelling of the plan's problems. Throws Error if one is not in the plan, or if no
+/// problem is left.
 std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
   std::vector<std::string> lines;
   for (const std::string& each : given) {
@@ -151,7 +151,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
-    // This is measured in addition to the updates of single layers, which are parts of whole steps.
+    // The update of all layers together is measured in addition to the updates of single layers, which whole steps include.
     if (is_of_list(implementation) && plan.model->parameters() > 0)
       plan.problems.push_back(
           {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,

@@ -28,17 +28,17 @@ struct ProfileJob {
   std::string backend;
   BackendOptions device;
   ProfilePlan plan;
-  std::string output;                 ///< empty: nowhere
-  std::string recipe;                 ///< the recipe of mixed precision; empty if there is one precision
+  std::string output;                 ///< empty: the profile is not written
+  std::string recipe;                 ///< `autocast` for mixed precision; empty for a single precision
   std::optional<Shard> shard;         ///< the measured part of the problems; unset: all of them
   std::vector<std::string> left_out;  ///< lines of problems that are not measured
   bool resume = false, overwrite = false, retry = false;
 };
 /// Throws Error for unknown words, and for options that contradict each other. It also throws if several processes were
-/// launched without --shard, because each of them would measure everything.
+/// launched without --shard, because each process would measure everything.
 [[nodiscard]] ProfileJob job_of(const ProfileOptions& options);
 
-/// Returns the problems without these lines. A line of a whole step removes the complete step.
+/// Returns the plan without the problems in `lines`. A line that is a part of a whole step removes all parts of the step.
 [[nodiscard]] ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines);
 
 }  // namespace ddl

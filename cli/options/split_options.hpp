@@ -9,9 +9,9 @@
 namespace ddl {
 
 /// The values of --splits, such as `filter=2,4`: degrees of filter, channel and tensor splits, tiles of spatial splits, and
-/// parts of the batch. `none` means no split. Without a value, all powers of two up to `devices` are used.
+/// parts of the batch. `none` means no split. If no axis is given, each axis is split by all powers of two up to `devices`.
 struct SplitRequest {
-  std::vector<Mesh> meshes{};  ///< the model is split by each of these
+  std::vector<Mesh> meshes{};  ///< each mesh is one way to split the model
   std::vector<int> batch{};    ///< the numbers of parts into which each batch is split
 };
 /// Throws Error for an unknown axis, with "did you mean", and for an invalid degree.

@@ -24,7 +24,7 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// All strategies, then their other names, then the hybrids. Lists that are printed end after a dozen names.
+/// The names of all strategies, then their aliases, then the hybrids. Printed lists end after a dozen names.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Axis axis : spoken_axes) names.emplace_back(to_string(axis));
@@ -39,7 +39,7 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-/// Names of strategies in frameworks that are choices of a plan in this program.
+/// A word that frameworks use for a strategy, although it is a choice of a plan in this program.
 struct ChoiceWord {
   std::string_view word, hint;
 };
@@ -70,7 +70,7 @@ std::string why_without_plans(std::int64_t gpus, Family family) {
 std::string example_degrees(Family family, std::int64_t gpus) {
   std::vector<std::int64_t> factors = prime_factors(gpus);
   if (!can_divide(gpus, family)) factors.assign(static_cast<std::size_t>(std::popcount(family)), 2);
-  // The last axis gets the remaining factors. It is data if the family has data, because data parallelism scales furthest.
+  // The last axis gets the remaining factors. Data is the last axis if the family has it: data parallelism scales furthest.
   std::string text;
   std::size_t taken = 0;
   std::vector<Axis> axes;

@@ -12,11 +12,11 @@ namespace ddl {
 [[nodiscard]] bool can_divide(std::int64_t gpus, Family family);
 /// The reason why the family has no plan for this number of devices: `needs at least 4 devices`.
 [[nodiscard]] std::string why_without_plans(std::int64_t gpus, Family family);
-/// Example degrees of this strategy for --degrees. They are for this number of devices, if it can be divided in this way.
+/// Example degrees of this strategy for --degrees. Their product is `gpus` if the strategy can divide this number.
 [[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
 
 /// The degrees of a hybrid if there is only one way to divide this number of devices, such as data+tensor on 4. Empty if
-/// there are several ways or none, and for a strategy of one axis.
+/// several ways or no way divide the number, and for a strategy of one axis.
 [[nodiscard]] std::string only_degrees(Family family, std::int64_t gpus);
 
 /// Parses `data+filter`. Throws Error for an unknown strategy.

@@ -113,7 +113,7 @@ Option add_software_option(const Command& command, std::string& software) {
 
 namespace {
 
-/// `--memory-format` of `memory_format`.
+/// The option of a setting: `--memory-format` for the key `memory_format`.
 std::string option_of(const SettingRow& row) {
   std::string name = fmt::format("--{}", row.key);
   std::ranges::replace(name, '_', '-');
@@ -369,7 +369,8 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The allreduce algorithm of the measured software, and that for plans that also split layers (ExchangeTimes::allreduce).
+/// The measured software's allreduce algorithm for gradients, and its algorithm in plans that also split layers
+/// (ExchangeTimes::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// Memory and margin of a device that replace those of the machine and the job.
+/// The memory and the margin of a device. Set values replace the values of the machine and the job.
 struct MemoryOptions {
   std::optional<Bytes> gpu_memory;
   std::optional<Margin> margin;
@@ -36,7 +36,7 @@ struct StudyOptions {
 void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --seq and --input-shape.
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
-/// Returns the name of a model with the sizes of `--input-shape`, which only ONNX files accept.
+/// Returns the model's name with the sizes of `--input-shape` appended. Only ONNX files accept `--input-shape`.
 [[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
 /// Adds --software.
 Option add_software_option(const Command& command, std::string& software);
@@ -48,18 +48,18 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 /// Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 
-/// All pairs of the models and machines of `--model a,b` and `--machine c,d`. The name of a file may contain a comma.
+/// All pairs of a model of `--model a,b` and a machine of `--machine c,d`. The name of a file may contain a comma.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
 
-/// Completions offer files, and the bundled models or machines.
+/// For offer_models and offer_machines, completions offer files and the bundled models or machines.
 Option offer_models(Option option);
 Option offer_machines(Option option);
 
 /// Adds -o and --output, for a file.
 Option add_output_option(const Command& command, std::string& output, const std::string& description);
-/// Adds --color and --format. The formats are those for documents and JSON, and those for the contents in `held`.
+/// Adds --color and --format, with the formats for documents, JSON, and the formats for the contents in `held`.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
-/// Adds these options, and -o and --output for the report.
+/// Adds --color, --format, and -o and --output for the report.
 void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
 /// A default in force: the option, its value, and the reason.

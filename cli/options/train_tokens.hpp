@@ -19,7 +19,7 @@ struct Training {
   std::optional<std::int64_t> epochs{};
   bool to_accuracy = false;
   std::shared_ptr<const Convergence> convergence{};  ///< published results of the model, if the target is requested
-  /// Whether a whole training is requested, instead of an epoch.
+  /// Whether the user requests a training by tokens, epochs or a target, instead of one epoch of the data set.
   [[nodiscard]] bool is_whole() const { return tokens || epochs || to_accuracy; }
 };
 

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// The command that was being parsed. The hint refers to its help.
+/// The command whose options were being parsed. The error's hint names the help of this command.
 const CLI::App& innermost(const CLI::App& program) {
   const CLI::App* at = &program;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();

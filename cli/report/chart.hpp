@@ -12,7 +12,7 @@ enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, gr
 
 /// The meaning of one colour of a chart.
 struct Kind {
-  std::string name;  ///< empty if an earlier kind with the same colour has the text
+  std::string name;  ///< empty if an earlier kind with the same colour has the name
   Tone tone = Tone::grey;
 };
 
@@ -21,7 +21,7 @@ struct Bar {
   std::string label;  ///< what the bar refers to
   std::string sum;    ///< the total, as text
   std::vector<double> values;
-  std::vector<std::string> texts;  ///< unit of the values
+  std::vector<std::string> texts;  ///< each value as text
 };
 struct StackedBars {
   std::string unit;  ///< unit of the values: `s`, `bytes`
@@ -35,7 +35,7 @@ struct StackedBars {
 struct LaneSlice {
   double begin = 0, end = 0;
   std::size_t kind = 0;
-  std::string label{};  ///< a few letters shown in it, if there is room
+  std::string label{};  ///< a few letters, drawn in the slice if they fit
   std::string text{};   ///< complete description
 };
 struct Lane {
@@ -48,7 +48,7 @@ struct Lanes {
   std::vector<Lane> lanes;
   double length = 0;
   std::string unit;   ///< unit of displayed times: `ms`
-  double factor = 1;  ///< factor from a time to that unit
+  double factor = 1;  ///< factor from a time to `unit`
 };
 
 struct Tick {

@@ -17,14 +17,14 @@ struct Section {
   std::string heading{}, aside{};
 };
 
-/// A piece of a line; a strong one is emphasized.
+/// A piece of a line. A strong piece is emphasized.
 struct Span {
   std::string text;
   bool strong = false;
 };
 
-/// A line, `indent` columns from the margin. If it is wider than the page it continues in further lines with the indent
-/// `hanging`, by default two columns more than its own.
+/// A line that begins `indent` columns from the margin. A line that is wider than the page continues in further lines, which
+/// begin `hanging` columns from the margin, by default `indent` + 2.
 struct Line {
   std::vector<Span> spans;
   std::size_t indent = 0;

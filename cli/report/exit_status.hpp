@@ -8,7 +8,7 @@ enum class ExitStatus : int {
   ok = 0,
   nothing_fits = 1,
   beyond_tolerance = 1,
-  incomplete = 1,  ///< written, with a list of further measurements that are needed
+  incomplete = 1,  ///< the report was written; it lists measurements that are still needed
   could_not_answer = 2,
   at_risk = 3,
   interrupted = 130

@@ -22,7 +22,7 @@ struct Field {
   enum class Formats { both, json, csv };
   std::string name;
   std::function<Json(const Row&)> value;
-  std::string_view object{};  ///< in JSON, the name of the nested object that it belongs to; empty for none
+  std::string_view object{};  ///< in JSON, the nested object that contains the value; empty for none
   Formats formats = Formats::both;
 };
 
@@ -59,7 +59,7 @@ template <class Row>
   return json;
 }
 
-/// Returns a flat object. If `row` is null, it has all fields with null values.
+/// Returns a flat object. If `row` is null, the object has all fields with null values.
 template <class Row>
 [[nodiscard]] Json flat_row(const Fields<Row>& fields, const Row* row) {
   Json cells;

@@ -20,7 +20,7 @@ struct Device;
 [[nodiscard]] std::string_view device_noun(const Device& device);
 /// `1,281,167`; four digits and a power of ten if it exceeds 64 bits.
 [[nodiscard]] std::string whole_text(double count);
-/// `12 %`, for a share of one.
+/// A share of one as a percentage: `12 %`.
 [[nodiscard]] std::string share_text(double share);
 /// An amount of money, without cents from 100 on.
 [[nodiscard]] std::string amount(double value);

@@ -19,8 +19,8 @@ class Interrupt {
   static void ask();
 };
 
-/// While an instance exists, its thread is asked to end after this many seconds. It is also asked to end when `given_up` is
-/// set, because its result is no longer needed. A thread has at most one instance.
+/// A time limit for the thread that creates an instance. The thread is asked to end after this many seconds, or when
+/// `given_up` is set because the result is no longer needed. A thread has at most one instance.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds, const std::atomic<bool>* given_up = nullptr);

@@ -34,7 +34,7 @@ Page page_for(const ReportOptions& options) {
   return page;
 }
 
-/// A line for stderr. It is written in one piece, because several ranks may write.
+/// Prints a line to stderr. The line is written in one piece, because several ranks may write at the same time.
 void say(const std::string& text) { std::cerr << visible_lines(defused(text)) + "\n"; }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::string defused(std::string_view text) {
   while (true) {
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string line(text.substr(0, end));
-    // The runner trims all Unicode blanks.
+    // The runner of GitHub Actions trims all Unicode blanks.
     std::size_t at = 0;
     for (bool blank = true; blank;) {
       blank = false;

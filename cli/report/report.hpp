@@ -33,17 +33,17 @@ struct NamedStep;
 /// The possible contents of a report; document and JSON always exist.
 enum class Content { document, json, rows, verdicts, yaml, steps };
 
-/// The result of a command, for every format. Nothing is printed before all of it is computed.
+/// The result of a command, for every format. Nothing is printed before the whole result is computed.
 struct Report {
   Document document{};
-  std::function<Document()> page{};  ///< the document with drawings; empty if it has none
+  std::function<Document()> page{};  ///< the document with drawings; empty if the report has none
   std::function<nlohmann::ordered_json()> json{};
   std::function<nlohmann::ordered_json()> rows{};   ///< flat objects with the same keys; or the text of a file
   std::function<std::string()> yaml{};              ///< a file that the program can read
-  std::function<std::vector<NamedStep>()> steps{};  ///< of the plans in the answer; Error if one cannot be drawn
+  std::function<std::vector<NamedStep>()> steps{};  ///< steps of the answer's plans; throws Error if a step cannot be drawn
   std::vector<FileVerdict> verdicts{};
   std::vector<std::string> warnings{};  ///< each warning has one or several lines
-  std::vector<Error> errors{};          ///< parts of the question that could not be answered, while others could
+  std::vector<Error> errors{};          ///< errors of those parts of the question that could not be answered
   std::vector<std::string> next{};      ///< suggested next commands, for users at a terminal
   std::string command{};                ///< the command line in shell syntax; empty if there was none
   /// Adds a suggested next command, given as words.
@@ -58,7 +58,7 @@ struct Report {
   }
 };
 
-/// How and where to write a report; the same for all commands.
+/// How and where to write a report. All commands have these options.
 struct ReportOptions {
   std::string format = "text";
   std::string output;          ///< the output file; empty or `-`: stdout
@@ -71,10 +71,10 @@ struct ReportOptions {
 /// Whether `--output` names a file: `-` is the standard output.
 [[nodiscard]] inline bool is_file(const std::string& output) { return !output.empty() && output != "-"; }
 
-/// Writes atomically to the file of `option`. Throws Error if that file was read as an input.
+/// Writes atomically to the file that `option` names. Throws Error if the program read this file as an input.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
 
-/// Writes a file that may have been read as an input, because it is updated. `made`: as in write_file.
+/// Writes a file that a command updates, and that it may therefore have read as an input. `made`: as in write_file.
 Written write_over(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
 /// Escapes a text for stderr, so that no line is read as a command by the GitHub Actions runner. The runner recognizes `::`
@@ -84,8 +84,8 @@ Written write_over(const std::string& path, std::string_view content, const std:
 
 /// Prints each warning once to stderr, with its number of repetitions.
 void print_warnings(std::vector<std::string> warnings);
-/// Prints `warning: …` to stderr. As the text may contain file names, terminal control characters are escaped, here and in
-/// errors.
+/// Prints `warning: …` to stderr. Like print_error(), escapes terminal control characters, because the text may contain file
+/// names.
 void print_warning(const std::string& warning);
 
 /// Prints `error: …` and `hint: …` to stderr.

@@ -13,8 +13,8 @@ struct NamedStep {
   StepTimeline timeline;
 };
 
-/// Returns the predicted step of a plan, slice by slice. Throws Error if the plan has no predicted time, or too many slots
-/// for a drawing.
+/// Returns the predicted step of a plan, slice by slice. Throws Error if the plan has no predicted time, or more slots than
+/// a drawing can show.
 [[nodiscard]] NamedStep named_step(const Estimator& estimator, const Plan& plan);
 
 }  // namespace ddl

@@ -10,7 +10,7 @@ namespace ddl {
 
 /// Sentences about the activity of the ranks in a part of a step.
 struct DoingPhrase {
-  std::string_view key;  ///< the same as in Doing
+  std::string_view key;  ///< key of the same activity in Doing
   Finding::Kind kind;    ///< kind of the corresponding finding
   std::string_view phrase;
 };

@@ -17,13 +17,13 @@ namespace ddl {
 /// The reason why a measured run has no prediction.
 [[nodiscard]] std::string describe(const Unpredictable& refusal);
 
-/// `bound by: exchanging gradients among 16 ranks (ring) takes 60 % of the time`
+/// Describes a finding: `bound by: exchanging gradients among 16 ranks (ring) takes 60 % of the time`.
 [[nodiscard]] std::string describe(const Finding& finding, const Model& model);
 
 /// Describes how two plans compare, with the numbers of the deciding term. `comparison` compares `explained` and `other`.
 [[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
-/// How much longer a plan takes than the first one, and why it ranks lower: `12 %`, `waiting in the pipeline`; if it is
-/// faster, `-5 %` and the reason for its rank. `learned`: the search's fitted factors.
+/// How much longer a plan takes than the first plan, and the reason: `12 %`, `waiting in the pipeline`. For a plan that is
+/// faster than the first: `-5 %`, and why it ranks lower. `learned`: the fitted factors that the search used.
 struct SlowdownReason {
   std::string longer;
   std::string why;  ///< empty if the plan is equally fast

@@ -45,7 +45,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"torch_compile", ConfigField::compiled, "", flags},
     {"deepspeed", ConfigField::deepspeed_file},
     listed({"fsdp", PlanChoice::zero, "", shards}),
-    // Newer files say the version of FSDP, and nest or do not nest prefixes.
+    // Newer files give the version of FSDP. Keys in `fsdp_config` may have the prefix `fsdp_` or not.
     weak({"fsdp_version", PlanChoice::zero, "3"}),
     {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", older_shards},
     {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids},

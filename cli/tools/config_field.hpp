@@ -12,26 +12,26 @@
 
 namespace ddl {
 
-/// The meaning of an argument, independent of its name in a tool, if it is not a choice of plans. Values are whole numbers,
-/// or words that no tool defines.
+/// The meaning of an argument that is not a PlanChoice, independent of the argument's name in a tool. Values are whole
+/// numbers, or words of this program.
 enum class ConfigField {
   // The model.
-  model,      ///< a name of the zoo or of Hugging Face
-  flavor,     ///< the size that goes with it: `8B`
-  tokenizer,  ///< its name, which determines the vocabulary
+  model,      ///< the name of a bundled model or of a model on Hugging Face
+  flavor,     ///< the size of the model in torchtitan: `8B`
+  tokenizer,  ///< the tokenizer's name, which determines the vocabulary
   layers,
   hidden,
   heads,
   kv_heads,
   head_size,
   feed_forward,
-  feed_forward_ratio,   ///< the same over hidden
-  feed_forward_halves,  ///< yes: both count gate and value of a gated perceptron together
+  feed_forward_ratio,   ///< feed_forward / hidden
+  feed_forward_halves,  ///< yes: feed_forward counts the gate and the value of a gated perceptron together
   vocabulary,
   vocabulary_multiple,
   positions,
   sequence,
-  added_tokens,  ///< in addition to it: a prompt
+  added_tokens,  ///< tokens of the prompt, in addition to `sequence`
   experts,
   active_experts,
   expert_feed_forward,
@@ -40,15 +40,15 @@ enum class ConfigField {
   norm,             ///< layer or rms
   position,         ///< learned, rope or none
   rotary_percent,   ///< 0 to 1
-  bias,             ///< of linear layers: yes or no
+  bias,             ///< yes or no: linear layers have biases
   qkv_bias,         ///< yes or no
   query_key_norm,   ///< yes or no
-  grouped_queries,  ///< yes or no: whether kv_heads counts
+  grouped_queries,  ///< yes or no: kv_heads is used
   tied,             ///< yes or no
   hidden_dropout,
   attention_dropout,
   attention,       ///< fused or unfused
-  implementation,  ///< the same, if `attention` is not given
+  implementation,  ///< fused or unfused; used if `attention` is not given
   latent,          ///< yes: multi-head latent attention
   // Devices.
   gpus,
@@ -59,27 +59,27 @@ enum class ConfigField {
   pipeline,
   context,
   expert,
-  replicas,  ///< of the model
+  replicas,  ///< copies of the model
   data_replicate,
   data_shard,  ///< -1: all remaining ranks
   // The batch.
   global_batch,
-  samples_each,    ///< sequences of each of its samples
-  micro_batch,     ///< samples that a replica takes at a time
-  accumulation,    ///< how often it does before an update
-  pipeline_batch,  ///< samples of a micro-batch of a pipeline, which divides micro_batch further
+  samples_each,    ///< sequences per sample of global_batch
+  micro_batch,     ///< samples that a replica processes at a time
+  accumulation,    ///< micro-batches of a replica per update
+  pipeline_batch,  ///< samples of a pipeline's micro-batch, if micro_batch is the whole share of a replica
   micro_batches,
   // Choices of plans in the terms of a tool.
   sharding,          ///< the ZeRO stage, which replaces `zero` if `fsdp` is yes
   fsdp,              ///< yes
   shards_nodes,      ///< yes: weights are sharded among the GPUs of a node
-  reshards,          ///< of ZeRO-3: yes, or no: weights stay gathered after forward
+  reshards,          ///< of ZeRO-3: yes or no; no: weights stay gathered after forward
   recompute_method,  ///< block, or uniform
-  recompute_layers,  ///< of the method
-  recompute_share,   ///< of the blocks: 0 to 1
-  offload_weights,   ///< yes or no, where nothing else says it
+  recompute_layers,  ///< blocks per group (uniform), or recomputed blocks (block)
+  recompute_share,   ///< the recomputed share of the blocks, 0 to 1
+  offload_weights,   ///< yes or no; yes takes precedence over PlanChoice::offload
   expert_tensor,     ///< the tensor degree of experts
-  interleaved,       ///< of a schedule: yes or no
+  interleaved,       ///< yes or no: the schedule uses virtual stages
   layers_per_virtual_stage,
   precision,
   fp8,      ///< yes or no
@@ -87,11 +87,11 @@ enum class ConfigField {
   adapter,  ///< lora, or none
   adapter_rank,
   optimizer,
-  momentum,  ///< of SGD
-  overlap,   ///< of gradients: yes or no
+  momentum,  ///< the momentum of SGD
+  overlap,   ///< yes or no: the gradient exchange is overlapped
   compiled,  ///< yes or no
   distributed_type,
-  // Other files that contain the rest.
+  // Further configuration files.
   deepspeed_file,
   trainer_file,
   accelerate_file,

@@ -20,15 +20,15 @@ class ConfigText {
 
   ConfigText(const ConfigurationFormat& format, const RunValues& values);
 
-  /// Sets an argument that does not depend on the run. Nested keys are joined by dots. Null: the argument has no value.
+  /// Sets an argument that does not depend on the run. Dots join nested keys. `value`: null if the argument has no value.
   void set(std::string_view key, Json value);
-  /// Adds a comment line at the present end of a section: `model.data`, `# text`.
+  /// Adds a comment line such as `# text` at the present end of a section such as `model.data`.
   void note(std::string_view section, std::string_view comment);
 
   [[nodiscard]] std::string json() const;
   [[nodiscard]] std::string yaml() const;
   [[nodiscard]] std::string toml() const;
-  /// Each argument is on its own line.
+  /// Returns command-line arguments for a shell script, each on its own line.
   [[nodiscard]] std::string shell() const;
 
  private:
@@ -38,7 +38,7 @@ class ConfigText {
   std::vector<std::pair<std::string, Json>> arguments_;
 };
 
-/// Returns why files of this format cannot start the requested run; empty if they can. `values`: those of the run.
+/// Returns why files of this format cannot start the requested run; empty if they can. `values`: the values of the run.
 [[nodiscard]] std::optional<CannotLaunch> refused(const LaunchRequest& request, const ConfigurationFormat& format,
                                                   const RunValues& values);
 /// Returns why a runtime with the arguments of this format cannot run the mesh of the plan; empty if it can.

@@ -11,13 +11,13 @@
 
 namespace ddl {
 
-/// A word of a tool, and its meaning. If several words have the same meaning, the first is written. If one word has several
-/// meanings, the first is read.
+/// A value in a tool's files, and its meaning in this program. If several words have the same meaning, the first word is
+/// written. If one word has several meanings, the first meaning is read.
 struct ArgumentWord {
   std::string_view word, meaning;
   bool is_only_read = false;
 };
-/// `full=3`, or `full>3` for a word that is only read.
+/// Parses `full=3`: the word `full` means 3. `full>3` is a word that is read, but never written.
 consteval ArgumentWord word_of(std::string_view pair) {
   const std::size_t at = pair.find_first_of("=>");
   return {pair.substr(0, at), pair.substr(at + 1), pair[at] == '>'};
@@ -37,11 +37,11 @@ struct ArgumentRow {
   std::string_view key;
   RunField field;
   std::string_view alone{};               ///< the meaning of the argument without a value
-  std::span<const ArgumentWord> words{};  ///< the words that it takes; none: a whole number or a name
-  std::string_view only_with{};           ///< the distributed_type with which it counts; empty: all
-  bool is_only_read = false;              ///< files that start a plan do not have it
+  std::span<const ArgumentWord> words{};  ///< the words that the argument takes; none: a whole number or a name
+  std::string_view only_with{};           ///< the distributed_type for which the row applies; empty: all
+  bool is_only_read = false;              ///< this program does not write the argument
   bool is_weak = false;                   ///< any other argument of the field takes precedence
-  bool is_list = false;                   ///< it takes several words, and this row knows some of them
+  bool is_list = false;                   ///< the argument takes several words, and this row knows some of them
 };
 [[nodiscard]] constexpr ArgumentRow only_read(ArgumentRow row) {
   row.is_only_read = true;
@@ -56,41 +56,41 @@ struct ArgumentRow {
   return only_read(row);
 }
 
-/// The default of a tool, if its configuration does not set the field.
+/// The value that a tool uses if its configuration does not set the field.
 struct UsualValue {
   RunField field;
   std::string_view value;
 };
 
-/// Why the files of a tool cannot have another value than the usual one, in the words of that tool.
+/// The reason why the files of a tool cannot set the field to a value other than the tool's default.
 struct MissingValue {
   RunField field;
   std::string_view reason;
 };
 
-/// An argument that asks for what no prediction of this program has.
+/// An argument that requests something which this program does not predict.
 struct RefusedArgument {
   std::string_view key;       ///< may end in `*`
-  std::string_view reason;    ///< the argument's value goes before it: `--mtp-num-layers 1: …`
-  std::string_view hint;      ///< the way out
-  bool is_of_model = false;   ///< it does not count if --model names what is trained
-  std::string_view values{};  ///< the values with which it counts, separated by blanks; empty: all that ask for something
+  std::string_view reason;    ///< the message is the argument, then the reason: `--mtp-num-layers 1: …`
+  std::string_view hint;      ///< what the user can do instead
+  bool is_of_model = false;   ///< the argument is allowed if --model names the trained model
+  std::string_view values{};  ///< the refused values, separated by blanks; empty: all but `no`, `none` and the like
 };
 
-/// A program that does not train what its arguments would be read as.
+/// A program that trains another model than its arguments describe, or trains nothing.
 struct OtherProgram {
-  std::string_view name;  ///< of its file or module; may begin and end in `*`
+  std::string_view name;  ///< name of the program's file or module; may begin and end with `*`
   std::string_view reason, hint;
   bool is_of_model = false;  ///< as in RefusedArgument
 };
 [[nodiscard]] const OtherProgram* other_program(std::string_view program);
 
-/// The configurations of a tool that are not read, and what marks them.
+/// A tool whose configurations are not read, and how they are recognised.
 struct ForeignTool {
   std::string_view name;
-  std::span<const std::string_view> marks;     ///< keys that only its files have; may end in `*`
-  std::span<const std::string_view> programs;  ///< words of command lines that start it
-  std::string_view hint;                       ///< the way out
+  std::span<const std::string_view> marks;     ///< keys that only files of this tool have; may end in `*`
+  std::span<const std::string_view> programs;  ///< programs that start this tool
+  std::string_view hint;                       ///< what the user can do instead
 };
 [[nodiscard]] std::span<const ForeignTool> foreign_tools();
 
@@ -100,54 +100,54 @@ enum class ConfigurationLanguage { script, json, yaml, toml };
 /// A format of configurations. A new format needs a file with its tables, and a line in `configuration_formats`.
 struct ConfigurationFormat {
   std::string_view name;
-  std::string_view software;  ///< its name in the table of software
+  std::string_view software;  ///< the software file whose settings apply
   ConfigurationLanguage language;
-  std::span<const ArgumentRow> rows;  ///< in the order of writing
+  std::span<const ArgumentRow> rows;  ///< in the order in which arguments are written
   std::span<const UsualValue> usual;
   /// Arguments that change time or memory, but are not modelled.
   std::span<const std::string_view> not_modelled;
   std::span<const MissingValue> missing{};
-  /// Keys that only files of this tool have, and words of command lines that start it. A key may end in `*`.
+  /// `marks`: keys that only this tool's files have; may end in `*`. `programs`: words of command lines that start the tool.
   std::span<const std::string_view> marks{}, programs{};
-  /// Arguments that change neither time nor memory; may end in `*`. What no table has is listed as not modelled.
+  /// Arguments that change neither time nor memory; may end in `*`. Arguments in no table are listed as not modeled.
   std::span<const std::string_view> harmless{};
   std::span<const RefusedArgument> refused{};
-  /// Another language that its configurations are written in, with the same keys.
+  /// A second language of the tool's configurations, with the same keys.
   std::optional<ConfigurationLanguage> also{};
-  std::string_view note{};  ///< what of a run the answer is not about
+  std::string_view note{};  ///< a warning about parts of a run that are not predicted
 };
-/// Whether a name is that of a table, whose names may end in `*`. Dashes and underscores are one.
+/// Whether `name` matches `pattern`, which may end in `*`. Dashes and underscores are equal.
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 
-// Each is defined in the file of its tool.
+// Each format is defined in the file of its tool.
 extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
     swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments;
-/// Those whose marks others have as well stand behind these.
+/// All formats. A format whose marks also occur in files of other formats comes after those formats.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
-/// The bundled model for a name and a flavor of torchtitan, if its name differs here; empty for all others.
+/// The bundled model for a name and a flavor of torchtitan, if torchtitan uses another name; empty for all other models.
 [[nodiscard]] std::string_view torchtitan_model(std::string_view name, std::string_view flavor);
 /// The tokenizer of Megatron-LM that adds one token to the given vocabulary [megatron/training/tokenizer/tokenizer.py,
 /// `_NullTokenizer`].
 inline constexpr std::string_view null_tokenizer = "NullTokenizer";
-/// The arguments of Slurm, torchrun and other launchers that concern devices.
+/// The arguments by which batch systems and launchers, such as Slurm and torchrun, set the number of devices.
 [[nodiscard]] std::span<const ArgumentRow> launcher_rows();
 
-/// The tool's default of a field; empty if it is unknown.
+/// The tool's default of a field; empty if the default is unknown.
 [[nodiscard]] std::string usual_value(const ConfigurationFormat& format, RunField field, const RunValues& values);
 /// Returns the word with which a row expresses the field's value in a run. The word is empty for an argument without a
 /// value. Unset if the row has no word for the value.
 [[nodiscard]] std::optional<std::string> said_by(const ConfigurationFormat& format, const ArgumentRow& row,
                                                  const RunValues& values);
 
-/// A field that gives a part of another field's value, in terms that only some tools use.
+/// The field `by` gives a part of the value of the field `of`. Only some tools have an argument for `by`.
 struct StandIn {
   RunField of, by;
-  bool is_added = false;  ///< it is written even if the other field is written
+  bool is_added = false;  ///< `by` is written even if `of` is written
 };
 [[nodiscard]] std::span<const StandIn> stand_ins();
 [[nodiscard]] bool is_stand_in(RunField field);
-/// The usual name of a field that a plan determines: `zero`, `tensor`; empty for all others.
+/// The name of a field in messages, such as `zero` or `tensor`; empty if a plan does not determine the field.
 [[nodiscard]] std::string name_of(RunField field);
 
 }  // namespace ddl

@@ -95,7 +95,7 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
         fmt::format("its configuration has data parallelism only; {} parallelism is in the model's code", axes)};
   RunValues values = values_of(plan, deepspeed_json, 0);
   Launch launch;
-  // What the script of the user has to do.
+  // Notes on what the user's training script has to do.
   if (plan.recompute == Recompute::full) {
     launch.notes.push_back(
         plan.recompute_blocks == 0

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace foreign_tables {
 
-// Each key is one that files of the other tools do not have: Lightning-AI/pytorch-lightning, cli.py; Lightning-AI/litgpt,
+// Keys that only files of one tool have. Sources: Lightning-AI/pytorch-lightning, cli.py; Lightning-AI/litgpt,
 // config_hub; meta-pytorch/torchtune, recipes/configs; OpenRLHF/OpenRLHF, openrlhf/cli; THUDM/slime,
 // slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI; AI-Hypercomputer/maxtext, base.yml;
 // stanford-crfm/levanter, config; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech, examples/asr/conf;

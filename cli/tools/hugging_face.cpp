@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The configuration of a family: the inverse of `models import`.
+/// Writes a Hugging Face configuration from the parameters of a model family. `models import` is the inverse.
 class ConfigWriter {
  public:
   explicit ConfigWriter(const Model& model) : model_(model) {}
@@ -24,7 +24,7 @@ class ConfigWriter {
     std::from_chars(text.data(), text.data() + text.size(), value);
     set(key, value);
   }
-  /// One kernel each: `gelu` in model files is its tanh approximation.
+  /// Sets the activation. `gelu` in model files means the tanh approximation. Each activation runs as one kernel.
   void activation(std::string_view key) {
     const std::string name = model_.family_parameter("activation");
     set(key, name == "gelu" ? "gelu_pytorch_tanh" : name);
@@ -129,7 +129,7 @@ std::optional<HuggingFaceNetwork> opt_network(const Model& model) {
   config.count("ffn_dim", "feed_forward");
   config.count("num_hidden_layers", "layers");
   config.count("num_attention_heads", "heads");
-  config.set("max_position_embeddings", config.number("positions") - 2);  // the table has two more rows
+  config.set("max_position_embeddings", config.number("positions") - 2);  // OPT's table of positions has two additional rows
   config.count("word_embed_proj_dim", "embedding");
   config.activation("activation_function");
   config.set("do_layer_norm_before", config.flag("norm_first"));

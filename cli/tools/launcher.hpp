@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-/// A plan to be run, and its study.
+/// A plan that the user wants to run, and the study that contains its model and machine.
 struct LaunchRequest {
   const Study& study;
   const Estimate& estimate;
@@ -22,10 +22,10 @@ struct LaunchRequest {
   [[nodiscard]] const Plan& plan() const { return estimate.plan; }
 };
 
-/// The files of the folder `launch` that run a plan, and the command that starts them there.
+/// The files that run a plan, and the command that starts the run.
 struct Launch {
   std::vector<FolderFile> files{};   ///< relative to the folder of the plan: `launch/train.py`
-  std::string start{};               ///< a shell command for the folder of the plan
+  std::string start{};               ///< a shell command, to be run in the folder of the plan
   std::vector<std::string> notes{};  ///< where the runtime differs from the assumptions of the prediction
 };
 
@@ -36,13 +36,13 @@ struct CannotLaunch {
 
 using LaunchOutcome = std::variant<Launch, CannotLaunch>;
 
-/// A runtime, and the function that creates its files. Each is defined in the file of its tool.
+/// A runtime, and the function that creates its files. The function is in the file of its tool.
 struct Launcher {
   std::string_view name;
   LaunchOutcome (*launch)(const LaunchRequest& request);
 };
 
-/// All of them, in the order of reports.
+/// All launchers, in the order of reports.
 [[nodiscard]] std::span<const Launcher> launchers();
 
 LaunchOutcome launch_torchrun(const LaunchRequest& request);
@@ -52,27 +52,27 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request);
 LaunchOutcome launch_torchtitan(const LaunchRequest& request);
 LaunchOutcome launch_nemo(const LaunchRequest& request);
 
-/// The devices of a plan on the nodes of its machine: the same number on each.
+/// The nodes that a plan uses, and the devices on each node. All nodes have the same number of devices.
 struct LaunchNodes {
   std::int64_t nodes = 1, devices_per_node = 1;
 };
 [[nodiscard]] LaunchNodes launch_nodes(const LaunchRequest& request);
 
 /// The command that starts a script on every device: `torchrun --standalone --nproc-per-node=8`. If there are several nodes,
-/// it must be run on each of them.
+/// the command must be run on each node.
 [[nodiscard]] std::string torchrun_command(const LaunchNodes& nodes);
-/// The command line for a script that contains such a command. If there are several nodes, it has the first node as an
-/// argument.
+/// The command line that runs a script with a torchrun_command(). If there are several nodes, `command` is preceded by
+/// MASTER_ADDR, which names the first node.
 [[nodiscard]] std::string told_first_node(const LaunchNodes& nodes, std::string_view command);
 
-/// The axes of a plan that are not in `axes`: `filter and spatial`; empty if there are none.
+/// The names of the plan's axes that are not in `axes`: `filter and spatial`; empty if all axes of the plan are in `axes`.
 [[nodiscard]] std::string axes_other_than(const Plan& plan, Family axes);
 /// Why a runtime that supports only `axes` cannot run the plan; empty if it can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes);
 
 /// Why a runtime whose files train the whole model cannot run the plan; empty if it can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request);
-/// The samples that one rank processes at once, the largest share if they differ.
+/// The samples that one rank processes at once. If ranks have different numbers, the largest is returned.
 [[nodiscard]] std::int64_t micro_batch_size(const Plan& plan);
 
 }  // namespace ddl

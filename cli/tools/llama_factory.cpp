@@ -6,7 +6,7 @@ namespace ddl {
 namespace llama_factory_tables {
 
 // Names and defaults: hiyouga/LLaMA-Factory, src/llamafactory/hparams/data_args.py, finetuning_args.py and model_args.py.
-// What these do not have, such as per_device_train_batch_size, is of transformers' TrainingArguments.
+// Other arguments, such as per_device_train_batch_size, are those of transformers' TrainingArguments.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=none", "false=full");
@@ -32,7 +32,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--deepspeed", ConfigField::deepspeed_file},
 });
 
-// It recomputes blocks unless told otherwise [model/model_utils/checkpointing.py].
+// LLaMA-Factory recomputes blocks by default [model/model_utils/checkpointing.py].
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
                                                   {ConfigField::adapter_rank, "8"},
                                                   {ConfigField::sequence, "2048"},

@@ -17,7 +17,7 @@ constexpr auto positions =
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
-// Its Adam with weight decay is AdamW.
+// Megatron-LM's Adam with weight decay is AdamW.
 constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum");
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
@@ -51,7 +51,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--normalization", ConfigField::norm, "", norms},
     {"--position-embedding-type", ConfigField::position, "", positions},
     {"--use-rotary-position-embeddings", ConfigField::position, "rope"},
-    // Rotary positions count where both stand [megatron/core/models/gpt/gpt_model.py].
+    // If rotary and learned positions are both given, rotary positions apply [megatron/core/models/gpt/gpt_model.py].
     weak({"--no-position-embedding", ConfigField::position, "none"}),
     {"--rotary-percent", ConfigField::rotary_percent},
     {"--disable-bias-linear", ConfigField::bias, "no"},
@@ -62,7 +62,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--attention-dropout", ConfigField::attention_dropout},
     {"--attention-backend", ConfigField::attention, "", attentions},
     only_read({"--transformer-impl", ConfigField::implementation, "", implementations}),
-    // Arguments of versions whose attention is not fused unless they are told so: Megatron-LM up to 2021, and
+    // Arguments that only older versions have, whose attention is unfused by default: Megatron-LM up to 2021, and
     // deepspeedai/Megatron-DeepSpeed.
     weak(only_read({"--deepspeed", ConfigField::implementation, "unfused"})),
     weak(only_read({"--DDP-impl", ConfigField::implementation, "unfused"})),
@@ -77,7 +77,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--context-parallel-size", ConfigField::context},
     {"--expert-model-parallel-size", ConfigField::expert},
     only_read({"--moe-expert-parallel-size", ConfigField::expert}),
-    // Older versions, and deepspeedai/Megatron-DeepSpeed.
+    // Arguments of older versions, and of deepspeedai/Megatron-DeepSpeed.
     only_read({"--model-parallel-size", ConfigField::tensor}),
     only_read({"--pipe-parallel-size", ConfigField::pipeline}),
     only_read({"--encoder-num-layers", ConfigField::layers}),
@@ -92,7 +92,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--use-megatron-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--use-custom-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--zero-stage", PlanChoice::zero}),
-    // `--recompute-activations` overrides it [arguments.py, validate_args].
+    // `--recompute-activations` overrides this argument [arguments.py, validate_args].
     weak({"--recompute-granularity", PlanChoice::recompute, "", granularities}),
     {"--recompute-method", ConfigField::recompute_method, "", recompute_methods},
     {"--recompute-num-layers", ConfigField::recompute_layers},
@@ -146,7 +146,7 @@ constexpr auto not_modelled = argument_names(
 constexpr auto marks = argument_names("--num-layers", "--tensor-model-parallel-size", "--num-attention-heads",
                                       "--pipeline-model-parallel-size", "--use-distributed-optimizer");
 
-// What changes neither the work of a step nor its memory by more than an estimate knows.
+// Arguments whose effect on the time and the memory of a step is below the accuracy of an estimate.
 constexpr auto harmless = argument_names(
     "--lr*", "--min-lr*", "--weight-decay*", "--start-weight-decay", "--end-weight-decay", "--adam-*", "--clip-grad",
     "--seed", "--init-*", "ENV_VARS.*", "TEST_TYPE", "BEFORE_SCRIPT", "METRICS*", "--universal-checkpoint",
@@ -245,11 +245,11 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   }
   MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers)};
   add_model(run.values, *model);
-  // Older versions do not have the defaults of newer ones.
+  // Older versions do not know arguments for newer defaults, so default values are not written.
   if (plan.recompute_modules == Plan().recompute_modules) run.values.clear(PlanChoice::recompute_modules);
   if (model->experts == 1) run.values.clear(ConfigField::expert);
   if (!plan.whole_experts) run.values.clear(ConfigField::expert_tensor);
-  run.values.clear(ConfigField::attention);  // Transformer Engine chooses it
+  run.values.clear(ConfigField::attention);  // Transformer Engine chooses the attention kernel
   if (!model->is_fused) {
     run.notes.push_back(fmt::format("Transformer Engine fuses attention, the prediction does not: predict {}@fused=yes",
                                     request.study.model().name));
@@ -274,7 +274,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   MegatronRun run = megatron_run(request, megatron_arguments);
   if (run.refused) return *run.refused;
   RunValues& values = run.values;
-  // The null tokenizer adds one to its vocabulary.
+  // NullTokenizer adds one token to --vocab-size.
   values.set(ConfigField::tokenizer, null_tokenizer);
   values.set(ConfigField::vocabulary, run.model.vocabulary - 1);
   const Software& software = request.study.coefficients().software;

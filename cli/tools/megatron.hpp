@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// A run on Megatron Core, which Megatron-LM and NeMo use, or the reason why it is not possible.
+/// A run on Megatron Core, which Megatron-LM and NeMo use, or the reason why this run is not possible.
 struct MegatronRun {
   Transformer model{};
   RunValues values{};
-  std::vector<std::string> notes{};  ///< of the launch
+  std::vector<std::string> notes{};  ///< notes for Launch::notes
   std::optional<CannotLaunch> refused{};
 };
 [[nodiscard]] MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format);

@@ -8,8 +8,8 @@ namespace ddl {
 namespace nemo_tables {
 
 // Names and defaults: NVIDIA/NeMo, examples/nlp/language_modeling/conf/megatron_gpt_config.yaml;
-// NVIDIA-NeMo/Megatron-Bridge, training/config.py and training/mixed_precision.py; what both hand on is named as in Megatron
-// Core.
+// NVIDIA-NeMo/Megatron-Bridge, training/config.py and training/mixed_precision.py. Both pass further arguments to Megatron
+// Core under Megatron Core's names.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto distributed = argument_words("true=1", "false=0");
 constexpr auto offloads = argument_words("true=optimizer", "false=none");
@@ -24,11 +24,11 @@ constexpr auto precisions = argument_words(
     "fp16_mixed=fp16", "fp16-mixed=fp16", "bf16_with_fp8_delayed_scaling_mixed=fp8",
     "bf16_with_fp8_current_scaling_mixed=fp8", "bf16_with_fp8_subchannel_scaling_mixed=fp8", "bf16_with_mxfp8_mixed=fp8",
     "bf16_with_nvfp4_mixed=nvfp4", "fp16_with_fp8_delayed_scaling_mixed=fp8", "fp16_with_fp8_current_scaling_mixed=fp8");
-// Its Adam with weight decay is AdamW.
+// NeMo's Adam with weight decay is AdamW.
 constexpr auto optimizers =
     argument_words("fused_adam=adam", "fused_adam=adamw", "distributed_fused_adam=adam", "distributed_fused_adam=adamw",
                    "adam=adam", "adamw=adamw", "megatron_fused_adam=adam", "mcore_distributed_optim=adam", "sgd>momentum");
-// These optimizers shard their state.
+// Distributed optimizers shard their state (ZeRO-1).
 constexpr auto sharding_optimizers = argument_words("distributed_fused_adam=1", "mcore_distributed_optim=1", "fused_adam=0",
                                                     "megatron_fused_adam=0", "adam=0", "adamw=0", "sgd=0");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
@@ -36,8 +36,8 @@ constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
-    // NeMo 1. Arguments with the name of a field of Megatron Core's TransformerConfig are passed on to it [NVIDIA/NeMo,
-    // megatron_base_model.py, build_transformer_config].
+    // Arguments of NeMo 1. NeMo passes arguments with the name of a field of Megatron Core's TransformerConfig on to that
+    // field [NVIDIA/NeMo, megatron_base_model.py, build_transformer_config].
     {"trainer.num_nodes", ConfigField::nodes},
     {"trainer.devices", ConfigField::gpus_per_node},
     {"trainer.precision", ConfigField::precision, "", precisions},

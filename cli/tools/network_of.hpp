@@ -18,11 +18,11 @@ namespace ddl {
 /// A model in Hugging Face's transformers.
 struct HuggingFaceNetwork {
   std::string model_type;              ///< for AutoConfig.for_model: `llama`
-  nlohmann::ordered_json config;       ///< keys of its configuration
-  bool is_masked = false;              ///< trained on masked tokens; else on the next token
+  nlohmann::ordered_json config;       ///< keys of the model's configuration
+  bool is_masked = false;              ///< yes: trained to predict masked tokens; no: the next token
   bool has_llama_projections = false;  ///< q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj and down_proj in each layer
 };
-/// Returns the library's model; empty if the library has no such model, or if it is not in this table.
+/// Returns the model in transformers; empty if transformers does not have the model, or if this program does not know it.
 [[nodiscard]] std::optional<HuggingFaceNetwork> hugging_face_network(const Model& model);
 
 /// Returns a parameter of the model's family as a number: 0 if there is no such parameter, or if it is not a number.

@@ -8,7 +8,7 @@ namespace olmo_tables {
 // Names and defaults: allenai/OLMo, olmo/config.py and olmo/model.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto rotary = argument_words("true=rope", "false=learned");
-// Norms without weights cost what others do.
+// Norms without weights are predicted like norms with weights.
 constexpr auto norms = argument_words("rms=rms", "default>rms", "low_precision>rms");
 constexpr auto activations = argument_words("swiglu=swiglu", "gelu=gelu", "relu>gelu");
 constexpr auto precisions = argument_words("amp_bf16=bf16", "amp_fp16=fp16", "fp32=fp32");
@@ -53,7 +53,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"activation_checkpointing", ConfigField::recompute_share, "", shares},
 });
 
-// `mlp_ratio` and `mlp_hidden_size` are of gate and value together. Without a strategy it runs FSDP.
+// `mlp_ratio` and `mlp_hidden_size` count the gate and the value together. OLMo's default strategy is FSDP.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::feed_forward_halves, "yes"},
                                                   {ConfigField::feed_forward_ratio, "4"},
                                                   {ConfigField::activation, "swiglu"},

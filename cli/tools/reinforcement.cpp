@@ -24,7 +24,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"data.max_response_length", ConfigField::sequence},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", ConfigField::context},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
-    // Of both kinds of offload, that of weights moves the optimizer's state as well.
+    // If both offloads are given, param_offload decides: offloading weights includes the optimizer's state.
     {"actor_rollout_ref.actor.fsdp_config.param_offload", PlanChoice::offload, "", weights},
     weak({"actor_rollout_ref.actor.fsdp_config.optimizer_offload", PlanChoice::offload, "", moments}),
     {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::tensor},
@@ -75,7 +75,7 @@ const ConfigurationFormat verl_overrides{"verl",
 
 namespace slime_tables {
 
-// Names and defaults: THUDM/slime, slime/utils/arguments.py. The other arguments of its actor are those of Megatron-LM.
+// Names and defaults: THUDM/slime, slime/utils/arguments.py. The actor's other arguments are those of Megatron-LM.
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--actor-num-nodes", ConfigField::nodes},
     {"--actor-num-gpus-per-node", ConfigField::gpus_per_node},

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The choices that affect the plan, with the names of their rows.
+/// Sets the choices that have an effect on the plan, by the names in their rows.
 void add_used_choices(RunValues& values, const Plan& plan) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
@@ -16,7 +16,7 @@ void add_used_choices(RunValues& values, const Plan& plan) {
   }
 }
 
-/// The same in the terms of tools that count shards, layers and methods.
+/// Sets fields for tools that express choices of the plan as numbers of shards, numbers of layers, or methods.
 void add_stand_ins(RunValues& values, const Plan& plan, std::int64_t layers) {
   const Mesh& mesh = plan.mesh;
   const int data = mesh[Axis::data], stages = mesh[Axis::pipeline];
@@ -49,7 +49,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   values.set(ConfigField::tensor, mesh[Axis::tensor]);
   values.set(ConfigField::pipeline, mesh[Axis::pipeline]);
   values.set(ConfigField::context, mesh[Axis::context]);
-  // If a tensor split leaves experts whole, tools count its ranks as part of the expert degree.
+  // If a tensor split leaves experts whole, tools count the tensor ranks as part of the expert degree.
   values.set(ConfigField::expert, std::int64_t{mesh[Axis::expert]} * (plan.whole_experts ? mesh[Axis::tensor] : 1));
   const std::int64_t share = std::max<std::int64_t>(plan.global_batch / mesh.batch_parts(), 1);
   const std::int64_t samples = std::max<std::int64_t>(share / plan.micro_batches, 1);
@@ -70,7 +70,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (is_sgd) values.set(ConfigField::momentum, plan.optimizer == Optimizer::sgd ? "0" : "0.9");
   add_used_choices(values, plan);
   add_stand_ins(values, plan, layers);
-  // Tools have several spellings of `none`.
+  // A choice that is not used is left out, because tools spell `none` in several ways.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);
   if (plan.shard_group == 0) values.clear(PlanChoice::shard_group);
   if (plan.secondary_shards <= 1) values.clear(PlanChoice::secondary_shards);

@@ -6,7 +6,7 @@ namespace ddl {
 namespace swift_tables {
 
 // Names and defaults: modelscope/ms-swift, swift/llm/argument/train_args.py, tuner_args.py and base_args; docs,
-// Command-line-parameters. What these do not have is of transformers' TrainingArguments, or of Megatron-LM.
+// Command-line-parameters. Other arguments are those of transformers' TrainingArguments, or of Megatron-LM.
 constexpr auto types = argument_words("lora=lora", "full=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto recomputed = argument_words("true=full", "false=none");
@@ -94,8 +94,8 @@ const ConfigurationFormat swift_arguments{"ms-swift",
 
 namespace swift_megatron_tables {
 
-// `megatron sft` has the sizes of the model from its configuration, and Megatron-LM's arguments with underscores
-// [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
+// `megatron sft` reads the sizes of the model from the model's configuration. Its other arguments are Megatron-LM's, written
+// with underscores [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
 constexpr auto types = argument_words("lora=lora", "full=none");
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},

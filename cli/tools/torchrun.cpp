@@ -45,7 +45,7 @@ Json row_of(const LaunchRequest& request) {
   const std::string& software = study.spec().software;
   std::string name = study.spec().model;
   if (!is_path(name)) {
-    name = study.model().name;  // with all its parameters
+    name = study.model().name;  // the name includes all parameters of the model
   } else if (const auto& sequence = study.spec().sequence) {
     name += fmt::format("@tokens={}", *sequence);
   }
@@ -72,8 +72,8 @@ Json row_of(const LaunchRequest& request) {
   return row;
 }
 
-/// The command that fits coefficients to the row that measure.py writes into TABLE. It includes the profiles that the
-/// prediction is based on, because factors fitted without them do not apply to them.
+/// The command that fits coefficients to the row that measure.py writes into TABLE. The command names the profiles of the
+/// prediction, because factors that are fitted without these profiles do not apply to a prediction with profiles.
 std::string calibrate_command(const LaunchRequest& request) {
   const StudySpec& spec = request.study.spec();
   std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
@@ -83,7 +83,7 @@ std::string calibrate_command(const LaunchRequest& request) {
   return shell_words(words);
 }
 
-/// The number of classes: outputs of the last layer with weights, which only a softmax and a loss follow.
+/// The number of classes: the output channels of the last layer with weights. Only a softmax and a loss follow this layer.
 std::int64_t classes_of(const Model& model) {
   for (const Layer& layer : std::views::reverse(model.layers)) {
     if (layer.weights > 0 && !layer.auxiliary) return layer.output_shape.channels;
@@ -109,7 +109,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   set("ZERO_STAGE", plan.zero_stage);
   const int whole = plan.zero_stage == 0 ? 1 : plan.mesh[Axis::data];
   set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
-  // The value of reshard_after_forward in fully_shard: a number is the number of ranks of a group of secondary shards.
+  // The value of fully_shard's argument reshard_after_forward. A number is the size of a group with secondary shards.
   set("RESHARD", plan.secondary_shards > 1 ? Json(plan.secondary_shards) : Json(plan.zero_stage == 3));
   set("RECOMPUTE", to_string(plan.recompute));
   set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
@@ -171,7 +171,8 @@ constexpr std::array known_choices{PlanChoice::zero,
                                    PlanChoice::secondary_shards,
                                    PlanChoice::sequence_parallel};
 
-/// Returns why the scripts do not support the plan's choices. Its axes and the model are not checked here.
+/// Returns why the scripts do not support the plan's choices; empty if they do. The plan's axes and the model are not
+/// checked here.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";

@@ -48,7 +48,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
     {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
     {"compile.enable", ConfigField::compiled, "yes", flags},
-    // Arguments of other versions, and arguments that need other libraries.
+    // Arguments of other torchtitan versions, and arguments whose use needs libraries outside of torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
     only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
     only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
@@ -65,7 +65,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
 });
 
-// Tensor parallelism of torchtitan is sequence parallel; FSDP is ZeRO-3.
+// torchtitan's tensor parallelism includes sequence parallelism, and its FSDP is ZeRO-3.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
                                                   {PlanChoice::zero, "3"},
                                                   {PlanChoice::sequence_parallel, "yes"},
@@ -117,11 +117,11 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"encoder.*", "it trains a model of images", "name the trained model with --model", true},
 });
 
-/// A model of torchtitan: its name and its size there.
+/// A bundled model, and its name and size (flavor) in torchtitan.
 struct Flavor {
   std::string_view model, name, flavor;
 };
-/// torchtitan 0.2.2, torchtitan/models: llama3 and qwen3, whose sizes are those of the bundled models.
+/// The models of torchtitan with the sizes of a bundled model [torchtitan 0.2.2, torchtitan/models, llama3 and qwen3].
 constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"llama3-70b", "llama3", "70B"},
                                          {"llama3-405b", "llama3", "405B"},
@@ -132,11 +132,11 @@ constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"qwen3-14b", "qwen3", "14B"},
                                          {"qwen3-32b", "qwen3", "32B"}}};
 
-/// Sizes of Llama 3.2, which torchtitan counts among those of Llama 3.
+/// Models of Llama 3.2, which torchtitan lists as sizes of Llama 3.
 constexpr std::array<Flavor, 2> other_names{{{"llama3.2-1b", "llama3", "1B"}, {"llama3.2-3b", "llama3", "3B"}}};
 
 const Flavor* flavor_of(const Model& model) {
-  // The sample length is not part of the model's size there.
+  // A changed sequence length, `@tokens=…`, does not change the flavor.
   const std::string base = model.name.substr(0, model.name.find('@'));
   const bool same_size = model.name == base || model.name.substr(base.size()).rfind("@tokens=") == 0;
   const auto found = std::find_if(flavors.begin(), flavors.end(), [&](const Flavor& each) { return each.model == base; });
@@ -194,7 +194,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   text.set("training.steps", 100);
   text.set("training.mixed_precision_reduce", "float32");
   if (plan.virtual_stages > 1) {
-    // Otherwise, the embedding and the head count as a layer each.
+    // By default, torchtitan counts the embedding and the head as one layer each.
     text.set("parallelism.pipeline_parallel_first_stage_less_layers", 0);
     text.set("parallelism.pipeline_parallel_last_stage_less_layers", 0);
   }

@@ -8,8 +8,8 @@
 namespace ddl {
 
 bool is_torchvision_model(const Study& study) {
-  // Models in torchvision.models.list_models() that are bundled and have the same number of parameters there [torchvision
-  // 0.29]. This also holds for detectors, but their samples are not images with a class.
+  // Bundled models that torchvision.models.list_models() also lists, with the same number of parameters [torchvision 0.29].
+  // Detectors are left out, because their samples are not images with a class.
   static constexpr std::array<std::string_view, 59> names{"alexnet",
                                                           "convnext_base",
                                                           "convnext_large",

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace transformers_tables {
 
-// Names: Hugging Face, transformers, training_args.py; its examples, pytorch/language-modeling/run_clm.py; TRL,
+// Names: huggingface/transformers, training_args.py and examples/pytorch/language-modeling/run_clm.py; TRL,
 // trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat, fastchat/train/train_lora.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");

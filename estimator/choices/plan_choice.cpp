@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> zero_names{"0", "1", "2", "3"};
 
-/// The names of numbers from 1 on.
+/// The numbers from 1 on, as text.
 const std::array<std::string, most_virtual_stages>& counts() {
   static const std::array<std::string, most_virtual_stages> names = [] {
     std::array<std::string, most_virtual_stages> made;
@@ -24,7 +24,7 @@ const std::array<std::string, most_virtual_stages>& counts() {
   return names;
 }
 
-/// The names of numbers from 0 on.
+/// The numbers from 0 on, as text.
 const std::vector<std::string>& sizes() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made;
@@ -34,7 +34,7 @@ const std::vector<std::string>& sizes() {
   return names;
 }
 
-/// The names of all sets of modules, by their numbers.
+/// Returns the name of the set of modules with the number `value` (RecomputeModules::numbered).
 std::string_view modules_name(int value) {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made;
@@ -56,9 +56,9 @@ std::string_view recompute_name(int value) { return to_string(static_cast<Recomp
 
 const std::array<PlanChoiceRow, plan_choice_count>& table() {
   static const std::array<PlanChoiceRow, plan_choice_count> rows{{
-      // With GPipe, a stage keeps the activations of all micro-batches. With 1F1B, it keeps one micro-batch for itself and
-      // one for each later stage [Nar21, section 2.2]. With the other schedules, it keeps one micro-batch per stage, or one
-      // more.
+      // With GPipe, a stage keeps the activations of all micro-batches. With 1F1B, a stage keeps one micro-batch for itself
+      // and one for each later stage [Nar21, section 2.2]. With the other schedules, a stage keeps as many micro-batches as
+      // the pipeline has stages, or one more.
       {.choice = PlanChoice::schedule,
        .key = "schedule",
        .option = "schedule",
@@ -118,8 +118,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
-      // Frameworks support it with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. If the user sets it,
-      // other stages support it too.
+      // Frameworks support shard groups with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. If the user
+      // sets a shard group, it is also possible with the other ZeRO stages.
       {.choice = PlanChoice::shard_group,
        .key = "shard_group",
        .option = "shard-group",
@@ -284,7 +284,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .matters = [](const Mesh&) { return true; },
        .possible =
            [](const ModelFacts&, const Plan& plan, int value) {
-             // A second copy of the weights stays on the device.
+             // Secondary shards stay on the device, so a plan with secondary shards cannot offload its weights.
              return value != static_cast<int>(Offload::weights) || plan.secondary_shards <= 1;
            },
        .get = [](const Plan& plan) { return static_cast<int>(plan.offload); },
@@ -377,7 +377,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
 
 std::optional<int> PlanChoiceRow::parse(std::string_view text) const {
   if (!parts.empty()) {
-    // The modules may be in any order.
+    // The text may list the modules in any order.
     const std::optional<RecomputeModules> modules = parse_recompute_modules(text);
     return modules ? std::optional(modules->number()) : std::nullopt;
   }

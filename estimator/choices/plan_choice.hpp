@@ -43,36 +43,36 @@ inline constexpr int most_recompute_blocks = 1024;
 
 struct ModelFacts;
 
-/// How values other than the first one change time and memory, as far as this is known before a plan is estimated.
+/// How a later value of a choice changes the time and memory of a plan, as far as this is known without an estimate.
 enum class Trade {
-  open,                ///< it may be faster or slower, and need more or less memory
-  slower_but_smaller,  ///< it is not faster than a smaller value, and needs no more memory
-  first_is_smallest,   ///< it may be faster or slower, and needs no less memory than the first one
+  open,                ///< a plan with a later value may be faster or slower, and need more or less memory
+  slower_but_smaller,  ///< a plan with a later value is not faster, and needs no more memory
+  first_is_smallest,   ///< may make a plan faster or slower, and needs no less memory than the first value
 };
 
-/// The values of each choice that a framework can run; unset: all.
+/// For each choice, the values that a framework can run; unset: all values.
 using AdmittedChoices = EnumArray<PlanChoice, std::optional<std::vector<int>>>;
 
-/// Everything that options, files, reports and the search know about a choice. A new choice is one member of Plan and one
-/// row.
+/// Everything that options, files, reports and the search know about a choice. A new choice needs one new member of Plan and
+/// one new row of the table.
 struct PlanChoiceRow {
   PlanChoice choice;
-  std::string_view key;      ///< its name in reports and tables: `zero_stage`
-  std::string_view option;   ///< its name on the command line, without dashes, and in job files: `zero`
+  std::string_view key;      ///< name of the choice in reports and tables: `zero_stage`
+  std::string_view option;   ///< name of the choice on the command line, without dashes, and in job files: `zero`
   std::string_view meaning;  ///< text that follows "fix" in the help: `the ZeRO stage`
-  std::string_view noun;     ///< what a value is, as a noun: `stage of ZeRO`
+  std::string_view noun;     ///< noun phrase for a value: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
-  /// Values are written as numbers, counted from this one. If unset, they are written by name.
+  /// Values are written as numbers, and the first value is written as this number. If unset, values are written by name.
   std::optional<int> first_number;
-  bool needs_host = false;  ///< values above 0 use host memory; a search tries them if no plan fits without them
-  bool is_searched = true;  ///< a search tries its values; otherwise only the user sets them
-  /// If not empty, a value is a set of these names, such as `core_attn+mlp`.
+  bool needs_host = false;  ///< whether values above 0 use host memory; searches try them if nothing fits with value 0
+  bool is_searched = true;  ///< whether a search tries all values; otherwise only the user sets the value
+  /// If not empty, a value of the choice is a set of these names, such as `core_attn+mlp`.
   std::span<const std::string_view> parts{};
-  bool divides_layers;  ///< layers are divided among ranks in another way, or cost something else
+  bool divides_layers;  ///< whether the choice changes how layers are divided among ranks, or what a layer costs
   Trade trade;
-  std::optional<int> never_better;  ///< a value that is not faster than the first one, and does not need less memory
-  std::string_view beyond_ideal;  ///< what values above 0 stand for, if ParaDL's closed forms do not support it; else empty
-  std::string_view separator;     ///< separator before this choice in the text of a plan
+  std::optional<int> never_better;  ///< a value that saves neither time nor memory compared with the first value
+  std::string_view beyond_ideal;    ///< text for values above 0 that ParaDL's closed forms do not support; else empty
+  std::string_view separator;       ///< separator before this choice in the text of a plan
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);
@@ -80,11 +80,11 @@ struct PlanChoiceRow {
   std::string (*sign)(int value);
   /// Returns whether the choice makes a difference on this mesh.
   bool (*matters)(const Mesh& mesh);
-  /// Returns whether a plan of this model may have a value above 0, given its mesh, micro-batches and other choices. If a
-  /// value is impossible while all other choices have their first value, it is never possible. Shard groups are the only
-  /// exception. Null: always possible.
+  /// Returns whether a plan of this model may have this value, which is above 0, given the plan's mesh, micro-batches and
+  /// other choices. A value that is impossible while all other choices have their first values is always impossible; shard
+  /// groups are the only exception. Null: every value is possible.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
-  /// Returns whether the choice makes a difference, given the other choices of a plan. Null: it always does.
+  /// Returns whether the choice makes a difference, given the other choices of a plan. Null: the choice always does.
   bool (*counts)(const Plan& plan) = nullptr;
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
@@ -100,12 +100,12 @@ struct PlanChoiceRow {
 [[nodiscard]] std::span<const PlanChoiceRow, plan_choice_count> plan_choices();
 [[nodiscard]] const PlanChoiceRow& row_of(PlanChoice choice);
 
-/// The choices that the user has made; the others are empty.
+/// The values of the choices that the user has made. All other choices have no value.
 class ChosenOfPlan {
  public:
   [[nodiscard]] std::optional<int>& operator[](PlanChoice choice) { return values_[choice]; }
   [[nodiscard]] const std::optional<int>& operator[](PlanChoice choice) const { return values_[choice]; }
-  /// Sets the choices that were made in `plan`, and leaves the others as they are.
+  /// Sets in `plan` the choices that the user has made, and leaves all other choices unchanged.
   void apply(Plan& plan) const;
   friend auto operator<=>(const ChosenOfPlan&, const ChosenOfPlan&) = default;
 
@@ -117,11 +117,11 @@ class ChosenOfPlan {
 /// recomputed modules imply selective recomputation, and secondary shards imply ZeRO-3.
 void choose_what_follows(ChosenOfPlan& chosen);
 
-/// Sets each open choice that ParaDL's closed forms lack to its first value.
+/// Sets each choice that ParaDL's closed forms lack to its first value, unless the user has made the choice.
 void keep_to_ideal(ChosenOfPlan& chosen);
 
-/// Resets all choices that do not affect how layers are divided among ranks. Plans with equal results divide layers equally,
-/// so the result serves as a cache key. Choices that this function does not know are kept.
+/// Resets the choices that do not affect how layers are divided among ranks. Plans with equal results divide layers in the
+/// same way, so a result serves as a cache key. Choices that this function does not know are kept.
 [[nodiscard]] Plan split_of(const Plan& plan);
 
 }  // namespace ddl

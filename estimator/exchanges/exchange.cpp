@@ -14,7 +14,7 @@ constexpr std::string_view hierarchical = "hierarchical";
 /// The minimum of fitted factors. It is above zero because times are divided by them.
 constexpr double least_factor = 1e-9;
 
-/// Whether an exchange can be hierarchical: several nodes with the same number of ranks of the group.
+/// Whether the group can use a hierarchical exchange: its ranks are on several nodes, with the same number on each node.
 bool has_levels(const Group& group) {
   return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
          group.nodes() == std::floor(group.nodes());
@@ -74,7 +74,7 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
   if (group.outermost == 0) return way;
   way.slices = share(group, {Pattern::slices, in_node, true, 1}, false, purpose);
   way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false, purpose);
-  // One leader for each link of the node. More leaders would not be faster.
+  // A node has one leader for each of its links. More leaders would not be faster.
   way.leader_count =
       std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
   way.several_leaders = share(group, {Pattern::leaders, way.leader_count, true, 1}, false, purpose);
@@ -129,7 +129,7 @@ std::optional<AllreduceAlgorithm> ExchangeTimes::prescribed(Purpose purpose) con
 
 bool ExchangeTimes::may_be_measured(const GroupLinks& at, Purpose purpose) const {
   if (coefficients_.exchanges.empty() || at.group.ranks <= 1 || prescribed(purpose) || is_staged(at, purpose)) return false;
-  // Groups that share a node's links wait for each other. A benchmark of a single group does not show this.
+  // Groups that share a node's links wait for each other. A benchmark of a single group does not include this waiting.
   return at.group.outermost == 0 || (has_levels(at.group) && at.group.flows[0] == 1);
 }
 
@@ -197,7 +197,7 @@ ExchangeTimes::Rounds ExchangeTimes::rounds_of(AllreduceAlgorithm algorithm, con
 
 Seconds ExchangeTimes::by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const Rounds rounds = rounds_of(algorithm, at);
-  // If no gather follows, the whole vector is exchanged.
+  // A butterfly has no gather after its rounds, so every round exchanges the whole vector.
   const bool whole = algorithm == AllreduceAlgorithm::butterfly;
   Seconds time{};
   for (const HalvingRound& round : rounds.rounds) {
@@ -235,8 +235,8 @@ const ExchangeTimes::GroupLinks& ExchangeTimes::links(Family axes, Purpose purpo
 
 double ExchangeTimes::edge_ranks(const Group& group, Purpose purpose) const {
   if (purpose != Purpose::halo) return 1;
-  // A node holds consecutive tiles, the last extent varying fastest. Along an extent that a node does not hold completely,
-  // every tile of a cross-section has its neighbour in another node.
+  // A node holds consecutive tiles; the position along the last extent varies fastest. Along an extent that a node does not
+  // hold completely, every tile of a cross-section has its neighbour in another node.
   double held = group.members[0];
   double most = 1;
   for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
@@ -259,7 +259,7 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
   if (machine_.network && purpose == Purpose::halo) {
-    // The sides of the grid of tiles are exchanged one after the other.
+    // Halos along different extents of the grid of tiles are exchanged one after the other.
     double step = 1;
     for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
       flows.step = step;
@@ -308,7 +308,7 @@ const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const Gr
     case AllreduceAlgorithm::rabenseifner:
     case AllreduceAlgorithm::shifted_halving_doubling:
     case AllreduceAlgorithm::parameter_server:
-      // In recursive algorithms, all ranks of a node communicate with another node at the same time, as with slices.
+      // In recursive algorithms, all ranks of a node send to another node at the same time, as with slices.
       return slices;
   }
   return flat;
@@ -375,7 +375,7 @@ LibraryGroup ExchangeTimes::library_group(const GroupLinks& at) const {
   const PathCoefficients path = path_coefficients(at.purpose);
   const double congestion = congestion_factor(at.group, 0, at.group.outermost);
   if (at.group.outermost == 0) {
-    // Each device counts as a node with one rank.
+    // Inside a node, each device counts as a node with one rank.
     const Link& link = at.flat.link;
     const std::optional<LibraryHabits>& habits = machine_.levels[0].library;
     const Seconds step = link.alpha * (habits ? habits->tree_inside : 1.0);
@@ -427,8 +427,8 @@ ExchangeTimes::Choice ExchangeTimes::allreduce(Bytes message, Family axes, Purpo
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }
-  // If the number of ranks is a power of two, this algorithm is as fast as pairwise exchange. It also works for other
-  // numbers of ranks.
+  // If the number of ranks is a power of two, shifted halving-doubling is as fast as halving-doubling between pairs of
+  // ranks. It also works for other numbers of ranks.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
   for (const AllreduceAlgorithm algorithm :
@@ -444,7 +444,7 @@ Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) c
   const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
   if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
-  // Each operation has its own factor.
+  // Each operation has its own bound. The smallest of these bounds holds for all operations.
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
   const double learned = learned_[path_coefficients(purpose).beta];
   std::optional<Seconds> least;
@@ -462,7 +462,7 @@ Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) c
 }
 
 Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpose purpose) const {
-  // Every other prescribed algorithm has a lower bound of its own, except for the sparse one, which has none.
+  // For a prescribed algorithm other than the ring, this function has no bound and returns zero.
   const std::optional<AllreduceAlgorithm> fixed = prescribed(purpose);
   if (fixed && fixed != AllreduceAlgorithm::ring) return {};
   const bool staged = is_staged(at, purpose);
@@ -476,7 +476,7 @@ Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpo
       message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
   Seconds least = min(min(one_ring, two_levels), moved * slices);
   if (!rounds_differ(at)) return least;
-  // A round between neighbouring ranks may be faster than any of these exchanges.
+  // A round between neighbouring ranks may be faster than any of the exchanges above.
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
     const Rounds rounds = rounds_of(algorithm, at);

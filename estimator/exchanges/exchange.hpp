@@ -24,11 +24,11 @@ struct PathCoefficients {
 };
 [[nodiscard]] PathCoefficients path_coefficients(Purpose purpose);
 
-/// The tensor of a layer that is communicated; the exchange sends either the tensor or its gradient.
+/// The tensor of a layer that an exchange sends: either the tensor itself or its gradient.
 enum class Subject { input, output, other };
 
-/// One communication that a strategy requires for a layer: its ranks, tensor, size and time in the step. Its duration is not
-/// known yet.
+/// One communication that a strategy requires for a layer: its ranks, its tensor, its size, and when it happens in the step.
+/// The duration of the communication is not known yet.
 struct Exchange {
   Collective operation = Collective::allreduce;
   double items = 0;  ///< items of the full vector, per sample of the rank's micro-batch
@@ -39,7 +39,7 @@ struct Exchange {
   Subject subject = Subject::other;
   /// Whether the exchange overlaps with the layer's forward, or with the computation of its input's gradient.
   bool next_to_kernels = false;
-  double copies = 1;  ///< number of copies of each token in `items`: one for each of its experts
+  double copies = 1;  ///< number of copies of each token in `items`: one copy for each expert of the token
   double frozen = 0;  ///< for gradient exchanges: number of parameters on the same ranks without a gradient
   int kernels = 0;    ///< additional kernels, which cut out the sent items and concatenate the received items
 };
@@ -47,10 +47,10 @@ struct Exchange {
 /// Name of the algorithm of an exchange whose time was measured.
 inline constexpr std::string_view measured_exchange = "measured";
 
-/// Predicts times of exchanges for one plan's layout on one machine. It uses measured times if the operation was measured
-/// among such ranks. Otherwise it uses α/β per level, the route, the flows that share a link (φ) and the fastest of the
-/// allowed algorithms. Between nodes whose network type is known, the communication library determines α and β
-/// (`LibraryHabits`).
+/// Predicts times of exchanges for one plan's layout on one machine. Measured times are used if the operation was measured
+/// with equally many ranks per node. Otherwise a time follows from α/β per level, the route, the flows that share a link
+/// (φ), and the fastest of the allowed algorithms. Between nodes whose network type is known, the communication library
+/// determines α and β (`LibraryHabits`).
 class ExchangeTimes {
  public:
   ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
@@ -59,12 +59,12 @@ class ExchangeTimes {
   [[nodiscard]] Seconds time(Collective operation, Bytes message, Family axes, Purpose purpose) const {
     return fastest(operation, message, axes, purpose).time;
   }
-  /// A predicted time and the algorithm behind it: `measured` if the operation was measured among such ranks, else `ring`,
-  /// `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
+  /// A predicted time and the algorithm behind it: `measured` if the operation was measured with as many ranks per node,
+  /// else `ring`, `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
   struct Predicted {
     std::string_view algorithm;
     Seconds time{};
-    Bottleneck bottleneck{};  ///< the link that limits its flows
+    Bottleneck bottleneck{};  ///< the link that limits the flows of the exchange
   };
   [[nodiscard]] Predicted fastest(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// The Allreduce algorithm that time() chooses for a gradient of this size, and its time.
@@ -92,7 +92,7 @@ class ExchangeTimes {
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
 
  private:
-  /// Links of one group with contention applied, for both routes.
+  /// The links of one group with contention applied, for the direct route and for the route through the host.
   struct GroupLinks {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
@@ -112,23 +112,23 @@ class ExchangeTimes {
   [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way,
                                        bool staged) const;
-  /// The links of one group that its flows share, slowed down by other flows and by the fitted factors of the purpose.
+  /// The links that the flows of one group share, slowed down by other flows and by the fitted factors of the purpose.
   [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const;
-  /// Sums the rounds of a recursive algorithm one by one, if the network distinguishes near and far ranks.
+  /// If the network distinguishes near and far ranks, the rounds of a recursive algorithm are summed one by one.
   [[nodiscard]] SharedLink round_link(const GroupLinks& way, Pattern pattern, double step, bool staged) const;
   struct Rounds {
     std::vector<HalvingRound> rounds;
     Pattern pattern = Pattern::exchange;
   };
   [[nodiscard]] bool rounds_differ(const GroupLinks& way) const;
-  /// Empty if all rounds share the same links.
+  /// Returns the rounds of an algorithm one by one; empty if all rounds use the same links.
   [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
   /// `two_levels`: one ring inside each node and one between nodes; else one ring of all ranks.
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
   [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
-  /// How the communication library of the machine's GPUs uses the links between nodes. Null if this is unknown or does not
-  /// apply: exchanges through the host, ideal projections, and groups with different numbers of ranks on their nodes.
+  /// How the communication library of the machine's GPUs uses the links between nodes. Null if the network type is unknown,
+  /// and for exchanges through the host, ideal projections, and groups with different numbers of ranks on their nodes.
   [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
   [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
@@ -136,7 +136,7 @@ class ExchangeTimes {
   /// Whether an exchange is staged through the host.
   [[nodiscard]] bool is_staged(const GroupLinks& way, Purpose purpose) const;
   /// Whether measured times may be used for a group. This requires that no algorithm is prescribed, and that no other group
-  /// shares its nodes.
+  /// shares the nodes of this group.
   [[nodiscard]] bool may_be_measured(const GroupLinks& way, Purpose purpose) const;
   /// A measured time, divided into the two parts that fitted factors scale.
   struct Parts {

@@ -51,7 +51,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   GradientExchange exchange;
   const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan.shard_copies() : 1.0;
   const double shards = plan.mesh.product(group.axes) / copies;
-  // If gradients are summed over other axes than the axis of replicas, their weights are not sharded.
+  // If gradients are not summed over an axis of replicas, ZeRO does not shard their weights.
   if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
     if (group.parameters <= 0) return {};
     const ExchangeTimes::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
@@ -64,10 +64,10 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
           exchanges.startup(Collective::allreduce, message / messages, group.axes, Purpose::gradient) * messages;
     return exchange;
   }
-  // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. Together, both move as many bytes as an Allreduce.
-  // Sharded gradients are scattered after every micro-batch. ZeRO-3 gathers the weights twice for every micro-batch, before
-  // forward and before backward [Rajbhandari et al., SC'20]. If the weights stay in memory after forward, it gathers them
-  // once.
+  // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. The two collectives together move as many bytes as an
+  // Allreduce. Sharded gradients are scattered after every micro-batch. ZeRO-3 gathers the weights twice for every
+  // micro-batch, before forward and before backward [Rajbhandari et al., SC'20]. If the weights stay in memory after
+  // forward, ZeRO-3 gathers them once.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
   const auto scattered = exchanges.fastest(Collective::reduce_scatter, message, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? scattered.time : Seconds{};
@@ -88,7 +88,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
   }
   // With secondary shards, the first forward of a step gathers weights among all ranks. All later gathers until the update
-  // are among the ranks of a group [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
+  // are inside a group of secondary shards [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
   const bool has_copy = (group.axes & family_bit(Axis::data)) != 0 && plan.second_shards() > 0;
   const bool is_in_groups = has_copy && plan.secondary_shards < plan.mesh[Axis::data];
   const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;

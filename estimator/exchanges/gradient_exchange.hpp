@@ -18,7 +18,7 @@ struct GradientGroup {
   Family axes = 0;
   double parameters = 0;
   double messages = 1;  ///< number of messages that the gradients are divided into; not used for ZeRO
-  double frozen = 0;    ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the others
+  double frozen = 0;    ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the trained ones
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 
@@ -31,18 +31,18 @@ struct GradientExchange {
   double rounds = 1;       ///< number of gradient exchanges
   double gathers = 0;      ///< number of weight gathers
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
-  bool measured = false;    ///< whether the time is measured; for several exchanges, whether the time of the longest one is
+  bool measured = false;    ///< whether the time is measured; for several exchanges, whether the longest time is measured
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
-  /// The start-up part of each time, if it was requested.
+  /// The start-up part of each time above, if the caller requested it.
   Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
-  /// Adds an exchange that follows this exchange. Both are then reported with the algorithm of the longer exchange.
+  /// Adds an exchange that follows this exchange. The sum is reported with the algorithm of the longer exchange.
   void add(const GradientExchange& other);
 };
 
-/// Bytes that are exchanged per parameter. A gradient has the precision in which it is stored, or in which the software sums
-/// it. A weight is what ZeRO gathers.
+/// Bytes that are sent per parameter. A gradient is sent in the precision in which it is stored, or in which the software
+/// sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
@@ -64,7 +64,7 @@ struct ExchangedBytes {
 /// The exchanges of gradients and weights of one step, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
 struct GradientExchangeTimes {
-  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< the same as the member of GradientExchange
+  T of_gradients = T(0), of_weights = T(0), after_update = T(0);  ///< as in GradientExchange
   double rounds = 1, gathers = 0;
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
 };
@@ -73,12 +73,12 @@ struct GradientExchangeTimes {
 /// DistributedDataParallel is 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
 inline constexpr Bytes gradient_bucket = 25_MiB;
 
-/// By how much the exchanges of one step lengthen it, in seconds: the time that compute does not hide, plus the slowdown of
-/// compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which compute needs to start,
-/// and the last gradients, which are complete only when compute ends. `computing`: the compute that can overlap with the
-/// exchanges. `slowdown`: by which factor compute and exchanges are slower while they overlap. `idle`: the time in which the
-/// device waits for its host, and in which an exchange slows down no kernel. Weights gathered after the update are not
-/// included.
+/// By how much the exchanges of one step lengthen the step, in seconds: the time that compute does not hide, plus the
+/// slowdown of compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which compute
+/// needs to start, and the last gradients, which are complete only when compute ends. `computing`: the compute that can
+/// overlap with the exchanges. `slowdown`: by which factor compute and exchanges are slower while they overlap. `idle`: the
+/// time in which the device waits for its host, and in which an exchange slows down no kernel. Weights gathered after the
+/// update are not included.
 template <class T>
 [[nodiscard]] T exposed(const GradientExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
                         const OverlapSlowdown& slowdown = {}) {
@@ -90,8 +90,8 @@ template <class T>
   // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
   const T hidden = left < T(0) ? T(0) : left;
-  // While both run, kernels have 1/s_c of their speed, and the exchange has 1/s_x of its speed. After the shorter of the two
-  // has ended, the rest of the other one runs alone.
+  // While kernels and exchange overlap, kernels have 1/s_c of their speed, and the exchange has 1/s_x of its speed. When the
+  // shorter of the two has ended, the rest of the longer one runs alone.
   const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
   const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
   return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// The ranks that take part in one exchange, as seen by the interconnect: how many there are, how many of them lie in one
-/// unit of each level, and how many equal groups communicate at the same time.
+/// The ranks that take part in one exchange, as the interconnect sees them: the number of ranks, the number of these ranks
+/// in one unit of each level, and the number of equal groups that communicate at the same time.
 ///
 /// Ranks are laid out axis by axis in the plan's placement order, so that the ranks of the innermost axis are neighbours.
 struct Group {
@@ -16,7 +16,7 @@ struct Group {
   double ranks = 1;
   /// members[l]: ranks of one group inside one unit of level l (a node, a rack, …).
   std::array<double, max_levels> members{};
-  /// flows[l]: groups with ranks in one unit of level l. All of them may cross its boundary at once.
+  /// flows[l]: groups with ranks in one unit of level l. All these groups may send across the unit's boundary at once.
   std::array<double, max_levels> flows{};
   /// Index of the level at which all ranks of the group meet.
   std::size_t outermost = 0;

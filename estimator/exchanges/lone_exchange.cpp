@@ -17,13 +17,13 @@ LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, in
   for (std::size_t level = 1; level < machine_.levels.size(); ++level) held *= machine_.levels[level].units;
   if (machine_.levels[0].units == ranks_per_node && held >= nodes) return;
   if (nodes > 1 && machine_.levels.size() > 1) {
-    // Each rank uses the rails next to its device. The rails of devices that take no part are idle.
+    // Each rank uses the rails next to its device. Rails next to devices without a rank are idle.
     double& rails = machine_.levels[1].rails;
     rails = std::min(rails, std::max(1.0, rails / machine_.levels[0].units) * ranks_per_node);
   }
   machine_.levels[0].units = ranks_per_node;
   machine_.network = nullptr;
-  // As many nodes as requested, even if the datasheet has fewer.
+  // The machine gets as many nodes as the caller requested, even if its datasheet has fewer.
   while (held < nodes && machine_.levels.size() > 1) {
     machine_.levels.back().units *= 2;
     held *= 2;

@@ -9,8 +9,8 @@
 namespace ddl {
 
 /// Predicts the time of exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, with the
-/// same number on each of `nodes` nodes. If this does not fill the machine's nodes, the network is treated as a fat tree,
-/// and only the rails of the participating devices are used: NCCL uses the adapters nearest to each GPU.
+/// same number on each of `nodes` nodes. If these ranks do not fill the nodes, the network is treated as a fat tree, and
+/// only the rails of the participating devices are used: NCCL uses the adapters nearest to each GPU.
 class LoneExchange {
  public:
   /// Keeps a reference to the coefficients. `ranks` must be a multiple of `nodes`.

@@ -35,14 +35,14 @@ inline constexpr std::array<MemoryPart, memory_item_count> memory_parts{{{&Memor
                                                                          {&MemoryBreakdown::communication, "communication"},
                                                                          {&MemoryBreakdown::context, "context"}}};
 
-/// One of two plans that are compared: its name in sentences, its estimate, and the model for messages about its limits.
+/// One of two compared plans: its name in sentences, its estimate, and the model that messages about its limits name.
 struct Compared {
   std::string name;
   const Estimate& estimate;
   const Model& model;
 };
 
-/// The same figure of two plans.
+/// One figure, such as the step time, of each of two plans.
 template <class Q>
 struct PairedTerm {
   std::string_view name;
@@ -62,16 +62,16 @@ template <class Q>
 /// The differences between two plans, term by term. If the plans are swapped, every difference changes its sign, and the
 /// deciding term stays the same.
 struct Comparison {
-  std::string_view basis = "step";              ///< or `epoch`: the unit that times refer to
+  std::string_view basis = "step";              ///< the unit that times refer to: `step` or `epoch`
   double explained_steps = 1, other_steps = 1;  ///< number of steps of each plan in this unit
   Seconds explained_time{}, other_time{};       ///< predicted time of each plan, for that unit; zero if unknown
   Standing explained_standing = Standing::fits, other_standing = Standing::fits;
-  bool itself = false;                    ///< both are the same plan with the same name
-  std::vector<PairedTerm<Seconds>> time;  ///< the parts of time_parts; empty if one of the two has no predicted time
-  std::vector<PairedTerm<Bytes>> memory;  ///< the parts of memory_parts; empty if one of the two has no predicted memory
-  /// The term that differs most, among the terms that differ in the same direction as the total. It is a term of the time if
-  /// both plans fit, and else of the memory, if it is known for both. Unset if the plans do not differ, or if the shape of
-  /// one is impossible.
+  bool itself = false;                    ///< whether both plans are the same plan with the same name
+  std::vector<PairedTerm<Seconds>> time;  ///< one term for each of time_parts; empty if a plan has no predicted time
+  std::vector<PairedTerm<Bytes>> memory;  ///< one term for each of memory_parts; empty if a plan has no predicted memory
+  /// The term that differs most, among the terms that differ in the same direction as the total. If both plans fit, it is a
+  /// part of the time. Otherwise it is an item of the memory, if the memory of both plans is known. Unset if the plans do
+  /// not differ, or if the shape of a plan is impossible.
   std::optional<PairedTerm<Seconds>> deciding_time;
   std::optional<PairedTerm<Bytes>> deciding_memory;
 
@@ -81,8 +81,8 @@ struct Comparison {
 /// The unit that the times of a comparison refer to.
 enum class Basis { step, epoch };
 
-/// Compares `other` with `explained`; either may be better, and either may be impossible. It compares epochs if `basis` says
-/// so, or if the steps have different numbers of samples; else it compares steps.
+/// Compares `other` with `explained`. Either plan may be better, and either plan may be impossible. Compares epochs if
+/// `basis` is `epoch`, or if the plans' steps have different numbers of samples; otherwise compares steps.
 [[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::step);
 
 /// Returns the name of a plan for a comparison with another one: its strategy, or its degrees if the other plan has the same
@@ -91,9 +91,9 @@ enum class Basis { step, epoch };
 
 /// The exchanges of one kind in both plans.
 struct ExchangePair {
-  ExchangeTotal explained, other;  ///< totals of this operation, axes, phase and purpose; zero if a plan has none
+  ExchangeTotal explained, other;  ///< totals of one operation, axes, phase and purpose; zero for a plan that has none
 };
-/// Returns the exchanges of both plans in pairs, per step or per epoch, as in `comparison`.
+/// Returns the exchanges of both plans in pairs, per step or per epoch like the times of `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,
                                                          const Comparison& comparison);
 

@@ -80,7 +80,7 @@ class Explainer {
     std::vector<Task> tasks;
     const bool again = plan_.recompute == Recompute::full && layer.runs_again;
     add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, nullptr, tasks);
-    // The time of a stage that belongs to none of its layers is assigned to its first layer.
+    // Waiting of a stage that belongs to none of the stage's layers is assigned to the first layer of the stage.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
                    [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
@@ -101,8 +101,8 @@ class Explainer {
       share[Part::input] = whole[Part::input];
       share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
-    // This time is distributed by the number of launches. A launch counts S times in the stage that determines the time, and
-    // once in the other stages.
+    // Waiting for the host is distributed by the number of launches. A launch counts S times in the stage that determines
+    // the time, and once in the other stages.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (launches / launches_);
     share[Part::waiting] += host_waiting;
     return share;
@@ -127,7 +127,7 @@ class Explainer {
     return sum;
   }
 
-  /// Whether the rank of a stage also holds the parameters of another stage.
+  /// Whether ranks of stage `rank` hold the parameters of `stage`: of their own or, with DualPipe, of the mirror stage.
   [[nodiscard]] bool is_held_by(int rank, int stage) const {
     const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
     return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
@@ -195,8 +195,8 @@ class Explainer {
     }
   }
 
-  /// The shares of a stage's layers in the time of its gradient exchange, by the number of exchanged parameters. If none is
-  /// exchanged, by the number of all parameters.
+  /// Returns the share of a layer in the time of its stage's gradient exchange, by the number of exchanged parameters. If
+  /// the stage exchanges none, the share is by the number of all parameters.
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
     const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
@@ -244,7 +244,7 @@ class Explainer {
       if (estimate().time[Part::gradient_exchange].value() > 0) return WeightsLeftWhole{};
       return {};
     }
-    // The largest group represents all groups.
+    // The report describes only the group with the most parameters.
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
     return GradientsOf{critical_.gradient_exchange,
@@ -450,7 +450,7 @@ Explanation explain(const Estimator& estimator, const Plan& plan) {
   Explainer(job, estimator.steps().staged(plan).step, estimator.tables().costs(plan), estimator.stages(plan), explanation)
       .explain();
   if (!job.coefficients.congestion.empty()) {
-    // The factor is log-normal; other jobs never speed up an exchange.
+    // The congestion factor is log-normal; other jobs never speed up an exchange.
     constexpr double twentieth = 1.6448536269514722;  // the 95 % quantile of the standard normal distribution
     const auto among_others = [&](double quantile) {
       Assumptions assumptions = job.assumptions;

@@ -17,7 +17,7 @@ namespace ddl {
 enum class Spent { computing, exchanging, waiting };
 inline constexpr EnumNames<Spent> spent_names{"computing", "communicating", "waiting"};
 
-/// One part of the breakdown of a step: its member, its key, the heading of its column, and its activity.
+/// One part of the breakdown of a step: its enumerator, its key, its column heading, and the activity of the device.
 struct TimePart {
   Part part{};
   std::string_view name;    ///< as a key: `gradient_exchange`
@@ -50,7 +50,7 @@ struct GradientsOf {
   int stage = 0;
   double ranks = 1;
   Bytes message{}, weights{};      ///< bytes of gradients, and of the weights that ZeRO gathers
-  double rounds = 1, gathers = 0;  ///< the same as the member of GradientExchange
+  double rounds = 1, gathers = 0;  ///< as in GradientExchange
   Route route = Route::direct;
 };
 /// Gradients of unsplit layers, which are exchanged layer by layer.
@@ -59,7 +59,7 @@ struct WeightsLeftWhole {};
 struct ExchangesOf {
   int stage = 0;
   double count = 0;
-  Bytes bytes{};                             ///< sum over all of them
+  Bytes bytes{};                             ///< bytes of all these exchanges together
   std::vector<std::string_view> algorithms;  ///< algorithms of collectives, in order of decreasing time
   Route route = Route::direct;
 };
@@ -68,20 +68,20 @@ struct TransfersOf {
   Bytes each{};
 };
 struct BubbleOf {
-  bool in_slots = false;  ///< each micro-batch takes as long as in the longest stage
-  int waiting_stage = 0;  ///< the stage that determines the time and waits for the others
+  bool in_slots = false;  ///< whether each micro-batch takes as long in every stage as in the longest stage
+  int waiting_stage = 0;  ///< the stage that determines the time and waits for the other stages
 };
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and the launch overhead of one kernel
-  bool learned = false;               ///< whether the rest is fitted to measured runs
+  bool learned = false;               ///< whether there is other waiting, which is fitted to measured runs
   Seconds pages{};                    ///< waiting for pages of managed memory
-  double straggler = 1;               ///< kernel time of the slowest device, relative to the others, which wait for it
-  /// also includes the waiting for transfers of activations to and from host memory
+  double straggler = 1;               ///< kernel time of the slowest device, relative to the devices that wait for it
+  /// whether the waiting includes transfers of activations to and from host memory
   bool moves_activations = false;
 };
 struct UpdateOf {
   int stage = 0;
-  double parameters = 0, ranks = 1;  ///< parameters of the stage, sharded among the ranks
+  double parameters = 0, ranks = 1;  ///< trained parameters of the stage, and the ranks that share their update
 };
 struct InputOf {
   Bytes bytes{};  ///< bytes on disk
@@ -89,27 +89,27 @@ struct InputOf {
 
 struct PhaseShare {
   TimePart what;
-  Seconds time{};    ///< the same as in the breakdown
-  Seconds hidden{};  ///< overlapped time of this part, in addition
+  Seconds time{};    ///< time of this part, as in the breakdown
+  Seconds hidden{};  ///< overlapped time of this part, in addition to `time`
   Provenance source = Provenance::roofline;
   /// What this part of the step consists of; empty if the plan has no such part.
   using MadeOf = std::variant<std::monostate, KernelsOf, GradientsOf, WeightsLeftWhole, ExchangesOf, TransfersOf, BubbleOf,
                               WaitingOf, UpdateOf, InputOf>;
   MadeOf made_of;
-  std::optional<Bottleneck> busiest;  ///< of the links that its exchanges use, the one with the largest φ
+  std::optional<Bottleneck> busiest;  ///< the link with the largest φ among the links that exchanges of this part use
 };
 
 /// One layer: its costs, and its contribution to the time of a step. Layers with the same `kind` and stage are equal.
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
-  bool runs_again = false;  ///< whether backward recomputes its forward
+  bool runs_again = false;  ///< whether backward recomputes the layer's forward
   LayerDetail detail;       ///< details of one micro-batch
   LayerCosts costs;         ///< costs of one micro-batch, without recomputation
-  /// Its part of the estimate's breakdown. The parts of all layers add up to the whole breakdown. In a pipeline, layers of
-  /// the stages that determine the time contribute their time. Layers of the other stages contribute to the bubble. The
-  /// fused gradient exchange is distributed by parameters. Transfers across a cut count for the layer behind the cut.
-  /// Waiting for samples counts for the first layer that reads them. Waiting for the host is distributed by the number of
-  /// launches of each layer.
+  /// The layer's part of the estimate's breakdown. The parts of all layers add up to the whole breakdown. In a pipeline,
+  /// layers of the stages that determine the time contribute their time. Layers of the other stages contribute to the
+  /// bubble. The fused gradient exchange is distributed by parameters. Transfers across a cut count for the layer behind the
+  /// cut. Waiting for samples counts for the first layer that reads them. Waiting for the host is distributed by the number
+  /// of launches of each layer.
   Breakdown time;
   /// the part of the waiting that this layer causes; waiting of the whole step counts for the first layer
   Seconds host_waiting{};
@@ -148,8 +148,8 @@ struct Explanation {
 /// Returns the estimate of a plan, broken down by layer and by phase, even if it has more devices than the machine has.
 [[nodiscard]] Explanation explain(const Estimator& estimator, const Plan& plan);
 
-/// Returns the exchange of a layer with this purpose whose flows have the largest φ; of several, the longest one. Null if
-/// the layer has none.
+/// Among a layer's exchanges with this purpose, returns the one whose flows have the largest φ. If several have this φ,
+/// returns the longest of them. Null if the layer has no exchange with this purpose.
 [[nodiscard]] const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
 /// Returns how often each kernel of the layer runs in a step.

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A cause that limits a plan, in the taxonomy of [ParaDL, Table V], and its share of the time or memory.
+/// A cause that limits a plan, in the taxonomy of [ParaDL, Table V], and the share of the time or memory that it causes.
 struct Finding {
   enum class Kind {
     compute,
@@ -36,7 +36,7 @@ struct Finding {
     int stages;
     std::int64_t micro_batches;
   };
-  /// The host, if ranks wait for it to launch kernels.
+  /// The host, if ranks wait for the host to launch kernels.
   struct Host {
     Seconds launch_overhead;
   };

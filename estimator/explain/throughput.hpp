@@ -14,7 +14,7 @@ namespace ddl {
 /// two. Attention counts each query with all keys, including those behind a causal mask [Chow22, appendix B].
 struct SampleFlops {
   double forward = 0, backward = 0;
-  double blocks = 0;  ///< forward of the blocks: what full recomputation recomputes
+  double blocks = 0;  ///< forward of the blocks, which full recomputation recomputes
   /// Forward FLOPs of the layers that belong to the same modules.
   std::vector<std::pair<RecomputeModules, double>> in_modules{};
 
@@ -33,9 +33,9 @@ struct Throughput {
   std::optional<double> tokens{};          ///< tokens per second of all devices; unset for models without sequences
   FlopRate model{}, hardware{};            ///< per device
   std::optional<double> model_share{};     ///< MFU: share of the peak in the plan's precision; unset without a peak
-  std::optional<double> hardware_share{};  ///< HFU
+  std::optional<double> hardware_share{};  ///< HFU: share of the peak, with recomputation counted
 };
-/// Returns empty for a plan without a predicted time. `flops` must be the job's model's.
+/// Returns empty for a plan without a predicted time. `flops` must belong to the job's model.
 [[nodiscard]] std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops, const Estimate& estimate);
 
 /// Returns the training time of a plan for this number of tokens, at least one step; empty for a plan without a predicted

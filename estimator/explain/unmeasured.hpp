@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// A kernel problem that was not measured, although a decision depends on it.
+/// A kernel problem that was not measured, although a decision depends on the problem's time.
 struct UnmeasuredProblem {
   std::string line;
   Seconds time{};  ///< predicted time per step, summed over the plans

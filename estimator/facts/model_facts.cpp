@@ -27,9 +27,10 @@ std::int64_t filter_units(const Layer& layer) {
   return units > 0 ? units : layer.output_shape.channels;
 }
 
-/// Walks back from a matrix layer through operations that work on a slice of the channels until it meets the matrix layers
-/// that produce them. These become columns, the layers between stay sharded, and the layer at the start becomes the row of
-/// the pair. There is no pair if any tensor between is read from outside, or if a source already has a role.
+/// Pairs matrix layers for a tensor split. Walks back from a matrix layer through layers that work on a slice of the
+/// channels, up to the matrix layers before them. These become columns, the layers between stay sharded, and the layer at
+/// the start becomes the row. There is no pair if a layer outside reads a tensor between, or if a matrix layer already has a
+/// role.
 class Pairing {
  public:
   Pairing(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers)
@@ -62,8 +63,8 @@ class Pairing {
     return !facts_.pooled_branch[index] && divisible.channelwise && !divisible.matrix;
   }
 
-  /// Collects the columns before the row and all layers between them. Returns false if there is no pair. If a layer that
-  /// cannot be in a pair reads a layer, the layers before it are not examined: a model of n blocks takes n steps, not n².
+  /// Collects the columns before the row and all layers between them. Returns false if there is no pair. Stops at a layer
+  /// that is also read by a layer that cannot be in a pair, so a model of n blocks takes n steps, not n².
   bool collect(int row) {
     columns_.clear();
     inside_.clear();
@@ -102,7 +103,7 @@ class Pairing {
   const std::vector<std::vector<int>>& consumers_;
   std::vector<int> columns_, inside_;
   std::vector<int> open_;    ///< layers to be examined
-  std::vector<int> met_by_;  ///< by layer: the row for which it was last collected
+  std::vector<int> met_by_;  ///< for each layer, the row for which it was last collected
 };
 
 void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers) {
@@ -270,8 +271,8 @@ bool is_elementwise(std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// Kernels that compilers fuse: elementwise ones with each other and with preceding norms [XLA, "Operator fusion"; Ansel et
-/// al., PyTorch 2, ASPLOS 2024, section 4.3], and a norm over the channels of each position with preceding elementwise ones.
+/// Compilers fuse elementwise kernels with each other and with preceding norms [XLA, "Operator fusion"; Ansel et al.,
+/// PyTorch 2, ASPLOS 2024, section 4.3], and a norm over each position's channels with preceding elementwise kernels.
 std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<int>>& consumers) {
   std::vector<Fusion> all;
   for (const Layer& layer : model.layers) {
@@ -279,7 +280,7 @@ std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<in
     const std::string_view type = layer.operation->type();
     const bool is_norm = type == "norm" && layer.operation->attribute_values().text("kind") != "batch";
     if (layer.inputs.empty() || (!is_elementwise(type) && !is_norm)) continue;
-    // Of several inputs, the layer can be fused with the producer of the latest one.
+    // If a layer has several inputs, it can be fused with the producer of the input that was computed last.
     const auto last = std::max_element(layer.inputs.begin(), layer.inputs.end());
     if (*last < 0) continue;
     const auto maker = static_cast<std::size_t>(*last);
@@ -329,7 +330,7 @@ ModelFacts facts_of(const Model& model) {
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(kept_of(facts, is_part_frozen, i));
     const Kept& kept = facts.kept.back();
-    // Frameworks copy an input that is both overwritten and kept.
+    // If a layer overwrites its input and also keeps it for backward, frameworks copy the input.
     const bool shares =
         !layer.inputs.empty() && (layer.operation->is_view() || (layer.operation->in_place() && !kept.input));
     const int producer = shares ? layer.inputs.front() : static_cast<int>(i);
@@ -430,15 +431,15 @@ ModelFacts facts_of(const Model& model) {
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),
                                     [](const Layer& layer) { return layer.operation->is_attention(); });
 
-  // A tensor is live across a cut if it was produced before it and is read after it.
+  // A tensor is live across a cut if the tensor was produced before the cut and is read after the cut.
   facts.live_items.assign(count + 1, 0.0);
   facts.live_split_items.assign(count + 1, 0.0);
   const auto live_between = [&](int producer, int last_reader) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    // Each tensor changes the count only at the cuts where its life begins and ends. The changes are collected first, which
-    // takes one step per tensor.
+    // A tensor changes the number of live items only at the first and after the last cut that it crosses. These changes are
+    // recorded here, and summed up below.
     if (last_reader <= producer) return;
     const auto first = static_cast<std::size_t>(producer + 1);
     const auto behind = static_cast<std::size_t>(last_reader) + 1;

@@ -11,33 +11,33 @@ namespace ddl {
 
 /// The role of a layer in a tensor split (alternating column and row splits of [Nar21]'s tensor parallelism).
 enum class TensorSplitRole {
-  whole,   ///< every rank computes all of it
+  whole,   ///< every rank computes all of the layer
   column,  ///< filters are split and the output stays sharded for the paired layer
-  inside,  ///< works on its slice of the channels, between column and row
+  inside,  ///< the layer works on its slice of the channels, between column and row
   row,     ///< input channels are split; its output is summed by an Allreduce
   lone,    ///< a matrix layer without a pair: split by filters, its output gathered
-  lookup,  ///< an embedding split over its vocabulary; its output is summed
+  lookup,  ///< an embedding split over its vocabulary; the embedding's output is summed
   head,    ///< the last matrix layer, sharded up to the loss
 };
 
 /// A layer that reads the weights of another.
 struct TiedLayer {
   int reader = -1, owner = -1;
-  int previous = -1;  ///< the last layer before it that reads them; if there is none, the owner
+  int previous = -1;  ///< the previous layer that reads the same weights; if there is none, the owner
 };
 
 /// A layer that produces or reads a tensor.
 struct TensorReader {
   int layer = -1;
-  bool keeps = false;       ///< its backward needs the tensor
-  bool keeps_cast = false;  ///< the same under autocast, if a reader in half precision keeps a copy of its own
+  bool keeps = false;       ///< backward of the reading layer needs the tensor
+  bool keeps_cast = false;  ///< like `keeps`, under autocast, where readers in half precision keep copies of their own
 };
 
 /// Kernel fusion with a producer by a graph compiler. The fused input is not read back, and it is not written at all if no
 /// other layer reads it.
 struct Fusion {
   int input = -1;          ///< index of the layer's input; -1: not fused with a producer
-  bool unwritten = false;  ///< no other layer reads it
+  bool unwritten = false;  ///< no other layer reads the fused input
   friend bool operator==(const Fusion&, const Fusion&) = default;
 };
 
@@ -47,29 +47,30 @@ struct ModelFacts {
   std::vector<Divisible> divisible;
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
-  std::vector<bool> output_kept;  ///< the layer's output is needed by its own backward or by a consumer's
+  std::vector<bool> output_kept;  ///< the layer's output is needed by its own backward or by a consumer's backward
   AutocastTypes autocast;
-  std::vector<bool> output_kept_cast;  ///< output_kept under autocast: a reader in half precision keeps a copy
-  /// The layer whose memory holds the output: itself, or the storage of the first input if the output is a view or written
-  /// in place; −1 is the batch.
+  std::vector<bool> output_kept_cast;  ///< output_kept under autocast, where readers in half precision keep copies
+  /// For each layer, the layer whose memory holds the output: the layer itself or, if the output is a view or written in
+  /// place, the layer whose memory holds the first input. −1 is the batch.
   std::vector<int> storage;
-  /// For each layer whose output has memory of its own: the producers and readers of the tensors in it, in order.
+  /// For each layer whose output has memory of its own: the producers and readers of the tensors in this memory, in order.
   std::vector<std::vector<TensorReader>> readers;
-  std::vector<bool> of_sample;             ///< a tensor of the sample, such as the model's input: read, not computed
+  std::vector<bool> of_sample;             ///< whether the layer is a tensor of the sample: read, not computed
   std::vector<bool> needs_input_gradient;  ///< false if there is no trained layer between the sample and the inputs
-  /// Backward writes a gradient of the layer's input. False if the layer needs none, or only passes on the gradient of its
-  /// output, as add and reshape do.
+  /// Whether backward writes a gradient of the layer's input. False if the input needs no gradient, or if the layer only
+  /// passes on the gradient of its output, as add and reshape do.
   std::vector<bool> makes_input_gradient;
   std::vector<int> gradient_additions;  ///< additions that combine the readers' gradients of the layer's output
-  /// The layer is on a branch that starts with a global average pooling and later joins larger tensors, as in squeeze and
-  /// excitation. Its tensors have one position, and every rank needs all of them. The work is so small that every rank
-  /// computes it.
+  /// Whether the layer is on a branch that starts with a global average pooling and later joins larger tensors, as in
+  /// squeeze and excitation. The branch's tensors have one position, and every rank needs all of them. Every rank computes
+  /// the branch, because its work is small.
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
-  /// The output is sharded by tokens over the ranks of a tensor split with sequence parallelism. This holds for the summed
-  /// output of a pair of split layers, and for the outputs of the token-wise layers behind the pair.
+  /// Whether the output is sharded by tokens over the ranks of a tensor split with sequence parallelism. This holds for the
+  /// summed output of a pair of split layers, and for the outputs of the token-wise layers behind the pair.
   std::vector<bool> token_split;
-  /// The tensor degree has to divide this, so that all tensors sharded by tokens have equal shards; 0 if there are none.
+  /// The tensor degree has to divide this number, so that tensors sharded by tokens have equal shards; 0 without such
+  /// tensors.
   std::int64_t token_units = 0;
   /// The number of units that a tensor split can distribute for this layer (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
@@ -84,20 +85,20 @@ struct ModelFacts {
   bool has_attention = false;
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules it belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
-  /// Layers that selective recomputation of products recomputes: those of a block, except attention and the first of every
-  /// two matrix products.
+  /// Whether selective recomputation of products recomputes a layer. It recomputes all layers of a block, except attention
+  /// and the first of every two matrix products.
   std::vector<bool> again_with_products;
-  /// The expert degree has to divide this: the smallest number of experts of any layer; 0 if there are none. The next member
-  /// counts the parameters of experts.
+  /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts. The next
+  /// member counts the parameters of experts.
   std::int64_t experts = 0;
   double expert_parameters = 0;
   std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;
-  /// Whether a layer is the last one of experts, whose outputs are combined into tokens, and has biases. The biases are then
-  /// multiplied by the router's weights, too.
+  /// Whether a layer is the last layer of experts, whose outputs are combined into tokens, and has biases. If so, the
+  /// router's weights also multiply the biases.
   std::vector<bool> weighs_bias;
-  /// The context degree has to divide this, so that sequences have equal parts. It is 0 without sequences, or if a layer
-  /// other than attention needs tokens of other parts.
+  /// The context degree has to divide this number, so that sequences have equal parts. It is 0 without sequences, or if a
+  /// layer other than attention needs tokens of other parts.
   std::int64_t context_units = 0;
   /// The greatest common divisor of the numbers of key and value heads of all attention layers; 0 without attention.
   std::int64_t attention_heads = 0;
@@ -105,12 +106,12 @@ struct ModelFacts {
   /// [NVIDIA, Transformer Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
   std::vector<Fusion> fusion;   ///< fusion of each layer with a producer
-  std::vector<TiedLayer> tied;  ///< layers that read the weights of another, in order
+  std::vector<TiedLayer> tied;  ///< layers that read the weights of another layer, in order
   int batch_keeper = -1;        ///< the layer that keeps the batch for backward
   std::vector<int> weighted;    ///< layers with weights, in order
   std::vector<int> matrix;      ///< layers whose filters or channels can be split
   int first_matrix = -1, last_matrix = -1;
-  std::int64_t smallest_filters = 0;  ///< the smallest F of all matrix layers but the last one, and the layer that has it
+  std::int64_t smallest_filters = 0;  ///< the smallest F of all matrix layers but the last one, and the layer with this F
   int smallest_filters_layer = -1;
   std::int64_t smallest_channels = 0;  ///< the smallest C of all matrix layers but the first one
   int smallest_channels_layer = -1;
@@ -120,11 +121,12 @@ struct ModelFacts {
   /// the sum of the rows and columns of all matrices and of all biases, divided by the parameters
   double factored_share = 0;
   double sample_items = 0;  ///< items of all tensors of a sample
-  /// If column layers of a block share an input (gate and up projections), the one that sends the input's gradient.
+  /// Whether a layer sends the gradient of its input. If column layers of a block share an input (gate and up projections),
+  /// one does.
   std::vector<bool> sends_input_gradient;
 };
 
-/// The share of a layer's weights and biases that is trained; 1 if it has none.
+/// The share of a layer's weights and biases that is trained; 1 for a layer without weights and biases.
 [[nodiscard]] double trained_share(const Layer& layer);
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);

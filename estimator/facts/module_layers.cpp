@@ -39,8 +39,8 @@ class BlockModules {
   void add(int layer, RecomputeModule module) { modules_[static_cast<std::size_t>(layer)].add(module); }
 
   /// For each term of a sum, the layers of the block that only this term depends on, in order. The residual is left out,
-  /// because the other terms also depend on the residual. Empty if there are more layers than in a part of a transformer
-  /// block.
+  /// because the other terms also depend on the residual. Empty if the search visits more layers than a part of a
+  /// transformer block has.
   [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
     constexpr std::size_t most_layers = 300;
     constexpr int several = -1;
@@ -58,8 +58,8 @@ class BlockModules {
     };
     for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
     std::vector<std::vector<int>> branches(terms.size());
-    // Readers are visited before their inputs. The inputs of a layer that several terms read are shared as well. The walk
-    // stops when only shared layers are left.
+    // Readers are visited before their inputs. If several terms depend on a layer, they also depend on its inputs. The walk
+    // stops when several terms depend on each of the remaining layers.
     for (std::size_t seen = 0; alone > 0; ++seen) {
       if (seen == most_layers) return {};
       const auto [layer, term] = *term_of.begin();
@@ -74,7 +74,7 @@ class BlockModules {
     return branches;
   }
 
-  /// The terms of a sum. A sum adds a part of the block to the residual, or routed experts to shared experts.
+  /// Finds the modules in the terms of a sum, which adds a part of the block to the residual, or routed to shared experts.
   void find_branches(const std::vector<int>& terms) {
     const std::vector<std::vector<int>> branches = branches_of(terms);
     if (branches.empty()) return;
@@ -123,14 +123,14 @@ class BlockModules {
     }
   }
 
-  /// The norms that read a residual connection.
+  /// Adds the norms that read a residual connection.
   void find_norms(int residual) {
     const auto [from, to] = norms_.equal_range(residual);
     for (auto norm = from; norm != to; ++norm) add(norm->second, RecomputeModule::layernorm);
   }
 
-  /// Finds the projections of keys and values, and of the queries of the same attention, back to the product that computes
-  /// them.
+  /// Finds the projections of keys and values, and of the queries of the same attention, back to the matrix product that
+  /// computes each of them.
   void find_up_projections(int keys) {
     add(keys, RecomputeModule::mla_up_proj);
     for (int layer = keys + 1; layer < last_; ++layer) {

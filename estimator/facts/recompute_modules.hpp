@@ -13,11 +13,11 @@ namespace ddl {
 /// A part of a block that selective recomputation can recompute, by Megatron Core's name [NVIDIA, Megatron-LM,
 /// megatron/core/transformer/transformer_config.py, `recompute_modules`]. A module that contains others comes after them.
 enum class RecomputeModule {
-  core_attn,       ///< attention between its projections [Kort22, section 5]
+  core_attn,       ///< attention between its input and output projections [Kort22, section 5]
   moe_act,         ///< the operations between the matrix products of experts
   layernorm,       ///< the norms before attention and before the MLP
   mla_up_proj,     ///< in multi-head latent attention, the projections of compressed queries, keys and values
-  mlp,             ///< an MLP without experts, without its norm
+  mlp,             ///< an MLP without experts, without the norm before the MLP
   shared_experts,  ///< the experts that process all tokens
   moe,             ///< experts with their router, from the norm to the combined output
 };
@@ -58,13 +58,13 @@ class RecomputeModules {
     set.bits_ = bits_ & others.bits_;
     return set;
   }
-  /// Returns the modules of the set that are not in `others`.
+  /// Returns the modules of this set that are not in the set `others`.
   [[nodiscard]] constexpr RecomputeModules without(RecomputeModules others) const {
     RecomputeModules set;
     set.bits_ = bits_ & ~others.bits_;
     return set;
   }
-  /// Returns the largest module of the set, which may contain the others; empty for an empty set.
+  /// Returns the largest module of the set, which may contain the other modules of the set; empty for an empty set.
   [[nodiscard]] constexpr std::optional<RecomputeModule> outermost() const {
     for (std::size_t i = recompute_module_count; i-- > 0;) {
       if (contains(static_cast<RecomputeModule>(i))) return static_cast<RecomputeModule>(i);
@@ -82,7 +82,7 @@ class RecomputeModules {
 
 /// Returns the names of the modules: `core_attn+moe_act`, or with another separator.
 [[nodiscard]] std::string to_string(RecomputeModules modules, std::string_view between = "+");
-/// Parses such names, in any order; empty if a name is unknown.
+/// Parses names of modules that are joined by `+`, in any order; empty if a name is unknown.
 [[nodiscard]] std::optional<RecomputeModules> parse_recompute_modules(std::string_view text);
 
 }  // namespace ddl

@@ -29,7 +29,7 @@ enum class MixedPrecision {
   return mixed == MixedPrecision::full_gradients || mixed == MixedPrecision::accumulated;
 }
 
-/// The names of the enumerators in options and files, in the same order.
+/// The names of the enumerators in options and files, in the order of the enumerators.
 inline constexpr EnumNames<MixedPrecision> mixed_precision_names{"half", "full", "autocast", "accumulated"};
 
 /// The precision in which ranks sum gradients.
@@ -45,7 +45,7 @@ enum class MemoryFormat {
 };
 inline constexpr EnumNames<MemoryFormat> memory_format_names{"nhwc", "nchw"};
 
-/// How cross entropy in mixed precision computes its gradient.
+/// How cross entropy in mixed precision computes the gradient of its input.
 enum class CrossEntropy {
   operators,  ///< one operator after the other: a copy in fp32, its log-softmax, which is kept, and the gradients of both
   /// one fp32 copy, overwritten by softmax and gradient [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]
@@ -55,7 +55,7 @@ enum class CrossEntropy {
 
 inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "fused"};
 
-/// The kernels that run fused attention, which never writes its scores.
+/// The kernels that run fused attention. Fused attention never writes its scores.
 enum class AttentionKernels { flash1, flash2, flash3, cudnn };
 inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "flash2", "flash3", "cudnn"};
 
@@ -82,9 +82,9 @@ inline constexpr EnumNames<ExpertBiases> expert_bias_names{"fused", "operators",
 
 /// Which separate kernels a bias has.
 enum class BiasKernels {
-  fused,      ///< none: kernels of its layer, or kernels fused with them, handle the bias
-  gradients,  ///< a kernel that sums its gradient
-  operators,  ///< a kernel that adds it, and a kernel that sums its gradient
+  fused,      ///< none: kernels of the layer, or kernels fused with these, handle the bias
+  gradients,  ///< a kernel that sums the gradient of the bias
+  operators,  ///< a kernel that adds the bias, and a kernel that sums the gradient of the bias
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
@@ -99,16 +99,16 @@ inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attent
 /// of [ParaDL, Table III].
 struct Assumptions {
   bool linear_kernels = false;  ///< a layer split into p parts takes 1/p of its time, including replicated layers
-  bool contention = true;       ///< φ: flows of one phase share the links they meet on
+  bool contention = true;       ///< φ: flows of one phase share the links that several flows cross
   /// if the measured software routes exchanges through the host, so does the prediction
   bool host_staging = true;
-  bool overlap = true;              ///< gradient communication is overlapped with backward if the software does that
+  bool overlap = true;              ///< gradient communication is overlapped with backward if the software overlaps it
   bool host_launch = true;          ///< the device waits for a host that launches kernels one by one
   bool last_layer_exchange = true;  ///< filter and channel splits also exchange the last layer's output
   bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
   bool ring_only = false;           ///< every collective is one flat ring
   bool optimizer_slots = true;      ///< memory counts the optimizer's state
-  /// γ of 2γδ Σ(B(|x|+|y|)+|w|). If set, memory is that formula; if unset, memory is what backward keeps.
+  /// γ of [ParaDL]'s formula 2γδ Σ(B(|x|+|y|)+|w|). If set, memory is this formula. If unset, it is what backward keeps.
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
@@ -116,7 +116,7 @@ struct Assumptions {
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
-  CompositeKernels sinks = CompositeKernels::fused;  ///< for fused attention without trained sinks in its softmax
+  CompositeKernels sinks = CompositeKernels::fused;  ///< `operators`: the softmax of fused attention lacks trained sinks
   /// If tensors are channels-last, 3D convolutions in fp32 and tf32 transpose their inputs and outputs [TensorFlow,
   /// tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], in addition to the copies of
   /// `memory_format`.
@@ -126,12 +126,12 @@ struct Assumptions {
   bool own_half_norms = false;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< biases of linear layers and of depthwise convolutions
-  /// Biases of the last layer of experts. Like the products, they are multiplied by the router's weights.
+  /// Kernels of the biases of the last layer of experts. The router's weights multiply these biases, like the products.
   ExpertBiases expert_biases = ExpertBiases::fused;
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< unset: the kernels that the device's file was fitted to
-  /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take its share of the
-  /// whole model's update.
+  /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take the same share of the
+  /// update time of the whole model.
   UpdateImplementation update = UpdateImplementation::layer;
   /// Bytes per parameter that passes over gradients and weights move in addition to the optimizer's kernel, in mixed
   /// precision: unscaling, the norm, clipping, and copies to half precision.
@@ -144,10 +144,10 @@ struct Assumptions {
   /// groups of one rank.
   int idle_communicators = 0;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank concatenates the gradients of its shard into one tensor,
-  /// and copies it to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
+  /// and copies this tensor to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
   bool flat_gradients = false;
-  /// A stage of a pipeline keeps the activations that it has sent until their backward [DeepSpeed,
-  /// deepspeed/runtime/pipe/engine.py].
+  /// A stage of a pipeline keeps activations that it has sent to the next stage, until the backward of their micro-batch
+  /// [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
   /// The engine creates communicators in addition to those of the axes: for all ranks, for the ranks of one replica, for
   /// neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
@@ -157,13 +157,13 @@ struct Assumptions {
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< number of parameter servers s
   double sparse_density = 0.01;  ///< share of the gradients that a sparse Allreduce sends
-  /// How many standard deviations above their median exchanges are predicted. Congestion coefficients and repeated
+  /// Exchange times are predicted this many standard deviations above their median. Congestion coefficients and repeated
   /// measurements give the standard deviation. Unset: the median of a job that is alone.
   std::optional<double> congestion_quantile;
   /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
   /// popular.
   double expert_imbalance = 1;
-  /// Kernel time of the slowest device, divided by that of the others, which wait for it; 1: all are equally fast.
+  /// Kernel time of the slowest device, divided by the kernel time of the devices that wait for it; 1: all are equally fast.
   double straggler = 1;
   SecondsPerByte add{};       ///< time to add one byte into a partial sum
   bool learned = true;        ///< uses factors that are fitted to measured runs of the software

@@ -25,7 +25,7 @@ struct MeasuredModel {
 };
 
 /// Measured φ: the time per byte on links of a level while this many flows leave a unit at once, divided by the time per
-/// byte on one link alone. It is below one if a flow has several links to itself.
+/// byte on one link alone. φ is below one if a flow has several links to itself.
 struct MeasuredContention {
   std::string level;
   double groups = 1;
@@ -33,8 +33,8 @@ struct MeasuredContention {
   std::string source;
 };
 
-/// How other jobs on a shared network slow down exchanges that cross a level: their time is multiplied by a factor with a
-/// log-normal distribution.
+/// How other jobs on a shared network slow down exchanges that cross a level: the time of an exchange is multiplied by a
+/// factor with a log-normal distribution.
 struct Congestion {
   std::string level;
   double median = 1;
@@ -42,9 +42,9 @@ struct Congestion {
   std::string source;
 };
 
-/// The slowdown of kernels and of an exchange while both run, relative to each alone. They share the memory, and either the
-/// processors or the copy engines. If the slowdown is not measured, the software's file may give a usual value. Otherwise it
-/// is 1, as for a network that moves bytes without the device.
+/// The slowdown of kernels and of an exchange while they overlap, relative to running alone. Kernels and exchange share the
+/// memory, and either the processors or the copy engines. If the slowdown is not measured, the software's file may give a
+/// usual value. Otherwise it is 1, as for a network that moves bytes without the device.
 struct OverlapSlowdown {
   double kernels = 1, exchange = 1;  ///< at least 1
   std::string source{};
@@ -69,14 +69,14 @@ struct Coefficients {
   /// The measured fraction of a layer's time that a filter split does not reduce. If unset, formulas predict it.
   std::optional<UndividedFraction> filter_undivided;
   std::optional<UndividedFraction> channel_undivided;
-  std::vector<MeasuredContention> contention{};  ///< replaces the model's φ at its levels
+  std::vector<MeasuredContention> contention{};  ///< measured φ, which replaces the model's φ at the measured levels
   std::vector<Congestion> congestion{};          ///< at most one per level
   OverlapSlowdown overlap{};
-  Settings settings;  ///< settings that the file gives for the software of its runs
+  Settings settings;  ///< settings that the file of coefficients gives for the software of its runs
   Software software;  ///< the software that results from the settings
   MeasuredExchanges exchanges{};
   LearnedFamilies learned;
-  /// the runs that the coefficients were fitted to, if the file gives their error
+  /// for each family, the runs that the coefficients were fitted to, if the file gives the error of the fit
   std::vector<std::pair<Family, LearnedRuns>> learned_runs{};
 };
 

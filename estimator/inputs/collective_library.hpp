@@ -15,10 +15,10 @@ struct LibraryHabits {
   int clusters = 0;        ///< number of measured clusters
   Seconds call{};          ///< time that every collective takes in addition to its steps
   double tree_level = 1;   ///< between nodes, α of a level of a tree divided by α of a step of a ring
-  double tree_inside = 1;  ///< the same inside a node
+  double tree_inside = 1;  ///< inside a node, α of a level of a tree divided by α of a step of a ring
   double message = 1;      ///< α of a message of an all-to-all, divided by α of a step of a ring
   double ring_fill = 0;    ///< ring pipeline: the time to fill it, as a share of √(start-ups · bytes)
-  double tree_fill = 0;    ///< the same for a tree
+  double tree_fill = 0;    ///< tree pipeline: the time to fill it, as a share of √(start-ups · bytes)
   double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
   double doubt = 1;        ///< for clusters that are left out of the fit, 95 % of the times are predicted within this factor
   friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;

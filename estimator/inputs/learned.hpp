@@ -16,8 +16,7 @@ namespace ddl {
 /// measured training runs.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
-  /// A split should save work, but every rank still does the fraction r of this work: T = T(split) + r·(T(whole) −
-  /// T(split)).
+  /// Of the work that a split should save, every rank still does the fraction r: T = T(split) + r·(T(whole) − T(split)).
   repeated,
   /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead relative to the link.
   /// Transfers between stages use the factors of layer exchanges.
@@ -32,8 +31,8 @@ enum class Coefficient {
   unsharded_weight_sync,
   /// θ: mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the operating
   /// system and by other jobs are rare and long, so they are modelled as exponential. All nodes wait for the slowest of n
-  /// nodes. Its expected delay is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single node's delay [David,
-  /// Nagaraja, Order Statistics, 2003].
+  /// nodes. The expected delay of the slowest node is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single node's
+  /// delay [David, Nagaraja, Order Statistics, 2003].
   straggler_factor,
   per_iteration,    ///< constant time per step if there are several devices, s
   per_micro_batch,  ///< constant time per stage and micro-batch in seconds, such as the overhead of the software's schedule
@@ -58,7 +57,7 @@ struct CoefficientRow {
   CoefficientUnit unit;
   bool by_family;              ///< each family of plans has its own value
   std::optional<Prior> prior;  ///< prior, if the coefficient is fitted to measured runs
-  std::string_view former{};   ///< the key in files of older versions, if it was a different one
+  std::string_view former{};   ///< the key in files of older versions, if that key was different
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
   /// The value with which the coefficient has no effect.
@@ -87,8 +86,8 @@ static_assert(coefficient_table.size() == enum_count<Coefficient>());
 [[nodiscard]] constexpr std::size_t index_of(Coefficient coefficient) { return static_cast<std::size_t>(coefficient); }
 [[nodiscard]] constexpr std::string_view to_string(Coefficient coefficient) { return row_of(coefficient).name; }
 
-/// A value of each coefficient, in seconds if it has a unit. Values are neutral at construction. `T` is a number type that
-/// may carry derivatives.
+/// A value of each coefficient, in seconds if the coefficient has a unit. Values are neutral at construction. `T` is a
+/// number type that may carry derivatives.
 template <class T>
 class CoefficientValues {
  public:

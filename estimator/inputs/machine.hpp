@@ -18,7 +18,7 @@ struct DeviceKernels;
 /// The capabilities of one device according to its datasheet.
 struct Device {
   std::string name;
-  std::vector<std::string> profile_names{};  ///< its names in drivers, and so in profiles
+  std::vector<std::string> profile_names{};  ///< names of the device in drivers, and therefore in profiles
   /// The device is a host processor: it has no driver context, no caching allocator and no NCCL.
   bool is_processor = false;
   /// CUDA compute capability, such as 8.0; unset if the datasheet does not give it.
@@ -27,8 +27,8 @@ struct Device {
   EnumArray<Precision, std::optional<FlopRate>> peak;
   Bytes memory{};
   Bandwidth memory_bandwidth{};
-  /// Side of the output tile of one matrix kernel. Dimensions of a product are rounded up to it, so slices thinner than a
-  /// tile save no time.
+  /// Side of the output tile of one matrix kernel. Dimensions of a product are rounded up to multiples of this side, so
+  /// slices thinner than a tile save no time.
   double tile = 1;
   /// Fractions of the datasheet's peak and bandwidth that sufficiently large kernels reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
@@ -38,14 +38,14 @@ struct Device {
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
   /// Streaming multiprocessors; unset if the datasheet does not give them.
   std::optional<int> multiprocessors{};
-  /// Fitted constants of kernels of this type of device. Constants that this type lacks are taken from the second member,
-  /// for other devices. Without either, kernels have roofline times.
+  /// Fitted constants of kernels of this type of device. Constants that this type lacks are taken from `other_kernels`, for
+  /// other devices. If both are null, kernels have roofline times.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
   std::string kernels_file{};  ///< the file that the datasheet names, or `none`; empty if it names none
   /// Launch overhead of one kernel, including the framework's work; empty if it is not given.
   std::optional<Seconds> launch_overhead{};
-  /// Speed of its host at launching kernels, relative to the host on which the launch overheads of software files were
-  /// measured.
+  /// Speed of the device's host at launching kernels, relative to the host on which the launch overheads of software files
+  /// were measured.
   double host_speed = 1;
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[p]; }
@@ -69,7 +69,7 @@ struct LinkLevel {
 class Network;
 
 /// How nodes are connected. The levels describe a fat tree completely. Other shapes describe the network between nodes, and
-/// one level describes the connection of a node to it.
+/// one level describes the connection of a node to this network.
 struct NetworkShape {
   enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop };
   Kind kind = Kind::fat_tree;
@@ -109,7 +109,7 @@ struct Machine {
   Device device;
   std::vector<LinkLevel> levels;
   NetworkShape shape{};
-  std::shared_ptr<const Network> network{};  ///< the network of that shape (make_network); null for a fat tree
+  std::shared_ptr<const Network> network{};  ///< the network that `shape` describes (make_network); null for a fat tree
   std::optional<HostPath> host;
   Storage storage;
   std::optional<double> price_per_gpu_hour;

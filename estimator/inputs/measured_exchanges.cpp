@@ -10,8 +10,8 @@
 namespace ddl {
 namespace {
 
-/// Possible error of a prediction for another count, as a logarithm, in addition to the difference between ring and tree. It
-/// covers 95 % of the held-out counts of published nccl-tests sweeps (docs/calibration.md, "How good it is").
+/// Possible error of a prediction for a count that was not measured, as a logarithm, in addition to the difference of ring
+/// and tree. It covers 95 % of the held-out counts of published nccl-tests sweeps (docs/calibration.md, "How good it is").
 constexpr double count_doubt = 0.1;
 /// Additional possible error for each doubling beyond the measured counts.
 constexpr double doubling_doubt = 0.15;
@@ -29,19 +29,19 @@ constexpr double reach_95 = 1.96;
 struct Count {
   double ranks = 2;
   double nodes = 1;
-  /// The count whose logarithm is the depth of a tree. Curves are ordered by it.
+  /// The number of nodes or, inside one node, of ranks. Its logarithm is the depth of a tree. Curves are ordered by it.
   [[nodiscard]] double places() const { return nodes > 1 ? nodes : ranks; }
 };
 
 Count count_of(const MeasuredCurve& curve) { return {static_cast<double>(curve.ranks), static_cast<double>(curve.nodes)}; }
 
-/// Whether both have the same number of ranks per node. All counts inside a single node count as the same.
+/// Whether two counts have equally many ranks per node. All counts inside a single node are treated as equal.
 bool same_shape(Count a, Count b) {
   if (a.nodes <= 1 || b.nodes <= 1) return a.nodes <= 1 && b.nodes <= 1;
   return std::abs(a.ranks * b.nodes - b.ranks * a.nodes) < 1e-6 * a.ranks * b.nodes;
 }
 
-/// Operations in which the whole vector passes each rank: libraries also run them as trees, or they go from one rank to all.
+/// Whether the whole vector passes each rank. Libraries also run such operations as trees, or the operation has a root.
 bool has_tree(Collective operation) {
   return operation == Collective::allreduce || operation == Collective::broadcast || operation == Collective::reduce;
 }
@@ -85,7 +85,7 @@ Seconds on_line(const MeasuredCurve::Point& fewer, const MeasuredCurve::Point& m
   return fewer.time + (more.time - fewer.time) * ((message - fewer.message) / (more.message - fewer.message));
 }
 
-/// The time that a curve predicts for another count, if the algorithm is a ring.
+/// The time that a curve predicts for a count other than the measured one, if the algorithm is a ring.
 Seconds as_ring(const MeasuredCurve& curve, Bytes message, Count asked) {
   const Count measured = count_of(curve);
   const Bytes like = message * (step_share(curve.operation, asked) / step_share(curve.operation, measured));
@@ -105,7 +105,7 @@ double least_per_byte_of(const MeasuredCurve& curve) {
   return least;
 }
 
-/// A lower bound per byte for all predictions of another count: the steps of a ring, and a tree that grows.
+/// A lower bound of the time per byte for another count: a ring scales it with its steps, and a tree does not lower it.
 SecondsPerByte bound_for(const MeasuredCurve& curve, double least, Count asked) {
   const Count measured = count_of(curve);
   const double ring = steps_of(curve.operation, asked) * step_share(curve.operation, asked) /

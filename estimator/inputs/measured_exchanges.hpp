@@ -27,9 +27,9 @@ struct MeasuredCurve {
   std::vector<Point> points{};  ///< at least one; sizes ascend
   /// Geometric standard deviation of one repetition of a point; 1 without repetitions.
   double spread = 1;
-  std::string tool{};    ///< the tool that measured it, with its version
+  std::string tool{};    ///< the tool that measured the curve, with the tool's version
   std::string date{};    ///< date of access, such as 2026-11-23
-  std::string source{};  ///< its files
+  std::string source{};  ///< files of the measurement
 
   /// Returns the time of a message. Between two sizes it is linear in the size, as α + βm is. Below the smallest size it is
   /// constant; above the largest it has the slope of the last two sizes.
@@ -54,11 +54,12 @@ struct MeasuredCurve {
 
 /// Predicts exchanges from measurements of the same operation. docs/formulas.md, "Measured exchanges", has the formulas.
 ///
-/// Each curve predicts other counts of nodes with the same ranks per node in two ways. As a ring, a step takes as long as a
+/// A curve predicts other counts of nodes with the same ranks per node in two ways. As a ring, a step takes as long as a
 /// measured step of the same size. As a tree, all time except the time of the bytes grows with the logarithm of the nodes.
-/// Libraries take the shorter of the two. Between two measured counts both curves predict, weighted by the logarithm of the
-/// nodes. If their predictions agree for one algorithm, it is probably the one that ran; so each algorithm is weighted by
-/// the inverse square of their disagreement. Inside a node, ranks take the place of nodes.
+/// Libraries use the faster of the two. Between two measured counts, the predictions of both curves are averaged, weighted
+/// by the logarithm of the nodes. If both curves predict the same for one algorithm, that algorithm probably ran; so each
+/// algorithm is weighted by the inverse square of the difference of its two predictions. Inside a node, ranks take the place
+/// of nodes.
 class MeasuredExchanges {
  public:
   MeasuredExchanges() = default;
@@ -75,8 +76,8 @@ class MeasuredExchanges {
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
   /// Whether time() is based on measurements of two nodes although the exchange has more nodes. In an Allreduce between two
-  /// nodes, each node may send only half as many bytes as in one between more nodes. More nodes may therefore not reach the
-  /// rate of two.
+  /// nodes, each node may send only half as many bytes as in an Allreduce between more nodes. More than two nodes may
+  /// therefore not reach the rate of two nodes.
   [[nodiscard]] bool rests_on_two_nodes(Collective operation, double ranks, double nodes) const;
 
   /// Geometric standard deviation of one repetition of an exchange with these arguments. It is the mean over the curves that
@@ -85,10 +86,10 @@ class MeasuredExchanges {
   /// Whether any of the curves was repeated.
   [[nodiscard]] bool has_spread() const;
 
-  /// A lower bound of the time per byte of any message: time(…) is at least `message` times this. Empty if time() is empty.
+  /// A lower bound of the time per byte: time(…) is at least `message` times this bound. Empty if time() is empty.
   [[nodiscard]] std::optional<SecondsPerByte> least_per_byte(Collective operation, double ranks, double nodes) const;
-  /// The minimum of least_per_byte() over all counts, measured or not. For an Allreduce, half of it. Infinite without
-  /// measurements.
+  /// The minimum of least_per_byte() over all counts, measured or not. For an Allreduce, half of its least_per_byte()
+  /// counts. Infinite without measurements.
   [[nodiscard]] SecondsPerByte least_per_byte() const { return least_; }
 
   /// A time with its 95 % interval, and reasons why the error may be larger. The interval includes the predictions for ring
@@ -96,20 +97,20 @@ class MeasuredExchanges {
   struct Prediction {
     Seconds time{}, low{}, high{};
     Collective measured = Collective::allreduce;  ///< the operation whose curves are used
-    std::vector<const MeasuredCurve*> curves{};   ///< based on one or two nodes
+    std::vector<const MeasuredCurve*> curves{};   ///< the one or two curves that the time is based on
     bool beyond_counts = false;                   ///< the exchange has fewer or more nodes than were measured
     bool beyond_sizes = false;                    ///< the message is much larger than the largest measured one
   };
   [[nodiscard]] std::optional<Prediction> predict(Collective operation, Bytes message, double ranks, double nodes) const;
 
-  /// How well measurements predict a count that is left out: the median of |predicted/measured − 1| over all sizes and all
-  /// counts between two others. Empty if no count lies between two others.
+  /// How well measurements predict a count that is left out: the median of |predicted/measured − 1| over all sizes, and over
+  /// all counts that lie between two other measured counts. Empty if there are none.
   [[nodiscard]] std::optional<double> left_out_error() const;
 
   friend bool operator==(const MeasuredExchanges& a, const MeasuredExchanges& b) { return a.curves_ == b.curves_; }
 
  private:
-  /// The measured counts next to a count. Both are the same if the count was measured, or lies outside the measured range.
+  /// The measured counts next to a count: the same one twice if the count was measured, or is outside the measured range.
   struct Neighbours {
     const MeasuredCurve* fewer = nullptr;
     const MeasuredCurve* more = nullptr;
@@ -118,16 +119,16 @@ class MeasuredExchanges {
   [[nodiscard]] Neighbours neighbours(Collective operation, double ranks, double nodes,
                                       const MeasuredCurve* left_out = nullptr) const;
   [[nodiscard]] Neighbours neighbours_or_like(Collective operation, double ranks, double nodes) const;
-  /// The time predicted for a count between its neighbors, or from a single curve if they are the same.
+  /// The time predicted for a count between its neighbors, or from a single curve if both neighbors are the same.
   [[nodiscard]] Seconds between(const Neighbours& near, Bytes message, double ranks, double nodes) const;
-  /// The time that one curve predicts for another count as a tree; for more nodes the shorter of ring and tree, for fewer
-  /// the longer.
+  /// The time that one curve predicts for another count as a tree. from() takes the shorter of ring and tree for more nodes,
+  /// and the longer one for fewer nodes.
   [[nodiscard]] Seconds as_tree(const MeasuredCurve& curve, Bytes message, double places) const;
   [[nodiscard]] Seconds from(const MeasuredCurve& curve, Bytes message, double ranks, double nodes) const;
   [[nodiscard]] double least_of(const MeasuredCurve& curve) const;
 
   std::vector<MeasuredCurve> curves_;
-  std::vector<double> least_of_curves_;  ///< least seconds per byte of each
+  std::vector<double> least_of_curves_;  ///< least seconds per byte of each curve
   SecondsPerByte least_{};
 };
 

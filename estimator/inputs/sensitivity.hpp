@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// The causes of the error of a predicted time. All times from one source err together: if convolutions are slower than
-/// predicted, those of all layers are.
+/// The causes of the error of a predicted time. All times from one source err together: if the convolutions of one layer are
+/// slower than predicted, the convolutions of all layers are.
 enum class ErrorSource {
   matrix_products,
   convolutions,
@@ -42,7 +42,7 @@ enum class TimeBasis {
 inline constexpr EnumNames<TimeBasis> time_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
 /// How much a time T depends on one source of error: ln(T(f)/T) / ln f, if all times of the source are multiplied by f, once
-/// with f above 1 and once below. A part that is hidden behind another one counts less.
+/// with f above 1 and once below. Times that are hidden behind other work count less.
 struct Sensitivity {
   ErrorSource source{};
   TimeBasis basis = TimeBasis::sheet;

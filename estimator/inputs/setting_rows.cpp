@@ -54,7 +54,7 @@ void set_mixed_precision(const Value& setting, Effects& effects) {
 }
 
 void set_launch_overhead(const Value& setting, Effects& effects) {
-  // A framework's launch overhead refers to a host of speed 1. The study divides it by the speed of the machine's host.
+  // A framework's launch overhead refers to a host of speed 1. The study divides the overhead by the speed of the host.
   if (setting.origin == SettingOrigin::software || setting.origin == SettingOrigin::run) return;
   effects.software.launch_overhead = Seconds(setting.value);
 }

@@ -25,17 +25,17 @@ enum class SettingKind { flag, name, number, whole_number, duration, bytes, perc
 struct SettingValue {
   double value = 0;
   SettingOrigin origin{};
-  std::string source{};  ///< the citation in the file that sets it; empty if there is none
+  std::string source{};  ///< the citation in the file that sets the value; empty if there is none
   friend auto operator<=>(const SettingValue&, const SettingValue&) = default;
 };
 
 class Settings;
 
-/// The variables that settings change. Each row of the table writes its own part of them.
+/// The variables that settings change. Each row of the table of settings writes some of these variables.
 struct SettingEffects {
   Assumptions& assumptions;
   Software& software;
-  const Settings& settings;  ///< all of them
+  const Settings& settings;  ///< all settings
   Precision precision = Precision::fp32;
 };
 
@@ -48,11 +48,11 @@ struct SettingRow {
   SettingKind kind = SettingKind::flag;
   std::span<const std::string_view> names{};
   double least = 0, most = 0;    ///< range of numbers
-  bool by_software = false;      ///< a software file may set it
-  bool by_coefficients = false;  ///< a file of coefficients may set it
-  bool has_option = false;       ///< it has its own option, and its own key in jobs
-  bool has_column = false;       ///< it has its own column in tables of runs
-  bool with_ideal = true;        ///< it has an effect with `--ideal`
+  bool by_software = false;      ///< whether a software file may set the setting
+  bool by_coefficients = false;  ///< whether a file of coefficients may set the setting
+  bool has_option = false;       ///< whether the setting has its own option, and its own key in jobs
+  bool has_column = false;       ///< whether the setting has its own column in tables of runs
+  bool with_ideal = true;        ///< whether the setting has an effect with `--ideal`
   std::string_view usual{};      ///< shown as the default of the option
   std::string_view only_with{};  ///< the value of `allreduce` that the setting requires
   std::string_view former{};     ///< the key in files of older versions
@@ -81,7 +81,7 @@ class Settings {
     if (found == nullptr) return std::nullopt;
     return static_cast<Enum>(found->value);
   }
-  /// Replaces the values that `other` sets.
+  /// Replaces the values of those settings that `other` sets.
   void override_by(const Settings& other);
   /// Returns the values that have this origin.
   [[nodiscard]] Settings said_by(SettingOrigin origin) const;
@@ -95,7 +95,7 @@ class Settings {
   friend auto operator<=>(const Settings&, const Settings&) = default;
 
  private:
-  std::map<std::size_t, SettingValue> values_;  ///< one element for each row of the table
+  std::map<std::size_t, SettingValue> values_;  ///< keyed by the row of the table
 };
 
 /// Applies the settings to `assumptions` and `software`.

@@ -19,7 +19,7 @@ struct Software {
   Route gradient_route = Route::direct;
   Route layer_route = Route::direct;
   Route halo_route = Route::direct;
-  /// Whether gradients are exchanged while backward runs; unset: if that is faster.
+  /// Whether gradients are exchanged while backward runs. Unset: they are if that is faster.
   std::optional<bool> overlaps_gradients;
   /// Whether weights that ZeRO-1 and -2 gather after the update are gathered during the next forward, as with Megatron-LM's
   /// `--overlap-param-gather`; unset: no.
@@ -31,22 +31,22 @@ struct Software {
   /// Whether the all-to-alls of experts are overlapped with the compute of another micro-batch, as with Megatron-LM's
   /// `--overlap-moe-expert-parallel-comm` (hides_expert_exchanges). Unset: no.
   std::optional<bool> overlaps_expert_exchanges;
-  /// Whether a token is sent only once to each node, and once to each rank of a node, that has several of its experts, as in
-  /// DeepEP. Unset: one copy is sent for each expert.
+  /// Whether a token is sent only once to a node, and only once to a rank of the node, even if several of the token's
+  /// experts are there, as in DeepEP. Unset: one copy is sent for each expert.
   std::optional<bool> routes_tokens_once;
   /// Whether stages of a pipeline have equal numbers of the model's blocks if possible, as Megatron-LM distributes them. If
   /// false or unset, stages are cut such that a step is shortest.
   std::optional<bool> equal_stages;
-  /// The Allreduce algorithms of the gradient exchange: of plans without and with a filter, channel or spatial degree.
-  /// Unset: the fastest one.
+  /// The Allreduce algorithms of the gradient exchange: the first one for plans without a filter, channel or spatial degree,
+  /// the second one for plans with such a degree. Unset: the fastest one.
   std::optional<AllreduceAlgorithm> gradient_algorithm;
   std::optional<AllreduceAlgorithm> hybrid_gradient_algorithm;
   /// The algorithm of layer-wise collectives. If it is set, Allgathers and Reduce-scatters are flat rings over the rails of
   /// the outermost level that they cross. Unset: the fastest one.
   std::optional<AllreduceAlgorithm> layer_algorithm;
-  /// Share of the gradients that the software sends. It sends the largest ones. A sparse Allreduce may then be the fastest.
+  /// Share of the gradients that the software sends: the largest ones. A sparse Allreduce may then be the fastest.
   std::optional<double> gradient_density;
-  /// Ranks exchange the gradients of the whole layer, although each holds only a slice of the filters.
+  /// Ranks exchange the gradients of the whole layer, although each rank holds only a slice of the filters.
   bool whole_gradients_in_hybrids = false;
   /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
   bool layered_gradients_in_hybrids = false;
@@ -54,7 +54,7 @@ struct Software {
   /// and exchanges of a phase take at least the sum of their launches. Unset: as in the machine's datasheet, if kernels are
   /// predicted from the datasheet.
   std::optional<Seconds> launch_overhead;
-  /// The launch time of a backward kernel, divided by the launch time of a forward kernel. They differ because the
+  /// The launch time of a backward kernel, divided by the launch time of a forward kernel. The two times differ because the
   /// framework's engine replays backward, whereas the program issues each operation of forward. Unset: 1.
   std::optional<double> backward_launches;
   /// The launch time of one expert's product, divided by the launch time of a kernel, if the host launches the products of
@@ -69,19 +69,19 @@ struct Software {
   /// How many times as long the launches of backward take if one process has a thread for each device.
   std::optional<double> backward_threads;
   /// With spatial splits, tensors lie in memory that the driver moves between device and host (cudaMallocManaged). Ranks
-  /// that need more memory than the device has transfer all of it over their link to the host. Unset: they run out of
-  /// memory.
+  /// that need more memory than the device has transfer all of this memory over their link to the host. Unset: they run out
+  /// of memory.
   std::optional<bool> managed_memory;
-  /// Number of copies of a tile's gradient that backward makes to join it with its halos.
+  /// Number of copies of a tile's gradient that backward makes to join the gradient with its halos.
   std::optional<double> tile_copies;
   /// θ: ranks that wait for each other take θ·ln n longer for kernels, layer-wise exchanges and halos if n ranks run. Used
   /// if no factor is fitted to measured runs (Coefficient::straggler_factor).
   std::optional<double> rank_waiting;
-  /// Slowdown of kernels that are overlapped with communication, if it is not measured on the machine
+  /// Slowdown of kernels that are overlapped with communication, if the slowdown is not measured on the machine
   /// (OverlapSlowdown).
   std::optional<double> overlap_slowdown;
-  /// Spatial splits stop after this many weighted layers (model name → layer count). In other models they continue as far as
-  /// possible.
+  /// Spatial splits stop after this many weighted layers (model name → layer count). In other models, spatial splits
+  /// continue as far as possible.
   std::vector<std::pair<std::string, int>> spatial_layers;
 };
 

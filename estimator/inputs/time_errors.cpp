@@ -6,9 +6,9 @@
 namespace ddl {
 namespace {
 
-/// The largest factor of an interval. If the error is larger, the time counts as unknown.
+/// The largest width of an interval, as the logarithm of a factor. A time with a larger error counts as unknown.
 constexpr double widest = 4.6;                    // ln 100
-constexpr double two_sided = 1.6448536269514722;  // the standard normal distribution's 95 %
+constexpr double two_sided = 1.6448536269514722;  // 95 % quantile of the standard normal distribution
 
 double square(double value) { return value * value; }
 std::size_t index(ErrorSource source) { return static_cast<std::size_t>(source); }
@@ -27,8 +27,8 @@ ErrorWidth width_of(const TimeErrors& errors, const Sensitivity& of) {
   return width;
 }
 
-/// The variance of a sum of errors, each pair of which has the same correlation. `sum` and `squares`: the sum of the errors'
-/// widths, and of their squares.
+/// The variance of a sum of errors if all pairs of these errors have the same correlation. `sum`: the sum of the errors'
+/// widths. `squares`: the sum of the squared widths.
 double together(double sum, double squares, double correlation) {
   return (1 - correlation) * squares + correlation * square(sum);
 }
@@ -38,7 +38,7 @@ double together(double sum, double squares, double correlation) {
 double own_variance(const LearnedRuns& learned, double scatter) {
   constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the usual scatter of 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
-  // The mean of |x| of a normal distribution is √(2/π) of its width.
+  // The mean of |x| of a normal distribution is √(2/π) times its width.
   return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
 }
 
@@ -98,7 +98,7 @@ TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) 
 }
 
 TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b) {
-  // For every source, how much b depends on it, minus how much a does.
+  // For every source, how much a depends on it, and how much b depends on it.
   struct Both {
     Sensitivity a, b;
   };
@@ -123,7 +123,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   for (const Both& each : sources) {
     const ErrorWidth width = width_of(errors, each.a);
     if (each.a.source == ErrorSource::rare_splits) {
-      // Each kind of split has an error of its own, and an error that it shares with the other kinds.
+      // Each kind of split has an error of its own, and an error that all kinds of splits share.
       const double own = errors.own_of_plan, shared = (1 - own) * square(each.b.slower - each.a.slower);
       up += own * (square(each.b.slower * width.slower) + square(each.a.faster * width.faster)) +
             shared * square(each.b.slower > each.a.slower ? width.slower : width.faster);
@@ -156,7 +156,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     up = std::min(up, most);
     down = std::min(down, most);
   } else if (a.learned || b.learned) {
-    // If runs of a plan's family were measured, they bound the plan's error, whatever its sources are.
+    // If runs of a plan's family were measured, these runs bound the plan's error, whatever its sources are.
     up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
     down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
   }

@@ -17,7 +17,7 @@ struct ErrorWidth {
   friend bool operator==(const ErrorWidth&, const ErrorWidth&) = default;
 };
 
-/// The factors of a 90 % interval: measured time divided by predicted time lies between them. 1 is inside.
+/// The factors of a 90 % interval: measured time divided by predicted time lies between them. The interval contains 1.
 struct TimeInterval {
   double low = 1, high = 1;
 };
@@ -38,15 +38,15 @@ struct TimeErrors {
 /// The squared width of a time's interval on one side; interval_of() takes the square root.
 [[nodiscard]] double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side);
 [[nodiscard]] TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time);
-/// The interval of the ratio b/a of two times of the same model on the same machine, divided by the predicted ratio. Sources
-/// that both depend on equally have the same error in both, which cancels.
+/// The interval of the ratio b/a of two times of the same model on the same machine, divided by the predicted ratio. If both
+/// times depend equally on a source, the error of this source cancels.
 [[nodiscard]] TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b);
 
 /// The widths of an interval by source, which interval_of() adds up. Kernels of all kinds are one source, with their
 /// correlation included.
 struct WidthShare {
   std::string_view name;  ///< name of the source, `kernels`, or `software` for the error that no source explains
-  ErrorWidth width;       ///< without fitted coefficients, the squares add up to that of the interval
+  ErrorWidth width;       ///< without fitted coefficients, the squares add up to the square of the interval's width
 };
 [[nodiscard]] std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensitivity& time);
 

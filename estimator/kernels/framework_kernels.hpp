@@ -9,7 +9,7 @@
 namespace ddl {
 
 /// The time of attention with these kernels, relative to the kernels that device files are fitted to: FlashAttention-2, or
-/// FlashAttention-3 for forward on a device of compute capability 9.0. 1 by default.
+/// FlashAttention-3 for forward on a device of compute capability 9.0. 1 if `kernels` is unset.
 ///
 /// FlashAttention-2 is about twice as fast as its predecessor [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
 /// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast forward and 1.5 to 1.75 times backward [Shah et
@@ -18,10 +18,10 @@ namespace ddl {
 
 /// Bytes that a pass of cross entropy moves for each item of the network's output. The output is in half precision if
 /// `is_mixed`. `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its
-/// softmax; backward computes the gradients of the picked logarithms and of the softmax, and copies the latter. `in_place`:
-/// forward works on the copy: it subtracts the maximum, exponentiates, sums and divides; backward corrects, scales and
-/// copies [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, and its gradient
-/// is written over it after one more read.
+/// softmax; backward computes the gradients of the picked logarithms and of the softmax, and copies the softmax's gradient.
+/// `in_place`: forward works on the copy: it subtracts the maximum, exponentiates, sums and divides; backward corrects,
+/// scales and copies [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, then
+/// read once more and overwritten by its gradient.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
 
 /// Whether the framework launches this kernel of a bias.

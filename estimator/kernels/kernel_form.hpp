@@ -16,7 +16,7 @@ struct KernelShape {
   double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k products
   double count = 1;            ///< number of matrix products of that size
   double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
-  // The same members as in Work.
+  // The members below are the same as in Work.
   bool sums_positions = false;
   double square3_rows = 0, square3_columns = 0;
 };
@@ -25,7 +25,7 @@ struct KernelShape {
 /// The peak rates of a device, from its datasheet.
 struct DevicePeaks {
   double flop_rate = 1;           ///< peak of matrix operations in the kernel's precision, FLOP/s
-  double vector_flop_rate = 1;    ///< peak of all other operations, FLOP/s
+  double vector_flop_rate = 1;    ///< peak of operations that are not matrix operations, FLOP/s
   double bandwidth = 1;           ///< bandwidth of the memory, byte/s
   double multiprocessors = 0;     ///< 0: unknown
   double cycle_rate = 1e30;       ///< clock cycles of all multiprocessors together, 1/s
@@ -46,7 +46,7 @@ struct KernelForm {
   std::span<const KernelConstant> constants;
   /// Time in seconds.
   double (*time)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
-  /// Lower bound, in seconds, of the total time of kernels that share this work, however it is divided.
+  /// Lower bound, in seconds, of the total time of kernels that together do this work, for any division of the work.
   double (*least)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
 };
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);

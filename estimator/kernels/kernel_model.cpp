@@ -13,11 +13,11 @@ namespace {
 
 /// The number of measured neighbours whose residuals correct a formula.
 constexpr std::size_t similar_kernels = 8;
-/// Distances in doublings of a coordinate. Neighbours nearer than the first distance have equal weights. Beyond the second,
-/// a kernel is outside of the measured range. Beyond the third, the correction fades out.
+/// Distances in doublings of a coordinate. Neighbours nearer than `level` have equal weights. A kernel whose nearest
+/// neighbour is farther than `outside` is outside of the measured range. Beyond `fading`, the correction fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
 /// How many items an elementwise kernel loads and stores in the time in which a kernel that converts between memory formats
-/// moves one item. The latter is slower because its threads exchange items through shared memory.
+/// moves one item. The conversion is slower because its threads exchange items through shared memory.
 constexpr double transposition_items = 1.5;
 /// Bytes per item of weights, gradients and optimizer state in an update.
 constexpr double update_item_bytes = 4;
@@ -69,8 +69,8 @@ bool runs_on_matrix_units(const Device& device, Precision precision) {
          device.compute_capability.value_or(first_with_matrix_units) >= first_with_matrix_units;
 }
 
-/// How different a family of kernels is from the requested one; empty if it cannot be used. Families of other devices were
-/// measured on devices with matrix units.
+/// How different a family of measured kernels is from the requested kind, pass and precision; empty if the family cannot be
+/// used. Families of other devices were measured on devices with matrix units.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
                             const Device& device) {
   if (family.kind != kind) return std::nullopt;
@@ -100,8 +100,8 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   return far;
 }
 
-/// A lower limit for residuals, because the few residuals below it are not reliable. So no kernel is predicted to be faster
-/// than its formula by more than this. Lower bounds of plans use the limit.
+/// A lower limit for residuals: the few residuals below this limit are not reliable. So no kernel is predicted to be faster
+/// than its formula by more than the limit. Lower bounds of plans use the limit, too.
 double least_log_ratio(const std::vector<KernelResidual>& residuals) {
   constexpr double unbelieved = 0.02;
   std::vector<float> ratios{0};
@@ -312,7 +312,7 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
 }
 
 Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
-  // fp32 sums are read and written. While some tiles of the result do this, other tiles compute.
+  // The fp32 sums of gradients are read and written. While some tiles of the result do this, other tiles compute.
   constexpr double bytes = 8, sharpness = 3.5;
   if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
   return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));

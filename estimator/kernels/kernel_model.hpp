@@ -18,7 +18,7 @@ namespace ddl {
 /// Returns the datasheet's peaks for kernels in one precision.
 [[nodiscard]] DevicePeaks device_peaks(const Device& device, Precision precision);
 
-/// The predicted time of a kernel on a device, with its 95 % interval if that is known.
+/// The predicted time of a kernel on a device, with the time's 95 % interval if the interval is known.
 struct KernelTime {
   Seconds time{};
   std::optional<Seconds> low{}, high{};
@@ -40,7 +40,7 @@ class KernelModel {
   /// `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;
   [[nodiscard]] Seconds seconds(const Work& work, Pass pass, double samples) const;
-  /// Lower bound of the total time of kernels that share this work, however it is divided.
+  /// Lower bound of the total time of kernels that together do this work, for any division of the work.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// The time of an operation that only reads and writes this many bytes, without launch overhead.
   [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< in items of 4 bytes
@@ -70,12 +70,12 @@ class KernelModel {
     double seconds = 0;
     bool is_inside = false;  ///< the kernel lies between measured kernels
   };
-  /// Returns the time of a kernel, including the fp32 accumulation of weight gradients if the kernel does it.
+  /// Returns the time of a kernel, including the time to add weight gradients to fp32 sums if the kernel does so.
   [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
-  /// The time of a convolution's copies of its inputs and outputs; zero if it needs no copies.
+  /// The time of a convolution's copies of its inputs and outputs; zero if the convolution needs no copies.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
-  /// Returns the work as the framework runs it: with the traffic of its cross entropy, and with its kind of kernel for
-  /// grouped convolutions.
+  /// Returns the work as the framework runs it: with the traffic of the framework's cross entropy, and with the framework's
+  /// kind of kernel for grouped convolutions.
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
@@ -86,8 +86,8 @@ class KernelModel {
   double item_bytes_ = 4;
   bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< whether convolutions work on copies in another memory format
-  bool copies_volumes_ = false;  ///< whether 3D convolutions make such copies, in addition to `copies_`
-  /// Factors by pass, relative to the kernels that formulas were fitted to.
+  bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`
+  /// By pass: the time of attention, relative to the kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
   std::array<double, 4> entropy_bytes_{};                                   ///< by pass, per item
   std::array<std::array<Family, 4>, enum_count<KernelKind>()> families_{};  ///< by kind and pass

@@ -79,7 +79,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  Seconds fitted{};  // share of the time that formulas fitted to this device's kernels predict
+  Seconds fitted{};  // the part of the time that formulas fitted to this device's kernels predict
   const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};

@@ -49,8 +49,8 @@ inline constexpr EnumNames<KernelBasis> enum_names<KernelBasis>{"kernels measure
 
 /// Kernel times of one model on one device.
 ///
-/// They are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If the model's total
-/// time was measured, the rooflines are scaled so that their sum equals it.
+/// The times are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If the total time
+/// of the model was measured, the rooflines are scaled so that their sum equals the total time.
 class KernelTimes {
  public:
   /// `scale`: measured time divided by roofline time of other models on this device, used if this model was never measured.
@@ -74,7 +74,7 @@ class KernelTimes {
   [[nodiscard]] Seconds pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                   std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                   Precision precision) const;
-  /// Lower bound of the total time of kernels that share this work, however it is divided.
+  /// Lower bound of the total time of kernels that together do this work, for any division of the work.
   [[nodiscard]] Seconds least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                         std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                         Precision precision) const;

@@ -26,9 +26,9 @@ struct MeasuredUpdate {
   MeasuredTime time;
 };
 
-/// The time of one phase of a whole step that its kernels, measured one by one, do not explain. If the step takes longer
-/// than the sum of its kernels, the overhead is a launch overhead per kernel. If it takes less, because a kernel finds the
-/// results of the previous one in the caches, the overhead is a factor.
+/// The time of one phase of a whole step that the phase's kernels, measured one by one, do not explain. If the phase takes
+/// longer than the sum of its kernels, the overhead is a launch overhead per kernel. If the phase takes less, because a
+/// kernel finds the results of the previous one in the caches, the overhead is a factor.
 struct StepOverhead {
   Seconds per_kernel{};
   double factor = 1;
@@ -59,7 +59,7 @@ struct MeasuredKernels {
   std::vector<MeasuredUpdate> updates;
   StepOverhead forward, backward, update;
   std::string steps;              ///< description of the steps that the overheads were measured in; empty if there are none
-  SecondsPerByte fresh_memory{};  ///< time of the first touch, in addition to the kernel that fills it (fresh_bytes)
+  SecondsPerByte fresh_memory{};  ///< time of a first touch, in addition to the kernel that fills the memory (fresh_bytes)
   bool same_model = true;         ///< whether the overheads were measured with the model that is estimated
 };
 

@@ -39,7 +39,7 @@ std::array<double, n> difference(const std::array<double, n>& a, const std::arra
 /// Width of the interval, relative to the median.
 double spread(const MeasuredTime& time) { return time.median.value() > 0 ? (time.high - time.low) / time.median : 0.0; }
 
-/// `convolution forward`
+/// Joins parts into a key, such as `convolution forward`.
 std::string key_of(std::initializer_list<std::string_view> parts) {
   std::string key;
   for (const std::string_view part : parts) key.append(key.empty() ? "" : " ").append(part);
@@ -257,7 +257,7 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
     near.push_back(own);
   }
 
-  // A measured problem with the same sizes differs only in its padding.
+  // A measured problem with the same sizes differs from this problem only in padding.
   if (!near.empty() && near.front().distance < aside) {
     seconds = query.roofline * std::exp(near.front().point->ratio);
     return true;

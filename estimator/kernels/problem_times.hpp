@@ -54,7 +54,7 @@ class ProblemTimes {
   [[nodiscard]] KernelCost cost(const UpdateProblem& problem) const;
   /// Returns the most precise measurement of this problem; nullptr if there is none.
   [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
-  /// Lower bound of the ratio of time and roofline for problems of the family.
+  /// Lower bound of the ratio of time and roofline for problems of this problem's family.
   [[nodiscard]] double least_ratio(const Problem& problem) const;
   [[nodiscard]] Seconds roofline(const Problem& problem) const;
 

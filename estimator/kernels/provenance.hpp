@@ -8,7 +8,7 @@ namespace ddl {
 
 /// The source of a single time, in order of decreasing certainty.
 enum class Provenance {
-  measured,      ///< the same problem was measured
+  measured,      ///< the time of the same problem was measured
   interpolated,  ///< between two measured neighbours, or a share of the model's measured total
   curve,         ///< fitted to other measurements: of other problems, models or splits on this device
   roofline       ///< the datasheet alone: for a kernel its roofline, for an exchange α and β

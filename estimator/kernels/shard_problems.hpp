@@ -35,19 +35,19 @@ struct ShardProblem {
 /// output; and additions for a table that an earlier layer owns. Passes without work are omitted. Under autocast each layer
 /// has the precision in which autocast runs it.
 [[nodiscard]] std::vector<ShardProblem> shard_problems(const ShardContext& context, const LayerShard& shard);
-/// The optimizer's update of the rank's parameters of the layer; empty if it has none. If the framework updates a list of
-/// tensors, this is the problem of the whole model, and the layer has a share in it.
+/// The optimizer's update of the layer's parameters on the rank; empty if the rank has none of them. If the framework
+/// updates a list of tensors, this is the problem of the whole model, and the layer has a share in it.
 [[nodiscard]] std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard);
 
-/// Returns the number of rows of a layer's table on the rank: all, or a part if a tensor split divides the table.
+/// The number of rows of a layer's table on a rank: all rows, or a part if a tensor split divides the table.
 struct TableRows {
   std::int64_t own = 0, all = 0;
   [[nodiscard]] bool is_cut() const { return own < all; }
 };
 [[nodiscard]] TableRows table_rows(const ShardContext& context);
 
-/// Iterates over the layers of a model for this number of samples. The layers are unsplit, or one rank's part of each, with
-/// the same number of samples.
+/// Iterates over the layers of a model for this number of samples: over unsplit layers, or over one rank's part of each
+/// layer.
 class WholeLayers {
  public:
   WholeLayers(const ModelFacts& facts, double samples, Precision precision, Optimizer optimizer,
@@ -70,9 +70,9 @@ class WholeLayers {
 [[nodiscard]] std::vector<std::array<int, 3>> tilings(const ModelFacts& facts, int tiles);
 
 /// Returns every distinct problem of the whole model, and of one rank under each of these splits, for each number of samples
-/// of a micro-batch. Problems of the whole model come first. Each problem is listed once, with the number of layers that
-/// have it in the first split, and at the first number of samples, where it occurs. Splits that the model's shape does not
-/// allow are skipped.
+/// of a micro-batch. Problems of the whole model come first. Each problem is listed once. Its count is the number of layers
+/// that have the problem in the first split, and at the first number of samples, in which the problem occurs. Splits that
+/// the model's shape does not allow are skipped.
 [[nodiscard]] std::vector<CountedProblem> split_problems(const ModelFacts& facts, const std::vector<Mesh>& splits,
                                                          const std::vector<std::int64_t>& samples, Precision precision,
                                                          Optimizer optimizer, const Software& software = {},

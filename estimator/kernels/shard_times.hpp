@@ -19,7 +19,7 @@ struct ShardWorkspace {
   };
   Range forward, backward_weight, backward_data;
   int kernels = 0;
-  int estimated = 0;  ///< number of kernels whose scratch memory is estimated from others of their family
+  int estimated = 0;  ///< number of kernels whose scratch memory is estimated from other kernels of their family
   int unknown = 0;    ///< number of kernels whose scratch memory is unknown
 };
 
@@ -27,19 +27,19 @@ struct ShardWorkspace {
 /// thread-safe.
 class ShardTimes {
  public:
-  /// `wide`: the roofline of fp32, if autocast runs some kernels in it.
+  /// `wide`: the roofline of fp32, if autocast runs some kernels in fp32.
   ShardTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
              const std::optional<Roofline>& wide = std::nullopt);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& layout() const { return layout_; }
-  /// The overhead beyond kernels, and the model or workload in whose steps it was measured.
+  /// The model or workload whose steps were measured, and the overhead of these steps beyond their kernels.
   [[nodiscard]] const std::string& steps() const { return steps_; }
   [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
   [[nodiscard]] const StepOverhead& update_overhead() const { return update_; }
   [[nodiscard]] SecondsPerByte fresh_memory() const { return fresh_memory_; }
   [[nodiscard]] const ProblemTimes& problems() const { return times_; }
-  /// The kernels of one rank's part of one layer, and its step overhead.
+  /// The kernels of one rank's part of one layer, and the step overhead of this part.
   [[nodiscard]] const std::vector<TimedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const {
     return kernels_of(context, shard).kernels;
   }
@@ -64,8 +64,8 @@ class ShardTimes {
   };
   [[nodiscard]] const Kernels& kernels_of(const ShardContext& context, const LayerShard& shard) const;
   [[nodiscard]] Kernels predict(const ShardContext& context, const LayerShard& shard) const;
-  /// The time of a kernel that runs in fp32 while others run in 16 bits: the measured time, or else the 16-bit time
-  /// multiplied by the ratio of the two rooflines.
+  /// If autocast runs a kernel in fp32, the time of the kernel is the measured time, or else the 16-bit time multiplied by
+  /// the ratio of the two rooflines.
   [[nodiscard]] KernelCost cost(const Problem& problem) const;
   [[nodiscard]] Seconds least(const Problem& problem) const;
 

@@ -10,7 +10,7 @@ namespace ddl {
 [[nodiscard]] bool is_of_experts(const Exchange& exchange);
 /// Returns the bytes of an exchange that the software actually sends. `message`: bytes of the full vector.
 [[nodiscard]] Bytes sent_bytes(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message);
-/// Returns the time of all messages of an exchange of a layer in one micro-batch, before it is overlapped with kernels.
+/// Returns the time of all messages of a layer's exchange in one micro-batch, without overlap with kernels.
 [[nodiscard]] Seconds exchange_time(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message);
 
 }  // namespace ddl

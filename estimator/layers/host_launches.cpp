@@ -19,8 +19,8 @@ Seconds launch_overhead(const Job& job) {
 }
 
 double launches_of(const Job& job, const TimedKernel& kernel) {
-  // The launch overhead per kernel was fitted to steps whose casts and unfused operators were not counted. It therefore
-  // includes their launches.
+  // The launch overhead per kernel was fitted to steps whose casts and unfused operators were not counted. The fitted
+  // overhead therefore includes the launches of these casts and operators.
   const bool is_separate = kernel.work && kernel.work->is_separate;
   if (kernel.is_overhead() || kernel.pass == cast_pass || is_separate || kernel.time <= Seconds{}) return 0;
   return kernel.phase == Phase::forward ? 1 : job.coefficients.software.backward_launches.value_or(1);

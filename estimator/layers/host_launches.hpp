@@ -17,8 +17,8 @@ namespace ddl {
 [[nodiscard]] double launches_of(const Job& job, const TimedKernel& kernel);
 
 /// Returns the host's launch time for the parts of an expert product in forward: one product per expert, and below 16 bits
-/// also the conversion of its tokens. Returns zero if the host can run ahead of the device [formulas.md, "Waiting for the
-/// host"].
+/// also the conversion of the expert's tokens. Returns zero if the host can run ahead of the device [formulas.md, "Waiting
+/// for the host"].
 [[nodiscard]] Seconds expert_launch_time(const Job& job, const ShardContext& context, const LayerShard& shard,
                                          const TimedKernel& kernel);
 

@@ -12,7 +12,7 @@
 namespace ddl {
 
 /// Everything that is the same for all compared plans: the model, the machine, the data, and the modelled effects. The
-/// caller owns the parts. A part that a function below replaces is owned by the new job and all its copies.
+/// caller owns the parts. A part that a function below sets is owned by the new job and by all copies of the new job.
 struct Job {
   const ModelFacts& facts;
   const Machine& machine;
@@ -29,7 +29,7 @@ struct Job {
   [[nodiscard]] bool times_whole_layers() const {
     return assumptions.linear_kernels || kernels.origin() == KernelBasis::given;
   }
-  /// Returns the same job with one part replaced. Kernel times are unchanged.
+  /// Returns a copy of the job with one part replaced. Kernel times are unchanged.
   [[nodiscard]] Job with_machine(Machine other) const;
   [[nodiscard]] Job with_coefficients(Coefficients other) const;
   [[nodiscard]] Job with_assumptions(const Assumptions& other) const;

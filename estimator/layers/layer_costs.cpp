@@ -122,8 +122,8 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
   return {factor + repeated * more, more};
 }
 
-/// The same kernels as each_timed_kernel, with fitted factors applied. If the host cannot run ahead of a kernel, the kernel
-/// takes at least the host's launch time.
+/// Calls `take` with the kernels of each_timed_kernel, with fitted factors applied. If the host cannot run ahead of a
+/// kernel, the kernel takes at least the host's launch time.
 template <class Take>
 void each_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
                  const Take& take) {
@@ -161,7 +161,7 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
   costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
 }
 
-/// The problems of a shard as profile lines, with the times of its kernels.
+/// Adds the problems of a shard as profile lines, with the times of the shard's kernels.
 void add_problems(const Job& job, const ShardContext& context, LayerDetail& detail) {
   // A layer may have several casts. Their times are in the order of their problems.
   std::unordered_map<std::string_view, int> seen;
@@ -233,8 +233,8 @@ void LayerCosts::add(const LayerCosts& other, double repeats) {
 
 namespace {
 
-/// Two runs are of the same class if their layers are of the same kinds, and the same number of items cross their
-/// beginnings.
+/// Two runs are of the same class if their layers are of the same kinds, and if equally many items cross the beginnings of
+/// both runs.
 void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -380,7 +380,7 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
     if (group == most_gradient_groups) throw Error("gradients are summed along too many sets of axes");
     gradient_axes_.push_back(exchange.axes);
   }
-  // Some software sums the gradients of the whole layer, although each rank has computed only a part of them.
+  // Some software sums the gradients of the whole layer, although each rank has computed only a part of the gradients.
   const Mesh& mesh = plan_.mesh;
   const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
                      mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);

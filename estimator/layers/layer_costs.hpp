@@ -115,11 +115,11 @@ struct TimedExchange {
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
-  Seconds time{};           ///< time of all its messages
+  Seconds time{};           ///< time of all messages of the exchange
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
 };
 
-/// A problem in the form in which it is measured and looked up, with its predicted time.
+/// A problem in the form in which profiles list it, with the problem's predicted time.
 struct TimedProblem {
   std::string line;
   Phase phase = Phase::forward;
@@ -134,7 +134,7 @@ struct LayerDetail {
   std::vector<TimedKernel> kernels;
   std::vector<TimedExchange> exchanges;
   Provenance update_source = Provenance::roofline;
-  std::vector<TimedProblem> problems;  ///< the same as problems, with the update; empty if unsplit layers are estimated
+  std::vector<TimedProblem> problems;  ///< kernels and update as problems; empty if times of unsplit layers are scaled
 };
 
 /// Layers [first, last).
@@ -192,7 +192,7 @@ class LayerCostTable {
   /// counts only those with gradients.
   [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, LayerCount::parameters); }
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
-  /// Returns the gradients that layers with these costs exchange, divided into messages in the way of the measured software.
+  /// Returns the gradients that layers with these costs exchange, in messages as the measured software forms them.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;

@@ -13,7 +13,7 @@ class LayerRuns {
   /// A sequence of `period` layers from `first` on, which occurs `repeats` times in a row.
   struct Run {
     int first = 0, period = 1, repeats = 1;
-    std::size_t inner = 0;  ///< index of the first value of its period among the values of all periods
+    std::size_t inner = 0;  ///< index of the first value of the run's period among the values of all periods
   };
   /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, has a position
   /// as well.

@@ -49,8 +49,8 @@ double least_exposed_share(const Job& job, const Plan& plan, Axis axis) {
 
 namespace {
 
-/// The share of All-to-alls that is hidden in an overlapped forward and backward. Until one of them is done, kernels run at
-/// 1/s_c of their speed, and exchanges at 1/s_x.
+/// The share of the experts' All-to-alls that is hidden behind an overlapped forward and backward. Until kernels or
+/// exchanges are done, kernels run at 1/s_c of their speed, and exchanges at 1/s_x.
 double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
   const Seconds exchanges = costs[LayerTime::experts_forward] + costs[LayerTime::experts_backward];
   if (exchanges <= Seconds{}) return 0;

@@ -25,8 +25,8 @@ enum class Window {
 };
 
 /// Returns the window of the exchanges of gradients, and of the weights that ZeRO gathers for forward and backward
-/// (`gathers`: whether there are any). They overlap if the software overlaps them. If the software is unknown, they overlap
-/// if that is not slower: together, kernels and exchange then progress at 1/s_c + 1/s_x of their separate rates.
+/// (`gathers`: whether there are any). The exchanges overlap if the software overlaps them. If the software is unknown, they
+/// overlap if this is not slower: together, kernels and exchange progress at 1/s_c + 1/s_x of their separate rates.
 [[nodiscard]] Window window_of_gradients(const Coefficients& coefficients, const Assumptions& assumptions, bool gathers);
 /// Returns the window of the weights that ZeRO-1 and ZeRO-2 gather after the update.
 [[nodiscard]] Window window_of_gathers(const Coefficients& coefficients, const Assumptions& assumptions);
@@ -39,7 +39,7 @@ enum class Window {
 /// Returns the smallest exposed_share of all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
-/// Returns whether a software hides the All-to-alls of experts under a plan. This requires several micro-batches, no full
+/// Returns whether the software hides the All-to-alls of experts under a plan. This requires several micro-batches, no full
 /// recomputation, and, in a pipeline, 1F1B with interleaved stages [Megatron-Bridge, comm_overlap.py].
 [[nodiscard]] bool hides_expert_exchanges(const Software& software, const Plan& plan);
 /// Returns the share of the experts' All-to-alls that is hidden behind the compute of another micro-batch, averaged over all

@@ -37,8 +37,8 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   return starts;
 }
 
-/// First layers of stages with equal numbers of blocks, and the layer count. Empty if a stage would begin at a layer that is
-/// not in `starts`.
+/// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if a stage would begin at a
+/// layer that is not in `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
   const auto& layers = facts.model->layers;
   const int blocks = facts.model->blocks;
@@ -173,8 +173,7 @@ bool StageBalance::deal(const Limits& limits) {
   return true;
 }
 
-/// A stage begins at `begin`. Returns the first place from `least` on where the next stage can begin, so that this stage
-/// fits.
+/// A stage that begins at `begin` fits. Returns the first place from `least` on at which the stage can begin and still fit.
 template <class Fits>
 int StageBalance::farthest(int least, int begin, const Fits& fits) const {
   int bad = least - 1;

@@ -52,7 +52,7 @@ struct StageLoad {
 struct StageWeights {
   Seconds start{};  ///< launch overhead of a kernel
   double bytes_of_parameter = 0;
-  double micro_batches = 1;  ///< under 1F1B
+  double micro_batches = 1;  ///< number of micro-batches; under 1F1B, it limits how many a stage holds
 };
 
 /// The relative tolerance of the length of the longest stage.

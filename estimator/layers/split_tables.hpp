@@ -30,7 +30,7 @@ class SplitTables {
 
   struct Split {
     std::size_t slot = 0;       ///< below `kept`
-    std::uint64_t number = 0;   ///< if a slot has a different number, its split has changed
+    std::uint64_t number = 0;   ///< if the number of a slot has changed, the split in the slot has changed
     std::uint64_t placing = 0;  ///< if the number has changed, the split or the placement has changed
     Plan plan;                  ///< the plan, with all choices reset that costs do not depend on
     Placement placement{};
@@ -42,8 +42,8 @@ class SplitTables {
   [[nodiscard]] const Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& costs(const Plan& plan) const { return *split(plan).costs; }
 
-  /// The costs of layers with their slopes, and the details of each kind of layer. Plans that differ only in other choices
-  /// share them to compute sensitivities.
+  /// The costs of layers with their slopes, and the details of each kind of layer. If plans differ only in other choices,
+  /// their sensitivities use the same costs.
   struct SlopeTable {
     SlopeTable(const Job& job, const Plan& a_split, const Plan& plan, const LayerKinds& kinds)
         : split(a_split), costs(job, plan, kinds, true) {}
@@ -56,7 +56,7 @@ class SplitTables {
   /// Returns the costs of the layers of a plan with their slopes. They are not cached.
   [[nodiscard]] LayerCostTable costs_with_slopes(const Plan& plan) const;
 
-  /// Returns the exchanges under the placement of a plan, for plans with its degrees.
+  /// Returns the exchanges under the placement of a plan, for plans with the degrees of this plan.
   [[nodiscard]] const ExchangeTimes& exchanges(const Plan& plan) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;

@@ -163,7 +163,7 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
 Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
 
 CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
-  // 1.6 GB with one communicator, 6 GB with three [NVIDIA/nccl, issue 864].
+  // Device memory: 1.6 GB with one communicator, 6 GB with three [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
   double count = 0, more = 0;
@@ -184,8 +184,8 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
 
 namespace {
 
-/// The memory of a CUDA context if all kernels of PyTorch and its libraries are loaded at once. nvidia-smi showed it for
-/// processes that had allocated one small tensor.
+/// The memory of a CUDA context if all kernels of PyTorch and its libraries are loaded at once. nvidia-smi showed these
+/// values for processes that had allocated one small tensor.
 Bytes whole_context(const Device& device) {
   // V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022. RTX 2080 Ti and 3090:
   // pytorch/pytorch, issue 49877, minus the 158 MiB of its tensor.
@@ -316,7 +316,7 @@ StagePeaks stage_peaks(const StageOf& stage) { return {resident_peaks(stage), pa
 
 namespace {
 
-/// The blocks of layers [first, last), at least one.
+/// The number of blocks in layers [first, last), at least 1.
 double blocks_between(const Model& model, int first, int last) {
   double blocks = 0;
   for (int layer = first, before = -1; layer < last; ++layer) {
@@ -376,7 +376,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : enum_values<MemoryItem>) memory.of(item) = peak[item];
-  // Sizes as the allocator rounds them. Near its thresholds, rounding a sum may add more than rounding each part does.
+  // Includes what the allocator's rounding adds. Near its thresholds, rounding a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();

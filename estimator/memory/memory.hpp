@@ -25,7 +25,7 @@ inline constexpr EnumNames<StepPhase> enum_names<StepPhase>{"setup", "forward", 
 struct MemoryState {
   std::array<Bytes, memory_item_count> items{};  ///< bytes as requested
   Bytes allocated{};                             ///< with each request rounded up to the allocator's block size
-  /// of these, scratch memory of the running kernel or of the update
+  /// the part of `allocated` that is scratch memory of the running kernel or of the update
   Bytes passing{};
 
   [[nodiscard]] Bytes operator[](MemoryItem item) const { return items[static_cast<std::size_t>(item)]; }
@@ -99,7 +99,7 @@ struct ParameterBytes {
 struct ParameterCounts {
   double all = 0;
   double trained = 0;                             ///< parameters that have gradients and optimizer state
-  double largest_layer = 0, largest_trained = 0;  ///< the same for the largest layer
+  double largest_layer = 0, largest_trained = 0;  ///< the same numbers for the largest layer
 };
 
 /// Memory of the weights, gradients and optimizer state of these parameters on a rank. ZeRO stages 1, 2 and 3 shard the
@@ -107,7 +107,7 @@ struct ParameterCounts {
 /// SC'20]. Sharded weights and gradients are in memory in full for one layer at a time, with at most `largest_layer`
 /// parameters.
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
-/// The same function for a rank all of whose parameters are trained.
+/// Like the function above, for a rank all of whose parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
 /// Returns whether all gradients exist from the start of a step to its end. This is so if backward accumulates into them
@@ -133,7 +133,7 @@ struct Communicator {
   Axis axis = Axis::data;
   double ranks = 1;
   Among among = Among::axis;
-  Bytes bytes{};  ///< its buffers on each rank
+  Bytes bytes{};  ///< buffers of the communicator on each rank
 };
 /// Whether the framework's engine has its own groups, and also groups of stages that hold copies of the same weights.
 enum class EngineGroups { none, untied, tied };
@@ -194,13 +194,13 @@ struct MemoryChoices {
 /// Returns whether a rank keeps only its shard of a gradient after backward has computed it.
 [[nodiscard]] bool shards_gradients(const Plan& plan);
 
-/// The subset of these choices that the memory of forward and backward depends on. The others affect only resident memory.
+/// The subset of MemoryChoices that the memory of forward and backward depends on. The others affect only resident memory.
 struct PassChoices {
   PassChoices(const Plan& plan, const Assumptions& assumptions);
   Recompute recompute;
   std::int64_t recompute_blocks;
   RecomputeModules recompute_modules;
-  double gradient_copies;  ///< shards of the gradients that backward computes; 0: it computes no shards
+  double gradient_copies;  ///< number of shard groups if backward keeps shards of the gradients; else 0
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
 

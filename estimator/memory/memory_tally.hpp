@@ -25,7 +25,7 @@ class MemoryTally {
   /// `granule`: requests are rounded up to multiples of this many bytes; 0: no rounding.
   explicit MemoryTally(double granule) : granule_(granule) {}
 
-  /// Adds `times` such requests.
+  /// Adds `times` requests of `bytes` bytes each.
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{}) return {};
     const Block block{bytes * times, rounded(bytes) * times, item, item == MemoryItem::workspace && layer >= 0};

@@ -32,8 +32,8 @@ class MemoryRecord {
 
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
-    // Tensors that several micro-batches keep are separate blocks. After they are freed, none of them has room for a larger
-    // request.
+    // Tensors that several micro-batches keep are separate blocks. After these blocks are freed, no single one of them has
+    // room for a larger request.
     const double blocks = std::clamp(std::floor(times), 1.0, most_blocks);
     Block last;
     for (double i = 0; i < blocks; ++i) last = allocate_one(bytes, item, layer, times / blocks);

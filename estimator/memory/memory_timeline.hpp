@@ -27,11 +27,11 @@ struct TimelinePoint {
 /// A training step as a sequence of requests to the allocator of the framework.
 struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< points of the last step, in order
-  MemoryState peak;                   ///< the same as the member of MemoryTally
+  MemoryState peak;                   ///< the result of MemoryTally::peak
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
   Bytes peak_reserved{};
-  CachingAllocator::Reserved at_peak_reserved;  ///< its composition
+  CachingAllocator::Reserved at_peak_reserved;  ///< composition of the peak of reserved memory
   std::vector<LiveMemory> live_at_peak;         ///< largest first
   bool fits = true;  ///< whether the step fits the given capacity, if necessary after cached segments are returned
 

@@ -36,8 +36,8 @@ class StageMemories {
   [[nodiscard]] Fullest& fullest(const Plan& plan, const std::vector<int>& firsts) const;
   /// Returns the memory that each micro-batch keeps between its forward and its backward, for layers [first, last).
   [[nodiscard]] MemoryState kept(const Plan& plan, int first, int last) const;
-  /// Returns the same memory, rounded like the allocator. It may have been computed for a plan that differs only in other
-  /// choices.
+  /// Returns the memory of kept(), rounded like the allocator. The value may have been computed for a plan that differs only
+  /// in choices that this memory does not depend on.
   [[nodiscard]] Bytes kept_alike(const Plan& plan, int first, int last) const;
 
   [[nodiscard]] const Job& job() const { return job_; }

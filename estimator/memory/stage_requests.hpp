@@ -204,8 +204,8 @@ class StageRequests {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
   }
-  /// Whether a layer is recomputed together with the layers before it, from `begin` on, which belong to the same module.
-  /// Attention, and a module that discards its output, is recomputed separately if it reads none of these layers.
+  /// Whether a layer is recomputed together with the layers of the same module before it, from `begin` on. Attention never
+  /// is. If the module discards its output, the layer must read at least one of these layers.
   [[nodiscard]] bool joins(int layer, RecomputeModule module, int begin) const {
     if (module == RecomputeModule::core_attn) return false;
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -338,7 +338,7 @@ class StageRequests {
     }
     return -1;
   }
-  /// Returns the same layer for a reader inside a recomputed segment.
+  /// Returns the layer of a recomputed segment that needs an output last in backward; −1: none.
   [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
     if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -399,7 +399,7 @@ class StageRequests {
     return own ? table_.memory(layer).output : Bytes{};
   }
 
-  /// With `again`, backward recomputes a segment that kept nothing.
+  /// Makes the requests of a segment's forward. With `again`, backward recomputes a segment that kept nothing.
   void forward(const Segment& segment, bool again) {
     std::vector<Block>& outputs = again ? computed_again_ : outputs_;
     for (int i = segment.first; i < segment.last; ++i) {
@@ -422,7 +422,7 @@ class StageRequests {
     }
   }
 
-  /// A library kernel holds its scratch memory while it runs, and may need more than expected.
+  /// Runs a library kernel, which holds its scratch memory while it runs, and may need more memory than expected.
   template <class Run>
   void run_kernel(const ShardWorkspace::Range& workspace, int layer, const Run& run) {
     Block block = sink_.allocate(workspace.expected, MemoryItem::workspace, layer);

@@ -8,7 +8,7 @@ namespace ddl {
 
 /// The verdict about a plan: whether it fits in the available memory.
 enum class Verdict {
-  fits,          ///< even the upper bound of its memory fits
+  fits,          ///< even the upper bound of the plan's memory fits
   at_risk,       ///< the expected memory fits, but the upper bound does not
   does_not_fit,  ///< the expected memory does not fit
 };

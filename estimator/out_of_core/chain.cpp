@@ -37,11 +37,11 @@ double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
 /// end at t, and let the link be busy with copies to the device until u. Then backward of the first groups ends at max(t +
 /// after_end, s + after_start, u + after_copy, not_before).
 struct Label {
-  /// bytes of its groups that are not on the device: for the group after the next, and for the next group
+  /// bytes of the label's groups that are not on the device: while the group after the next runs, and while the next runs
   double gone = 0, gone_next = 0;
-  double forward = 0;          ///< end of its forward
-  double left = never;         ///< end of its last copy to the host
-  double left_before = never;  ///< the same end, without its last group
+  double forward = 0;          ///< end of the forward of the label's last group
+  double left = never;         ///< end of the last copy to the host
+  double left_before = never;  ///< end of the last copy to the host, without the label's last group
   double after_end = 0, after_start = never, after_copy = never, not_before = never;
   int before = -1;  ///< the label without the last group
   GroupChoice choice = GroupChoice::keep;
@@ -106,7 +106,7 @@ void thin(std::vector<Label>& labels) {
   labels = std::move(best);
 }
 
-/// Changes choices of groups to keeping their activations, or to only swapping them, if that is not slower and still fits.
+/// Replaces choices by simpler ones, such as keeping or only swapping activations, if that is not slower and still fits.
 void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& choices) {
   const Seconds time = cost_of(chain, choices).time;
   const auto simplify = [&](std::size_t group) {

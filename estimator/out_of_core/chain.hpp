@@ -7,10 +7,9 @@
 
 namespace ddl {
 
-/// The treatment of the activations of a group of layers between its forward and its backward, which needs them: keep them;
-/// swap them to host memory and back; drop them and recompute them from the group's input; or recompute them and swap that
-/// input as well [Wahib et al., "Scaling distributed deep learning workloads beyond the memory capacity with KARMA", SC
-/// 2020].
+/// What happens to the activations of a group of layers between the group's forward and its backward: keep them; swap them
+/// to host memory and back; drop them and recompute them from the group's input; or recompute them and also swap that input
+/// [Wahib et al., "Scaling distributed deep learning workloads beyond the memory capacity with KARMA", SC 2020].
 enum class GroupChoice { keep, swap, recompute, both };
 template <>
 inline constexpr EnumNames<GroupChoice> enum_names<GroupChoice>{"keep", "swap", "recompute", "both"};
@@ -19,20 +18,20 @@ inline constexpr EnumNames<GroupChoice> enum_names<GroupChoice>{"keep", "swap", 
 struct ChainGroup {
   Seconds forward{}, backward{};
   Bytes kept{};   ///< memory that only this group's backward needs
-  Bytes input{};  ///< of this, the output of the previous group
+  Bytes input{};  ///< the part of `kept` that is the output of the previous group
   /// The output of the previous group if backward does not need it. If the group is recomputed, this output must be kept as
   /// well.
   Bytes extra_input{};
-  /// The maximum memory during its passes, if all groups keep their activations. `again_peak` is the maximum while backward
-  /// recomputes the group.
+  /// The maximum memory during the group's passes, if all groups keep their activations. `again_peak` is the maximum while
+  /// backward recomputes the group.
   Bytes forward_peak{}, backward_peak{}, again_peak{};
-  bool may_recompute = true;  ///< whether it reads only the output of the previous group
+  bool may_recompute = true;  ///< whether the group reads only the output of the previous group
 
   /// Returns the number of bytes that a choice copies to the host, and back again.
   [[nodiscard]] Bytes moved(GroupChoice choice) const;
-  /// Returns the number of bytes that are not on the device. With `next_runs`, this holds between forward and backward of
-  /// the next group, which overlap with the transfers. Otherwise it holds between forward and backward of the group after
-  /// the next.
+  /// Returns the number of bytes that a choice keeps away from the device: with `next_runs`, while forward and backward of
+  /// the next group run, which overlap with the transfers; otherwise between forward and backward of the group after the
+  /// next.
   [[nodiscard]] Bytes absent(GroupChoice choice, bool next_runs) const;
 };
 

@@ -161,7 +161,7 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
     group.backward = own[LayerTime::backward] + own[LayerTime::exchange_backward] + own[LayerTime::halo_backward];
     group.forward_peak = level.forward_peak;
     group.backward_peak = level.backward_peak;
-    // The memory of its forward, and the gradients that exist at that time.
+    // The memory of the group's forward, and the gradients that exist when backward recomputes the group.
     group.again_peak = level.forward_peak + max(Bytes{}, level.backward_start - level.forward_end);
     chain.groups.push_back(group);
   }

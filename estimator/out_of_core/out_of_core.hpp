@@ -33,8 +33,8 @@ struct OutOfCore {
   [[nodiscard]] bool fits() const { return upper_bound <= device && (!of_host || on_node <= *of_host); }
 };
 
-/// Returns whether groups of this plan can have such choices: one stage has all layers, and the plan neither offloads nor
-/// recomputes activations.
+/// Returns whether groups of this plan can have different choices: one stage has all layers, and the plan neither offloads
+/// nor recomputes activations.
 [[nodiscard]] bool may_be_out_of_core(const Plan& plan, const Assumptions& assumptions);
 
 /// Returns the groups of the model: its blocks, and, outside of blocks, each layer with weights together with the layers

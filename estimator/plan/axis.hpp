@@ -26,9 +26,9 @@ struct AxisRow {
   int spoken;                        ///< position of the axis in names of hybrids, such as `data+pipeline`
   std::size_t extents;               ///< number of mesh dimensions: a tile has one for each extent of a sample
   bool replicates_weights;           ///< ranks hold replicas of the weights (not of experts) and exchange their gradients
-  bool divides_batch;                ///< its ranks process different samples
-  bool divides_weights;              ///< its ranks hold shards of one layer's weights
-  /// an alternative to the other axes that shard weights; a search does not combine it with them
+  bool divides_batch;                ///< ranks of the axis process different samples
+  bool divides_weights;              ///< ranks of the axis hold shards of one layer's weights
+  /// whether the axis is an alternative to the other axes that shard weights; a search does not combine them
   bool alternates;
 };
 
@@ -111,11 +111,11 @@ inline constexpr Family weight_axes = [] {
 /// position in each group. Only exchanges use these bits.
 inline constexpr unsigned shard_group_shift = 16;
 inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
-/// Returns these axes, with data replaced by the groups.
+/// Returns these axes, with the data axis replaced by the shard groups of `size` ranks.
 [[nodiscard]] constexpr Family shard_axes(Family axes, int size) {
   return (axes & ~family_bit(Axis::data)) | in_shard_group | (static_cast<Family>(size) << shard_group_shift);
 }
-/// Returns the axis of the ranks at the same position in each group.
+/// Returns the axis of the ranks at the same position in each shard group of `size` ranks.
 [[nodiscard]] constexpr Family copy_axes(int size) {
   return across_shard_groups | (static_cast<Family>(size) << shard_group_shift);
 }

@@ -43,8 +43,8 @@ struct Limit {
   double wanted = 0;
   double available = 0;
   int layer = -1;  ///< the layer that causes the limit, if any
-  /// For a limit of memory, the name of the largest item, and its bytes. For a limit of a schedule, its name, and the number
-  /// that must divide stages and micro-batches. For modules that the model lacks, the name of one.
+  /// For a limit of memory, the name of the largest item, and its bytes. For a limit of a schedule, the schedule's name, and
+  /// the number that must divide stages and micro-batches. For modules that the model lacks, the name of one of them.
   std::string_view item{};
   double item_bytes = 0;
 

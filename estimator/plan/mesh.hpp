@@ -71,8 +71,8 @@ class Mesh {
   Degrees degrees_{};
 };
 
-/// Returns the degree of an axis as text. For spatial it is `2x4`, with a third extent only if that one is split. For other
-/// axes it is a number.
+/// Returns the degree of an axis as text. For spatial, the text is `2x4`, with a third extent only if that extent is split.
+/// For other axes, the text is a number.
 [[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
 /// Returns the degrees above one, `data=64 spatial=2x2`; `1 device` for serial.
 [[nodiscard]] std::string degrees_text(const Mesh& mesh);

@@ -46,10 +46,10 @@ struct Plan {
   std::int64_t micro_batches = 1;  ///< S, the number of parts of a rank's share of B
   Schedule schedule = Schedule::one_forward_one_backward;
   Placement placement = all_axes;
-  int zero_stage = 0;  ///< 0 none, 1 optimizer, 2 + gradients, 3 + weights
+  int zero_stage = 0;  ///< what ZeRO shards: 0 nothing, 1 optimizer state, 2 also gradients, 3 also weights
   /// The number of data ranks among which ZeRO shards; 0: all. Smaller groups hold copies of the same shards (HSDP).
   int shard_group = 0;
-  /// Whether the weights that ZeRO-3 gathers for forward are freed after it, and gathered again for backward [PyTorch,
+  /// Whether the weights that ZeRO-3 gathers for forward are freed after forward, and gathered again for backward [PyTorch,
   /// fully_shard, `reshard_after_forward`]. Otherwise they stay until backward has used them.
   bool reshard = true;
   /// The number of data ranks among which ZeRO-3 holds secondary shards of the weights (hpZ). After the first gather of a
@@ -69,8 +69,8 @@ struct Plan {
   /// all tokens [Kort22, section 4.2].
   bool sequence_parallel = false;
   ContextExchange context_exchange = ContextExchange::ring;
-  /// Whether a tensor split distributes whole experts over its ranks, each of which has a part of the tokens. Otherwise it
-  /// splits each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
+  /// Whether a tensor split distributes whole experts over its ranks, each of which has a part of the tokens. Otherwise the
+  /// tensor split splits each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
   bool whole_experts = false;
   /// v, the number of model chunks (virtual stages) of each pipeline stage. If there are several, 1F1B is interleaved
   /// [Nar21, section 2.2].

@@ -92,7 +92,7 @@ class ScheduleRun {
   }
 
   [[nodiscard]] static Place place(const Slot& slot) { return {slot.stage, slot.chunk}; }
-  /// The place of the layers before those of a slot; empty if these are the first ones.
+  /// The place of the layers before the layers of a slot; empty if the slot has the first layers.
   [[nodiscard]] std::optional<Place> before(const Slot& slot) const {
     const int last = count_ - 1;
     const bool returns = course_ != Course::around && slot.chunk == 1;
@@ -100,7 +100,7 @@ class ScheduleRun {
     if (slot.chunk == 0 || course_ == Course::both_ways) return std::nullopt;
     return course_ == Course::around ? Place{last, slot.chunk - 1} : Place{slot.stage, 0};
   }
-  /// The place of the layers after those of a slot.
+  /// The place of the layers after the layers of a slot.
   [[nodiscard]] std::optional<Place> behind(const Slot& slot) const {
     const int last = count_ - 1;
     const bool returns = course_ != Course::around && slot.chunk == 1;
@@ -209,7 +209,7 @@ std::int64_t PipelineTimeline::most_in_flight(int stage) const {
     if (timed.slot.pass == SlotPass::forward) {
       most = std::max(most, ++now);
     } else if (!half_done.emplace(timed.slot.chunk, timed.slot.micro_batch).second) {
-      --now;  // both gradients are done
+      --now;  // both gradients of this chunk and micro-batch are done
     }
   }
   return most;

@@ -18,7 +18,7 @@ enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_
 
 /// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
 /// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two passes
-/// send the gradient of the input when both are done, so in their orders it comes last.
+/// send the input gradient when both are done, so in the orders of these frameworks the input gradient comes last.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 template <>
 inline constexpr EnumNames<SlotPass> enum_names<SlotPass>{"forward", "input_gradient", "weight_gradient"};
@@ -30,7 +30,7 @@ struct Slot {
   int chunk = 0;
   SlotPass pass = SlotPass::forward;
   std::int64_t micro_batch = 0;
-  /// Whether it is overlapped with the next slot. The results of both are then available when both have ended.
+  /// Whether the slot is overlapped with the next slot. Both results are then available when both slots have ended.
   bool joined = false;
   friend bool operator==(const Slot&, const Slot&) = default;
 };
@@ -39,7 +39,7 @@ struct Slot {
 enum class Course {
   around,          ///< through all stages, once for each chunk, each time from the first stage
   there_and_back,  ///< from the first stage to the last one, which has two consecutive chunks, and back
-  both_ways,       ///< half of the micro-batches from the first stage to the last, the others in the opposite direction
+  both_ways,       ///< half of the micro-batches from the first stage to the last, the other half in the opposite direction
 };
 
 /// For each pass, how much of a stage's time for one micro-batch counts as bubble.
@@ -47,7 +47,7 @@ struct BubbleShares {
   double forward = 1, input_gradient = 1, weight_gradient = 1;
 };
 
-/// A pipeline schedule: the order of the slots of each stage, and its closed forms. Each is defined in its own file.
+/// A pipeline schedule: the order of the slots of each stage, and its closed forms. Each schedule has its own file.
 struct ScheduleOrder {
   Schedule schedule;
   std::string_view name;  ///< as users write it: `1f1b`
@@ -62,7 +62,7 @@ struct ScheduleOrder {
   Course course = Course::around;
   int chunks = 1;                ///< number of model chunks on each stage that the schedule requires
   bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise be idle
-  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and of its mirror stage at the other end
+  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and of the mirror stage at the other end
   /// The numbers of micro-batches and of stages must be multiples of `multiple`. A stage must have at least `fewest`
   /// micro-batches, and a pipeline at least `fewest_stages` stages.
   int multiple = 1, fewest = 0, fewest_stages = 1;

@@ -70,8 +70,9 @@ double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*chunks
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
-/// Zero if all passes take equally long [Qi24, section 6]. If input gradients take longer than weight gradients, it is
-/// (p−1)(B−W): the first stage computes 2(p−1) input gradients between the last forward and the remaining weight gradients.
+/// The bubble is zero if all passes take equally long [Qi24, section 6]. If input gradients take longer than weight
+/// gradients, it is (p−1)(B−W): the first stage computes 2(p−1) input gradients between the last forward and the remaining
+/// weight gradients.
 BubbleShares v_shares(int /*stages*/, int /*chunks*/) { return {0, 1, -1}; }
 
 }  // namespace

@@ -31,7 +31,7 @@ class Degrees {
   int spatial_rank_;
   bool square_;
   const ModelFacts& facts_;
-  std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< by each divisor of the number of devices
+  std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< keyed by the divisors of the number of devices
   std::map<Family, std::vector<Mesh>> by_family_;
 };
 

@@ -22,7 +22,7 @@ const std::array<Trade, plan_choice_count>& trades() {
   return all;
 }
 
-/// The same choices without sharding and offloading of parameters, which affect only what is done once in a step.
+/// Returns the choices without sharding and offloading of parameters, which affect only what is done once in a step.
 ChoiceValues with_whole_parameters(ChoiceValues values) {
   for (const PlanChoice choice :
        {PlanChoice::zero, PlanChoice::shard_group, PlanChoice::reshard, PlanChoice::secondary_shards, PlanChoice::offload})
@@ -93,7 +93,7 @@ void FamilySearch::give_up(std::int64_t count) {
 void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   counts_.considered += count;
   const Plan plan = plan_of(mesh);
-  // One plan that cannot fit represents all of them.
+  // If no plan of this mesh fits, and a plan that does not fit is already known, the mesh is skipped.
   const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
   if (cannot_fit && nearest_ && !options_.all) return;
   try_variants(plan);
@@ -143,7 +143,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
     return best_ && rounded(least_memory(plan).value()) > best_rank_.first;
   }
   const double time = rounded(bound.value());
-  // The verdict of the plan is not known yet. This assumes the best one that is still allowed.
+  // The verdict of the plan is not known yet. This assumes the best verdict that a plan can still have.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
     if (known.verdict != verdict) return known.verdict < verdict;
@@ -237,7 +237,7 @@ std::optional<Bytes> FamilySearch::hopeless_memory() const {
 
 bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
-  // The bound sums the same parts in a different order.
+  // The bound sums the same parts as an estimate, but in a different order.
   constexpr double rounding = 1 - 1e-9;
   return limit && std::all_of(choices.begin(), choices.end(), [&](const ChoiceValues& values) {
            set_choices(plan, values);
@@ -266,7 +266,7 @@ void FamilySearch::try_variants(Plan plan) {
                                   estimator_.job().machine.device.memory;
     if (hopeless) continue;
     // Without a pipeline, smaller micro-batches only save memory: parts of a tile or of a message take at least as long as
-    // the whole. They are skipped if, with larger micro-batches, every plan fits or was too slow.
+    // the whole. Smaller micro-batches are skipped if, with larger ones, every plan fits or was too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();
@@ -463,10 +463,10 @@ void FamilySearch::note_blocks(const Plan& plan) {
 bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   const std::array<Trade, plan_choice_count>& trade_of = trades();
-  // Slower choices with less memory cannot be better than these.
+  // Choices that are slower and need less memory cannot be better than the choices in `settled`.
   std::vector<ChoiceValues> settled;      // they fit, or take too long
-  std::vector<ChoiceValues> slow_steps;   // any sharding of parameters takes too long with them
-  std::vector<ChoiceValues> quick_steps;  // others that are known
+  std::vector<ChoiceValues> slow_steps;   // too slow with any sharding of parameters
+  std::vector<ChoiceValues> quick_steps;  // known, and not too slow
   const auto is_at_best_slower = [&](const std::vector<ChoiceValues>& than, const ChoiceValues& values) {
     return std::any_of(than.begin(), than.end(), [&](const ChoiceValues& known) {
       // Recomputed activations are not offloaded.
@@ -520,7 +520,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       set_choices(plan, values);
       try_blocks_by_memory(plan);
     }
-    // Time and memory both exclude plans. The one that is more likely to do so is checked first.
+    // Time and memory both exclude plans. The check that is more likely to exclude this plan comes first.
     const bool time_first = has_rivals() && !memory_first_;
     if (by_time && (is_at_best_slower(settled, values) || (time_first && is_slow_step(values)))) {
       ++counts_.pruned;

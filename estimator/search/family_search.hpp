@@ -73,14 +73,14 @@ class FamilySearch {
   void report(bool finished, SearchResult& result) const;
 
  private:
-  /// Returns whether these plans cannot be among the results: a better plan of this family is known, or the requested number
-  /// of better plans of other families. `plan`: the simplest of these plans.
+  /// Returns whether plans that take at least `bound` cannot be among the results: a better plan of this family is known, or
+  /// the requested number of better plans of other families. `plan`: the simplest of these plans.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
-  /// The same for all plans that have the same bound as `plan`.
+  /// Returns whether all plans with the same bound as `plan` are beaten.
   [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {
     return beaten(commons_.time_bounds.least(closeness, plan), simplest);
   }
-  /// Whether any plan is known that could be better than another one. If not, no bound has to be computed.
+  /// Whether any plan is known that could be better than another plan. If not, no bound has to be computed.
   [[nodiscard]] bool has_rivals() const;
 
   /// Returns a lower bound of the memory of all plans with these degrees, for any offloading to host memory.
@@ -99,10 +99,10 @@ class FamilySearch {
 
   void note(const RankedPlan& feasible);
 
-  /// A plan that needs more memory than this neither fits nor comes nearer to fitting than earlier plans. Nothing else about
-  /// it has to be computed. Unset if no amount of memory excludes a plan.
+  /// A plan that needs more memory than this neither fits nor comes nearer to fitting than earlier plans, so nothing else
+  /// about the plan has to be computed. Unset if no amount of memory excludes a plan.
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
-  /// Returns whether all plans with these choices need more memory than this for their parameters alone.
+  /// Returns whether all plans with these choices need more memory than hopeless_memory() for their parameters alone.
   [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
 
   void try_variants(Plan plan);
@@ -141,8 +141,8 @@ class FamilySearch {
   /// needs too much memory. Recomputing more blocks never takes less time and never needs more memory, so this number of
   /// blocks is the best.
   void try_blocks(Plan plan);
-  /// The same if every plan is estimated, or if the objective is memory. It finds the smallest number of blocks with which
-  /// the plan fits, and the smallest with which it needs as little memory as with all blocks.
+  /// Like try_blocks(), if every plan is estimated, or if the objective is memory. Finds the smallest number of blocks with
+  /// which the plan fits, and the smallest number with which it needs as little memory as with all blocks.
   void try_blocks_by_memory(Plan plan);
   /// Estimates a plan that recomputes some blocks.
   void note_blocks(const Plan& plan);
@@ -157,7 +157,7 @@ class FamilySearch {
   bool may_be_preferred_;
   std::optional<Estimate> nearest_shape_;  ///< among the plans that are excluded because of their shape
   std::int64_t shapeless_ = 0;             ///< plans excluded because of their shape
-  SearchCounts counts_;                    ///< counts of the other plans
+  SearchCounts counts_;                    ///< counts of all plans whose shape is possible
   std::optional<RankedPlan> best_;
   Rank best_rank_;
   std::optional<Estimate> nearest_;
@@ -167,7 +167,7 @@ class FamilySearch {
   std::int64_t misfits_ = 0;            ///< plans without enough memory
   bool memory_first_ = false;           ///< the latest plan did not fit, so the memory of the next one is checked first
   Least least_;
-  std::vector<LikeChoices> possible_;  ///< by possible_choices, if requested choices exclude some
+  std::vector<LikeChoices> possible_;  ///< result of possible_choices, if requested choices exclude some values
   std::vector<RankedPlan> ranked_;     ///< with SearchOptions::all: every feasible plan
 };
 

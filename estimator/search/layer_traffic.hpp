@@ -13,14 +13,14 @@
 namespace ddl {
 
 /// The layer-wise exchanges and halos of the plans of a search: lower bounds of the time that they add to a micro-batch, and
-/// the number that a rank's host launches. Not thread-safe.
+/// of the number of launches by a rank's host. Not thread-safe.
 class LayerTraffic {
  public:
   /// The tables must outlive this object.
   explicit LayerTraffic(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
 
   /// Returns a lower bound of the time that is not overlapped with kernels, in all stages together, for plans that divide
-  /// layers as this one does. `placed`: the exchanges of its placement.
+  /// layers as `plan` does. `placed`: the exchanges of the placement of `plan`.
   [[nodiscard]] Seconds time(const Plan& plan, const ExchangeTimes& placed) const;
   /// Returns a lower bound of the number of launches, for any exchange of contexts and any division of experts.
   [[nodiscard]] double launches(const Plan& plan) const;
@@ -29,7 +29,7 @@ class LayerTraffic {
   /// Equal exchanges of all layers.
   struct Equal {
     Exchange exchange;
-    double count = 0;  ///< number of them in one micro-batch
+    double count = 0;  ///< number of these exchanges in one micro-batch
   };
   /// Calls `take(exchange, layers)` for the exchanges of each kind of layer, without those of gradients, those between
   /// stages, and those that are hidden behind kernels. `alone`: a plan without replicas and stages.

@@ -34,7 +34,7 @@ MemoryCheck check_of(const Estimator& estimator, Estimate estimate) {
   return {std::move(estimate), verdict};
 }
 
-/// The same if a plan fits or is at risk; empty if it does not fit, or is impossible.
+/// Returns the check of a plan that fits or is at risk; empty if the plan does not fit, or is impossible.
 std::optional<MemoryCheck> check_if_feasible(const Estimator& estimator, const Plan& plan) {
   std::optional<Estimate> estimate = possible(estimator, plan);
   if (!estimate || !estimate->feasible()) return std::nullopt;
@@ -66,7 +66,7 @@ std::int64_t last_that(std::int64_t most, const Holds& holds) {
   return low;
 }
 
-/// The degrees of a plan that are above one, or `data`.
+/// The degrees of a plan that are above one; if there are none, the degree of `data`.
 std::vector<int*> divided(Plan& plan) {
   std::vector<int*> degrees;
   for (int& each : plan.mesh.degrees()) {
@@ -116,7 +116,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// The plan with a later value of a choice, which may save memory.
+  /// The first plan that fits among the plans with later values of a choice, which may save memory.
   [[nodiscard]] std::optional<MemoryCheck> chosen(const PlanChoiceRow& row) const {
     std::vector<Plan> plans;
     Plan plan = from_.estimate.plan;
@@ -128,7 +128,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// The fastest plan of all combinations of choices.
+  /// The fastest plan that fits among all combinations of choices.
   [[nodiscard]] std::optional<MemoryCheck> combined() const {
     std::vector<Estimate> estimates;
     const Plan& from = from_.estimate.plan;
@@ -284,7 +284,7 @@ std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& chec
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
   add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted));
-  // Remedies that fit come before those at risk. A plan that is found by two kinds of remedies is listed once.
+  // Remedies that fit come before remedies at risk. A plan that two kinds of remedies find is listed once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
     if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;
     return is_faster(a.checked, b.checked);

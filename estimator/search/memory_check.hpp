@@ -22,8 +22,8 @@ struct MemoryCheck {
 /// Returns the plan with its verdict; empty if a limit excludes its shape.
 [[nodiscard]] std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan);
 
-/// The largest global batches, in samples, of a plan that is otherwise the same. Each replica and micro-batch has a whole
-/// number of samples.
+/// The largest global batches, in samples, of plans that differ from the given plan only in the batch. Each replica and
+/// micro-batch has a whole number of samples.
 struct LargestBatch {
   std::optional<std::int64_t> fits;
   std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits: at least `fits`
@@ -42,9 +42,9 @@ enum class BatchKept { global, per_device };
 struct Remedy {
   enum class Kind {
     micro_batches,  ///< more, smaller micro-batches
-    choice,         ///< another value of one of the plan's choices
+    choice,         ///< another value of one of the plan's choices, such as the ZeRO stage
     together,       ///< several of these changes together, if no single one is sufficient
-    strategy,       ///< other degrees
+    strategy,       ///< another strategy, with other degrees
   };
   Kind kind = Kind::micro_batches;
   std::optional<PlanChoice> choice;

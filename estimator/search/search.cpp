@@ -32,7 +32,7 @@ class Meshes {
  public:
   struct Entry {
     double bound = 0;
-    bool is_full = false;  ///< the closer bound
+    bool is_full = false;  ///< whether the bound is the closer one
     std::size_t mesh = 0;
     friend auto operator<=>(const Entry&, const Entry&) = default;
   };
@@ -125,7 +125,7 @@ class Search {
       order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
     std::sort(order.begin(), order.end());
     if (order_.empty()) order_ = order;
-    // Tries few meshes of each family at first, those of promising families before others, so that the others are compared
+    // Tries few meshes of each family at first, and promising families before others, so that later families are compared
     // with good plans. Families of one axis come first: they have few plans, and users ask why they are impossible.
     done_ = 0;
     std::map<std::size_t, double> hopes;

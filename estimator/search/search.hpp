@@ -42,10 +42,10 @@ struct SearchOptions {
   /// Plans whose times differ by less than this share of the shorter one tie, and the simplest of them ranks first. Only
   /// used if the objective is not memory, and not every plan is estimated.
   double tie = 0;
-  /// The error of predictions. It moves a plan of a family with measured runs ahead of a faster plan of a family without
-  /// them, if the intervals of the two overlap and the plan's upper end is not higher. The reason: of many plans with
-  /// uncertain times, some seem fast by chance. Null: plans are ordered by their predictions. Only used if `tie` is used,
-  /// too.
+  /// The error of predictions. With it, a plan of a family with measured runs ranks before a faster plan of a family without
+  /// measured runs, if the intervals of both times overlap and the upper end of the first interval is not higher. The
+  /// reason: of many plans with uncertain times, some seem fast by chance. Null: plans are ordered by their predictions.
+  /// Only used if `tie` is used, too.
   const TimeErrors* errors = nullptr;
   /// Whether choices that use host memory are always searched. Otherwise they are searched only if no plan fits without
   /// them.
@@ -69,7 +69,7 @@ struct SearchCounts {
   std::int64_t considered = 0;  ///< plans with a known outcome: estimated, excluded by a limit, or pruned
   std::int64_t pruned = 0;      ///< skipped, because a bound or the step time shows that a better plan is known
   std::int64_t estimated = 0;   ///< fully estimated: both time and memory
-  std::int64_t feasible = 0;    ///< feasible among the estimated ones
+  std::int64_t feasible = 0;    ///< number of feasible plans among the estimated plans
 };
 
 struct SearchResult : SearchCounts {

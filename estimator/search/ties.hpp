@@ -22,11 +22,11 @@ class Ties {
  private:
   /// The simplest plan with the same degrees whose time ties with this plan and whose memory fits.
   [[nodiscard]] Estimate simplified(const Estimate& best) const;
-  /// Ranks the first plan of a family with measured runs before a faster plan of a family without them, if its time is more
-  /// certain.
+  /// Ranks the first plan of a family with measured runs before a faster plan of a family without measured runs, if the time
+  /// of the first plan is more certain.
   void prefer_known(std::vector<Estimate>& best) const;
-  /// Returns whether the plan with the longer predicted time may be the faster one, and the upper end of its interval is not
-  /// higher than that of the other.
+  /// Returns whether `slower`, which has the longer predicted time, may be the faster plan, and the upper end of its
+  /// interval is not higher than the upper end of the interval of `faster`.
   [[nodiscard]] bool is_surer(const Estimate& slower, const Estimate& faster) const;
 
   const Estimator& estimator_;

@@ -106,7 +106,7 @@ TimeBounds::TimeBounds(const Estimator& estimator)
     const Layer& at = job_.facts.model->layers[index];
     const auto input = static_cast<double>(at.input_shapes.front().items());
     const auto output = static_cast<double>(at.output_shape.items());
-    // A layer that reads the batch needs no gradient of its input, and so no exchange of it.
+    // A layer that reads the batch needs no gradient of its input, and so no exchange of this gradient.
     const bool sends = job_.facts.needs_input_gradient[index];
     split_collectives_ += sends ? 2 : 1;
     if (sends) split_inputs_ += input;
@@ -402,8 +402,8 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   if (plan.mesh[Axis::filter] > 1) {
     // Every micro-batch starts one exchange of outputs and one of gradients. No collective has fewer rounds than a tree.
     add(Axis::filter, parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter]))));
-    // An Allreduce counts twice. If both axes divide a layer, each of them sums the share that the other leaves, and gathers
-    // the whole tensor.
+    // An Allreduce counts twice. If filter and channel splits both divide a layer, each of the two splits sums the share
+    // that the other one leaves, and gathers the whole tensor.
     add(Axis::filter, moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter));
   }
   if (plan.mesh[Axis::channel] > 1)
@@ -478,7 +478,7 @@ Seconds TimeBounds::of_placement(const Plan& plan, const OfSplit& split) const {
   const auto at_least = [&](Bytes message, Family axes) {
     return 2.0 * exchanges.least_time(message, axes, Purpose::gradient);
   };
-  // For any ZeRO stage, exchanges take at least as long as those of stage 0 or 1.
+  // For any ZeRO stage, exchanges take at least as long as the exchanges of stage 0 or of stage 1.
   Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
   // The shard groups of the plan, or those that a search tries with ZeRO-3.
   const int data = plan.mesh[Axis::data];

@@ -46,7 +46,7 @@ class TimeBounds {
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
 
  private:
-  /// The same without the time of reading samples, and not corrected for rounding.
+  /// Returns the bound of least() without the time of reading samples, and without a correction for rounding.
   [[nodiscard]] Seconds of(Closeness closeness, const Plan& plan) const;
   /// Adds the time of reading samples to a bound of the rest.
   [[nodiscard]] Seconds with_input(Seconds rest, const Plan& plan) const;

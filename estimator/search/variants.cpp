@@ -63,7 +63,7 @@ const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) c
     known = {*options_.micro_batches};
     return known;
   }
-  // All sizes of micro-batches that divide the replica's share, or powers of two if few sizes divide it.
+  // All sizes of micro-batches that divide the replica's share, and in addition powers of two.
   std::vector<std::int64_t> sizes = divisors(replica);
   for (std::int64_t size = 1; size < replica; size *= 2) sizes.push_back(size);
   for (const std::int64_t size : sizes) known.push_back((replica + size - 1) / size);
@@ -116,7 +116,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   std::array<std::vector<int>, plan_choice_count> of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     of_rows[i] = values_of(plan_choices()[i], plan);
-    // Values that are impossible with all values of the other choices.
+    // Removes values that are impossible with all values of the other choices.
     if (depends_on_others(plan_choices()[i].choice)) continue;
     std::erase_if(of_rows[i], [&](int value) {
       ChoiceValues alone{};
@@ -183,7 +183,7 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
   // Keeping weights gathered differs from ZeRO-2 only in when the weights are gathered, so the user must request it. The
   // number of recomputed blocks follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
-  // Both choices keep gathers inside a node.
+  // Shard groups and secondary shards keep gathers inside a node.
   if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
     return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
   }

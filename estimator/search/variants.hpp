@@ -42,8 +42,8 @@ class VariantSpace {
   /// Returns the number of variants without creating them. Partial recomputation counts once, for all numbers of blocks.
   [[nodiscard]] std::int64_t count(const Plan& plan) const;
 
-  /// Returns the values of a choice that a plan with such a mesh may have, simplest first. A requested value is always
-  /// included. If it is impossible, the plan is rejected with a limit.
+  /// Returns the values of a choice that a plan with this mesh may have, simplest first. A requested value is always
+  /// included. If the requested value is impossible, the plan is rejected with a limit.
   [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const;
 
   /// Whether some values of a choice are possible only if other choices do not have their first values. Examples are how
@@ -54,8 +54,8 @@ class VariantSpace {
   [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const;
 
  private:
-  /// Returns the values that the software supports. If it supports none of them, returns all values, because the user then
-  /// requested one by another option.
+  /// Returns the values that the software supports. If the software supports none of them, returns all values, because the
+  /// user has then requested one of them by another option.
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;

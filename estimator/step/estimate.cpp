@@ -109,7 +109,7 @@ void Estimator::complete(Estimate& result) const {
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
-  // This time is the same for all plans of one batch, because a device is not faster with parts of any other size.
+  // The time of one device is the same for all plans of one batch: parts of any other size do not make a device faster.
   const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + serial_update_;
   result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
   // Recomputed work is not redundant.

@@ -26,14 +26,14 @@ struct Estimate {
   Plan plan;
   Breakdown time;
   MemoryBreakdown memory;                   ///< memory of the stage with most memory
-  Verdict verdict = Verdict::does_not_fit;  ///< the verdict about its memory, if the plan was estimated
+  Verdict verdict = Verdict::does_not_fit;  ///< the verdict about the plan's memory, if the plan was estimated
   Limits limits;
   Seconds epoch{};
   double efficiency = 0;      ///< time that one device needs for the step, divided by the total time of all devices
   Seconds hidden_exchange{};  ///< gradient exchange that is overlapped with backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< waiting for a host that launches kernels more slowly than the device executes them
-  std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< or `measured`
+  std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< name of the algorithm, or `measured`
   double replicated_share = 0;  ///< share of the kernel time that is spent on work done redundantly by other ranks
   /// The share of the forward FLOPs of all blocks that full recomputation recomputes.
   double recomputed_share = 1;
@@ -56,7 +56,7 @@ class Estimator {
 
   /// Returns time, memory and limits of a plan. A plan that violates a limit of shape has no time.
   [[nodiscard]] Estimate estimate(const Plan& plan) const;
-  /// The same, but also gives a time for a plan with more devices than the machine has.
+  /// Like estimate(), but also gives a time for a plan with more devices than the machine has.
   [[nodiscard]] Estimate estimate_beyond_devices(const Plan& plan) const;
   /// Returns the limits that can be found without an estimate.
   [[nodiscard]] Limits limits(const Plan& plan) const;

@@ -30,8 +30,8 @@ class PlanSteps {
       : tables_(tables), memories_(memories), job_(tables.job()) {}
 
   /// Returns the first layer of every stage, and the layer count. Of the cuts that fit, or of all cuts if none fits, the
-  /// cuts with the shortest step are chosen. They depend only on degrees, micro-batches and placement of the plan. Empty if
-  /// there are more stages than places for them.
+  /// cuts with the shortest step are chosen. The cuts depend only on degrees, micro-batches and placement of the plan. Empty
+  /// if there are more stages than places for them.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
   /// Returns the possible numbers of virtual stages of a plan, from 1 on.
   [[nodiscard]] const std::vector<int>& virtual_stages_of(const Plan& plan) const;

@@ -21,7 +21,7 @@ enum class Part {
   layer_collectives,  ///< filter, channel and tensor exchanges
   halo,               ///< spatial exchanges
   pipeline,           ///< activations and gradients between stages
-  bubble,             ///< waiting of the busiest stage for the others
+  bubble,             ///< waiting of the busiest stage for the other stages
   input,              ///< exposed part of reading samples
   waiting             ///< waiting for the host and for the slowest rank, and fixed times
 };
@@ -55,11 +55,11 @@ struct Task {
   int stage = 0;
   bool backward = false;
   Part part = Part::forward;  ///< the part of the step to which the task's exposed time is added
-  double launches = 0;        ///< kernels and exchanges that the host launches for it
+  double launches = 0;        ///< kernels and exchanges that the host launches for the task
   Term time;                  ///< time of one micro-batch
-  double bubble = 1;          ///< for a task of another stage: the share of it for which the longest stage waits
-  /// The share of the time that is not overlapped with compute of another micro-batch. While the first micro-batch fills the
-  /// pipeline, it does not overlap with any other, so stages wait for all of its time.
+  double bubble = 1;          ///< for a task of another stage: the share of the task for which the longest stage waits
+  /// The share of the task's time that does not overlap with compute of another micro-batch. While the first micro-batch
+  /// fills the pipeline, the task overlaps with no other micro-batch, so stages wait for all of the task's time.
   double exposed_share = 1;
   [[nodiscard]] Seconds exposed() const { return time.time() * exposed_share; }
   friend bool operator==(const Task&, const Task&) = default;
@@ -117,8 +117,8 @@ struct Updates {
 /// How often the time of a task counts in a step, as its own part and as bubble.
 struct Counts {
   Part part = Part::forward;
-  double runs = 0;         ///< number of times that its exposed share counts
-  double bubble_runs = 0;  ///< number of times that its whole time counts as bubble, in addition to `runs`
+  double runs = 0;         ///< number of times that the task's exposed share counts
+  double bubble_runs = 0;  ///< number of times that the task's whole time counts as bubble, in addition to `runs`
 };
 /// Returns how often a task counts. The first micro-batch passes all stages, and the others follow at the pace of the
 /// longest stage. The schedule defines for which part of the tasks of other stages the longest one waits (BubbleShares).
@@ -143,7 +143,7 @@ struct Timing {
   struct Stage {
     T forward = T(0), backward = T(0);  ///< total time in which the device is busy
     T forward_kernels = T(0), backward_kernels = T(0);
-    T disturbed = T(0);                           ///< of this, the part that takes longer on the slowest rank
+    T disturbed = T(0);                           ///< the part of the busy time that takes longer on the slowest rank
     T idle_forward = T(0), idle_backward = T(0);  ///< waiting for the host to launch kernels
     double forward_launches = 0, backward_launches = 0;
 
@@ -187,7 +187,7 @@ template <class T>
   return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
 }
 
-/// Returns whether delays of a rank lengthen this part. They lengthen all compute, and layer-wise exchanges.
+/// Returns whether delays of a rank lengthen this part. Delays lengthen all compute, layer-wise exchanges and halos.
 [[nodiscard]] constexpr bool is_disturbed(Part part) {
   return part == Part::forward || part == Part::backward || part == Part::layer_collectives || part == Part::halo;
 }

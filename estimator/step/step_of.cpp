@@ -26,7 +26,7 @@ namespace {
 /// samples of which the rank computes a tile, and the copies that join the largest tile with its halos.
 Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
-  // Recomputation and offloading are ignored, because the bounds of a search require that they never save time.
+  // Recomputation and offloading are ignored, because the bounds of a search require that neither of them saves time.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;

@@ -84,8 +84,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
 
   const std::vector<StagePasses> stages = passes_of(step, timing, plan);
-  // The share of a stage's time that one of its virtual stages takes. If micro-batches go in two directions, each of them
-  // goes in only one.
+  // The share of a stage's time that one of its virtual stages takes. If micro-batches go in two directions, each
+  // micro-batch goes in only one direction.
   const double part = 1 / (step.stages == 1 ? 1 : step.chunks);
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;

@@ -21,7 +21,7 @@ enum class StepWork {
   layer_exchange,     ///< layer-wise collectives and halos of one micro-batch
   transfer,           ///< transfer to another stage
   input,              ///< exposed part of reading samples
-  gradient_exchange,  ///< exposed part of this activity
+  gradient_exchange,  ///< exposed part of the exchange of gradients
   weight_update
 };
 template <>
@@ -39,14 +39,14 @@ struct StepSlice {
   int stage = 0;
   StepWork work = StepWork::forward;
   std::int64_t micro_batch = 0;
-  int chunk = 0;  ///< the same member as in Slot
+  int chunk = 0;  ///< model chunk, as in Slot
   Seconds begin{}, end{};
 };
 
 /// A predicted step, slice by slice: reading samples, the schedule of all micro-batches, and the work that is done once. The
 /// slices of a stage do not overlap. Slices of `every_stage` overlap with no other slice.
 struct StepTimeline {
-  std::vector<StepSlice> slices;  ///< sorted by their begin, then by stage
+  std::vector<StepSlice> slices;  ///< sorted by begin, then by stage
   int stages = 1;
   std::int64_t micro_batches = 1;
   int chunks = 1;  ///< number of virtual stages on each stage

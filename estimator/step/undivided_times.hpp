@@ -20,8 +20,8 @@ struct WholeTime {
 /// degree, a rank has only some experts. With a context degree, attention to the tokens of other ranks uses separate
 /// kernels.
 [[nodiscard]] Mesh kernel_axes_of(const Mesh& mesh);
-/// Returns these axes for plans that exchange heads. In such plans a rank has all tokens, and runs the same kernels as
-/// without a context split.
+/// Returns the axes of kernel_axes_of for plans that exchange heads. In these plans a rank has all tokens, and runs the same
+/// kernels as without a context split.
 [[nodiscard]] Mesh without_contexts(Mesh mesh);
 /// Returns whether some plan with these context and expert degrees may exchange heads instead of keys and values.
 [[nodiscard]] bool exchanges_heads(const Job& job, const Mesh& mesh);
@@ -40,7 +40,7 @@ class UndividedTimes {
   /// are measured, parts may be faster than the whole.
   [[nodiscard]] WholeTime least(double samples, int stages, const Mesh& mesh) const;
   /// The host's time to launch all kernels of a rank that computes a batch at once, and the time that the device waits for
-  /// it.
+  /// the host.
   struct Launch {
     Seconds launches{}, idle{};
   };

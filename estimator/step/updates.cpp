@@ -30,7 +30,7 @@ void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, cons
 
 Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
   const Assumptions& assumptions = job.assumptions;
-  // If only a tensor split divides layers, these layers are not treated differently.
+  // Only filter, channel and spatial splits exchange unsplit weights (Coefficient::unsharded_weight_sync).
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
   const Learned& learned = costs.learned();
   const bool with_slopes = costs.has_slopes();

@@ -11,9 +11,9 @@ struct LayerShard;
 
 /// The layout of a tensor over the ranks of an axis.
 enum class Spread {
-  whole,      ///< every rank has all of it
-  channels,   ///< each rank has a part of its channels
-  positions,  ///< each rank has a part of its extents, or of its tokens
+  whole,      ///< every rank has all of the tensor
+  channels,   ///< each rank has a part of the tensor's channels
+  positions,  ///< each rank has a part of the tensor's extents, or of its tokens
   sums,       ///< each rank has the whole tensor, but only a partial sum
 };
 

@@ -55,7 +55,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const Bytes wide = memory.scratch_backward * (wide_bytes / item);
     switch (context.assumptions.cross_entropy) {
       case CrossEntropy::operators:
-        // Forward copies the loss's input to fp32. Backward computes two gradients in fp32, and then converts the second.
+        // Forward copies the loss's input to fp32. Backward computes two gradients in fp32, and converts the second one.
         memory.scratch_forward = wide;
         memory.scratch_backward = wide * 2.0;
         break;
@@ -84,7 +84,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // The whole tensor and the rank's own slice of it are two tensors. One of them may be counted already.
+      // The whole tensor and the rank's own slice of this tensor are two tensors. One of the two may be counted already.
       const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };

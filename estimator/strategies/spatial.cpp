@@ -212,8 +212,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-/// The first layer after `first` from which on all layers can be split, if some of these layers have weights; otherwise the
-/// end.
+/// Returns the first layer after `first` from which on all layers can be split, if some of these layers have weights;
+/// otherwise returns the layer count.
 int split_again_from(const ModelFacts& facts, int first, const std::array<int, 3>& split) {
   const auto count = static_cast<int>(facts.model->layers.size());
   int last = count;

@@ -25,7 +25,7 @@ void tensor_limits(const LimitContext& context, Limits& limits) {
     const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorSplitRole::lookup;
     if (!lookup && (candidate != facts.last_matrix || facts.matrix.size() == 1)) consider(candidate);
   }
-  // If there are only tables and the last layer, these are split.
+  // If all matrix layers are tables or the last layer, these layers determine the limit.
   if (layer < 0) std::for_each(facts.matrix.begin(), facts.matrix.end(), consider);
   if (context.plan.mesh[Axis::tensor] > most) {
     limits.add(
@@ -122,7 +122,7 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   };
 
   if (context.plan.whole_experts && facts.in_experts[index]) {
-    // Ranks have different tokens, and experts that are not split.
+    // Each rank has its own tokens, and its own unsplit experts.
     for (TensorShape& each : shard.inputs) slice_tokens(each, parts);
     slice_tokens(shard.output, parts);
     shard.kept_input = shard.inputs.front();

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A published batch size at which a model was trained to a target, and the samples that were needed.
+/// A published batch size at which a model was trained to a target, and the number of samples that this training needed.
 struct ConvergencePoint {
   std::int64_t batch = 1;
   double samples = 0;
@@ -18,7 +18,7 @@ struct ConvergencePoint {
 
 /// The trade-off between steps and samples of [McCandlish et al., "An empirical model of large-batch training", 2018,
 /// equation 2.11]: (S/S_min - 1)(E/E_min - 1) = 1. With E = B S, training takes E = E_min (1 + B / B_crit) samples at a
-/// batch of B. At the critical batch, both the samples and the steps are twice the minimum.
+/// batch of B. At the critical batch B_crit, training takes 2 E_min samples and 2 S_min steps.
 struct NoiseScale {
   double least_samples = 0, critical_batch = 0;
   double worst_error = 0;  ///< largest relative error of a point
@@ -32,16 +32,16 @@ struct Convergence {
 
   [[nodiscard]] std::int64_t least_batch() const { return points.front().batch; }
   [[nodiscard]] std::int64_t most_batch() const { return points.back().batch; }
-  /// Number of samples to the target: that of a published point, or else interpolated linearly on logarithmic axes. Empty
-  /// outside of the published batches.
+  /// The number of samples that training at this batch needs to reach the target. Between two published batches, it is
+  /// interpolated linearly on logarithmic axes. Empty outside of the range of the published batches.
   [[nodiscard]] std::optional<double> samples_at(std::int64_t batch) const;
-  /// The fit with the least squares of relative errors; empty if the number of samples does not grow with the batch.
+  /// The fit that minimizes the squares of relative errors; empty if the number of samples does not grow with the batch.
   [[nodiscard]] std::optional<NoiseScale> noise_scale() const;
 };
 
 /// The bundled models with convergence data.
 [[nodiscard]] std::vector<std::string> convergence_names();
-/// The data of this model, if its samples have the length of the published training; empty if nothing was published.
+/// The convergence data of this model. Empty if nothing was published for it, or only for samples of another length.
 [[nodiscard]] std::optional<Convergence> convergence_of(const Model& model);
 [[nodiscard]] Convergence parse_convergence(std::string text, std::string origin);
 

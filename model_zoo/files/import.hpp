@@ -10,12 +10,12 @@ namespace ddl {
 struct ImportOptions {
   bool allow_unknown = false;  ///< whether unsupported parts become warnings, if the rest is still a model
   std::string name{};          ///< name of the model; empty: the name in the file
-  /// Sizes of one sample of the model's input, if the file leaves some open; empty: the file gives them all. If there is one
-  /// size more, the first one is the batch, and is ignored.
+  /// The sizes of one sample of the model's input, for a file that leaves some sizes open; empty if the file gives all
+  /// sizes. If the list has one size too many, its first size is the batch, and is ignored.
   std::vector<std::int64_t> input_shape{};
 };
 
-/// A model of another program's file, converted to our model file.
+/// A model from a file of another program, converted to our model file.
 struct Import {
   std::string model_file;             ///< text for `parse_model`
   std::vector<std::string> warnings;  ///< warnings about what was omitted or assumed, one line each

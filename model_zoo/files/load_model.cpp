@@ -40,7 +40,7 @@ const EmbeddedFile* find_file(std::span<const EmbeddedFile> files, std::string_v
 
 struct FamilyFile {
   std::string origin;
-  std::string content{};  ///< of the user's file
+  std::string content{};  ///< content of a user's file
   const EmbeddedFile* bundled = nullptr;
 
   [[nodiscard]] YamlNode parsed() const {
@@ -48,7 +48,7 @@ struct FamilyFile {
   }
 };
 
-/// The family named by `file`: a bundled one, or a path relative to `file`.
+/// The family that `file` names: a bundled family, or a family file at a path relative to `file`.
 FamilyFile find_family(const ModelFile& file) {
   const std::string name = file.family->text();
   if (is_path(name)) {
@@ -70,7 +70,7 @@ FamilyFile find_family(const ModelFile& file) {
 struct Variant {
   std::string name;
   std::string changes{};             ///< the part of the name from the first `@` on
-  std::optional<YamlNode> values{};  ///< a map
+  std::optional<YamlNode> values{};  ///< the values as a map, by parameter
 };
 
 Variant variant_of(const std::string& name) {
@@ -78,7 +78,7 @@ Variant variant_of(const std::string& name) {
   const std::size_t at = name.find('@', name.find_last_of('/') + 1);
   if (at == std::string::npos || name.find('=', at) == std::string::npos) return {name};
   std::string map;
-  // An empty change at the end of the name is an empty key.
+  // An `@` at the end of the name counts as a change with an empty key.
   for (const char c : name.substr(at + 1) + (name.ends_with('@') ? ":" : ""))
     map += c == '=' ? ": " : (c == '@' ? "\n" : std::string(1, c));
   Variant variant{name.substr(0, at), name.substr(at)};
@@ -97,7 +97,7 @@ Variant variant_of(const std::string& name) {
 
 /// Keys of a name that select the trained parts of a model, independent of its parameters.
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
-/// The value of the last key (frozen) with which all layers are trained, whatever the model's file specifies.
+/// With this value of the key `frozen`, no layer is frozen, even if the model's file specifies frozen layers.
 constexpr std::string_view nothing_frozen = "none";
 constexpr std::int64_t most_adapter_rank = 65536;
 
@@ -108,7 +108,7 @@ bool is_of_any_model(std::string_view key) {
   return key == adapter_key || key == adapted_key || key == trained_key || key == frozen_key || key == packed_key;
 }
 
-/// `qkv+projection`.
+/// Splits a list of layer names, such as `qkv+projection`.
 std::vector<std::string> names_in(const YamlNode& node) {
   std::vector<std::string> names;
   const std::string text = node.text();
@@ -122,7 +122,7 @@ std::vector<std::string> names_in(const YamlNode& node) {
   }
 }
 
-/// The trained parts that a name selects; by default the trained parts that the model's file selects.
+/// The trained parts that a model's name selects. If it selects none, the trained parts that the model's file selects.
 TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
   TrainedParts parts;
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
@@ -232,7 +232,7 @@ constexpr auto silent_endings =
     std::to_array<std::string_view>({"-hf", "-instruct", "-chat", "-base", "-it", "-pt", "-thinking", "-v0.1", "-v0.2",
                                      "-v1.0", "-fp8", "-bf16", "-0324", "-0528", "-2407", "-2411", "-2501", "-2507"});
 
-/// The name of a repository at Hugging Face, owner/name, and not a file.
+/// Whether a name has the form of a Hugging Face repository (owner/name), and is not the name of a YAML file.
 bool is_hub_name(std::string_view name) {
   return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' &&
          name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
@@ -259,7 +259,7 @@ std::vector<std::string> plainer_spellings(std::string_view name) {
   return spellings;
 }
 
-/// ViT-B/16 looks like a path, but is a name if it is spelled exactly like this.
+/// Whether a name is exactly a published spelling. Some of these spellings look like a path, such as ViT-B/16.
 bool is_alias(std::string_view name) {
   return std::any_of(known_aliases().begin(), known_aliases().end(),
                      [name](const Alias& alias) { return alias.spelling == name; });
@@ -286,11 +286,11 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
 }
 
-/// The content of the file at a path, or the bundled file of that name. With values, it may be the name of a family.
+/// Loads the file at the path `name`, or the bundled file of this name. If `values` are given, `name` may also be a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) {
     std::error_code unknown;
-    // This is the name of a Hugging Face repository, and the program does not access the network.
+    // A Hugging Face repository has to be bundled, because the program does not access the network.
     if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
       if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
         return bundled_yaml(*file);

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-// These limits are far above what a person writes, but files within them are processed fast.
+// These limits are far above what a person writes, but files within the limits are processed fast.
 /// Maximum usual number of samples per device in a model file.
 constexpr std::int64_t most_usual_batch = std::int64_t{1} << 20;
 constexpr std::size_t max_parameters = 200;

@@ -22,10 +22,10 @@ struct ModelItem {
   enum class Kind {
     operation,  ///< one layer
     repeat,     ///< lists[0] is repeated `count` times
-    residual,   ///< the sum of lists[0], the body, and lists[1], the shortcut
+    residual,   ///< the sum of the body lists[0] and the shortcut lists[1]
     branches,   ///< each of `lists` reads the same input; `operation` joins them
     block,      ///< an instance of a named block
-    pattern,    ///< the list for each letter of a text, in order; `letters_listed` has the letters of `lists`
+    pattern,    ///< for each letter of `text`, in order, the list of that letter in `lists`
   };
   Kind kind;
   YamlNode place;  ///< the key that defines the kind of the item
@@ -38,13 +38,13 @@ struct ModelItem {
   std::vector<std::vector<ModelItem>> lists{};
   std::optional<YamlNode> count{};  ///< number of repetitions
   std::optional<YamlNode> block{};  ///< name of a block
-  std::optional<YamlNode> text{};   ///< of a pattern
-  std::string letters_listed{};     ///< of a pattern
+  std::optional<YamlNode> text{};   ///< letters of a pattern
+  std::string letters_listed{};     ///< for a pattern: the letter of each of `lists`
   std::vector<std::pair<YamlNode, YamlNode>> arguments{};
   std::size_t letters = 0;  ///< length of the text that is evaluated each time the item is expanded
 };
 
-/// A named parameter. It has no value if the user of the block or family must give one.
+/// A named parameter. A parameter without a value must be given by each use of its block or family.
 struct ModelParameter {
   YamlNode name;
   std::optional<YamlNode> value{};
@@ -56,14 +56,14 @@ struct ModelBlock {
   std::vector<ModelParameter> parameters{};
   bool checkpoint = false;  ///< whether each instance is a unit of checkpointing
   std::vector<ModelItem> layers{};
-  std::size_t letters = 0;  ///< length of the text of the parameters
+  std::size_t letters = 0;  ///< total length of the texts of the parameters
 };
 
 /// The content of a model or family file. Everything that can be checked without sizes has been checked.
 struct ModelFile {
   YamlNode root;
   std::optional<YamlNode> model{};   ///< the model's name; unset for a family
-  std::optional<YamlNode> family{};  ///< the family of a model, or the name of a family
+  std::optional<YamlNode> family{};  ///< for a model: the family it belongs to; for a family: its name
   std::string description{}, source{};
   std::vector<std::string> aliases{};
   std::optional<std::int64_t> batch{};  ///< usual number of samples per device

@@ -24,9 +24,9 @@ constexpr int model_input = -1;
 /// A part of the network that is not complete yet.
 constexpr int unfinished = -2;
 
-/// A step of the path of names.
+/// One step of the path that makes up a layer's full name.
 struct Scope {
-  std::string prefix;  ///< `stage1.bottleneck0.`
+  std::string prefix;  ///< path to this step, such as `stage1.bottleneck0.`
   const Scope* enclosing = nullptr;
   std::vector<std::pair<std::string, int>> counters;
 
@@ -47,10 +47,10 @@ struct Context {
   bool auxiliary = false;
 };
 
-/// `from` or `tied` names a layer that is not among the earlier ones.
+/// `from` or `tied` names a layer that is not among the earlier layers.
 struct UnknownLayer {
   YamlNode place;
-  std::vector<std::string> candidates;  ///< full names to which it could refer
+  std::vector<std::string> candidates;  ///< full names to which the text at `place` could refer
 };
 
 class Expander {
@@ -307,7 +307,7 @@ class Expander {
     layer.tied_to = source;
   }
 
-  /// Layers of one class also share the operation.
+  /// Assigns the layer's class. Layers of one class also share one object of the operation.
   void classify(Layer& layer) {
     key_.assign(layer.operation->type());
     key_ += '|';
@@ -331,7 +331,7 @@ class Expander {
     }
   }
 
-  /// The given name in full, or empty if there is none.
+  /// The full name of a layer whose item has a name; empty if the item has none.
   std::string layer_name(const ModelItem& item, const Context& context) const {
     if (!item.name) return {};
     std::string name = context.scope->prefix + item.name->text();
@@ -413,7 +413,7 @@ class Expander {
   bool probing_;
   std::size_t steps_ = 0;
   std::int64_t trainable_ = 0;
-  std::vector<int> inputs_;  ///< values of the current item
+  std::vector<int> inputs_;  ///< tensors that the current item reads
   std::vector<int> lines_;
   std::vector<std::string> blocks_in_use_;
   std::unordered_map<std::string, int> names_;
@@ -454,7 +454,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
   return all;
 }
 
-/// Reports whether the layer comes later. To find out, the expansion continues as if the name meant the previous layer.
+/// Throws Error that says whether the unknown layer comes later; expands the rest of the file to find out.
 [[noreturn]] void explain(const UnknownLayer& unknown, const ModelFile& definition, const Model& header,
                           const Parameters& parameters) {
   Model probe = header;
@@ -463,7 +463,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
     try {
       expander.run();
     } catch (const Error&) {
-      // Other errors in the file are ignored, because the names up to that point are sufficient.
+      // Other errors in the file are ignored, because the names found before the error are sufficient.
       return expander.names();
     }
     return expander.names();

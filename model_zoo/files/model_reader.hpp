@@ -46,31 +46,31 @@ namespace ddl {
 //   repeat    {times, layers}: the layers, repeated this many times;
 //   residual  {body, shortcut}, or the body's list alone: the sum of both;
 //   block     {use, parameter: value, ...}, or only the block's name;
-//   add, concat, multiply  {branches: [[...], [...]]}: each branch from the same input, then joined; an empty one is the
-//   input.
+//   add, concat, multiply  {branches: [[...], [...]]}: all branches read the same input, and then their outputs are joined;
+// an empty branch is the input.
 // Besides, an item may have
-//   name: the layer's name, or that of the part of the network it stands for;
-//   from: the layer it reads, or a list of layers, instead of the previous one; `input` is the model's input;
+//   name: the name of the layer, or of the part of the network that the item describes;
+//   from: the layer that the item reads, or a list of layers, instead of the previous layer; `input` is the model's input;
 //   when: a condition; the item is left out if it is false.
-//   auxiliary: yes, for what only training needs, such as a second classifier: published multiply-adds leave it out.
+//   auxiliary: yes, for layers that only training needs, such as a second classifier: published multiply-adds omit them.
 //
 // Expressions: a value with a `$` is computed from whole numbers, `$parameters`, + - * / (without remainder) %, parentheses,
 // == != < <= > >=, `and`, `or`. `$channels` is the channels of the tensor that the item reads.
 //
-// Names. A layer's full name is a path, such as `stage1.bottleneck0.conv2`. A named item and every block make a step of it;
-// an unnamed repeat, residual or branch makes none. Instances of an unnamed block are numbered from 0 by the block's name,
-// rounds of a named repeat from 0 by its name, unnamed layers from 1 by their kind: conv1, relu1. `from` looks for a name in
-// its own step of the path, then in the enclosing ones; a step's name stands for its output. A layer can only read layers
-// before it.
+// Names. A layer's full name is a path, such as `stage1.bottleneck0.conv2`. Each named item and each block adds a step to
+// the path; an unnamed repeat, residual or branch adds none. Instances of an unnamed block are numbered from 0 after the
+// block's name, rounds of a named repeat from 0 after its name, unnamed layers from 1 after their kind: conv1, relu1. `from`
+// looks for a name in the step of its item, then in the enclosing steps; a step's name means the step's output. A layer can
+// only read earlier layers.
 //
-// Units of checkpointing (Layer::block): each instance of a block with `checkpoint: yes`, and each residual; of those inside
-// one another the outermost.
+// Units of checkpointing (Layer::block) are each instance of a block with `checkpoint: yes`, and each residual. If units are
+// nested, only the outermost one counts.
 //
 // A family is a file with `family: name` instead of `model:`, whose parameters may lack values. A model with `family: name`
-// gives them, and may replace `input`; the name is bundled, or a path from the model's own file.
+// gives these values, and may replace `input`. The name is that of a bundled family, or a path relative to the model's file.
 
-/// Expands a file into a network: names, shapes, parameters, classes. `family` is the file with the layers, if that is not
-/// `file`.
+/// Expands a file into a network: names, shapes, parameters, classes. If `file` belongs to a family, `family` is the
+/// family's file, which has the layers; otherwise it is null.
 [[nodiscard]] Model build_model(const ModelFile& file, const ModelFile* family);
 
 /// Limits of the expansion of a file.

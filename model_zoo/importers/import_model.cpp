@@ -34,7 +34,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Names with another meaning in YAML are refused.
+/// Throws Error for a name that is too long, contains special characters, or is `null`, which has a meaning in YAML.
 void check_name(const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 && c > 0; };
   const bool fits =

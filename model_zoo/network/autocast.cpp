@@ -60,8 +60,8 @@ std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& typ
   const Layer& whole = model.layers[layer.index];
   const std::string_view type = whole.operation->type();
   const bool reads_half = types.reads_half[layer.index];
-  // Losses are in fp32 like norms, but keep no copy of their input; concatenated tensors are converted to one format first.
-  // Softmax converts within its kernel.
+  // Like norms, losses run in fp32, but they keep no copy of their input. Tensors that are concatenated are first converted
+  // to one format. Softmax converts its input within its kernel.
   constexpr std::array<std::string_view, 3> casting{"loss", "concat", "class_token"};
   constexpr std::array<std::string_view, 4> promoting{"add", "multiply", "scale", "position_embedding"};
   const bool reads_wide = types.reads_wide[layer.index] || (types.is_wide[layer.index] && is_one_of(type, casting));

@@ -14,9 +14,9 @@ namespace ddl {
 /// everything else in the widest type of its inputs, including parameters, which are fp32.
 struct AutocastTypes {
   std::vector<bool> is_wide;  ///< for each layer, whether the output has 4 bytes per item
-  /// By layer, whether it reads its inputs in half precision: it makes copies of inputs in fp32, and keeps the copies.
+  /// For each layer, whether it reads its inputs in half precision. Such a layer casts its fp32 inputs, and keeps the casts.
   std::vector<bool> reads_half;
-  /// By layer, whether it reads its inputs in fp32: it makes copies of inputs in half precision, and keeps the copies.
+  /// For each layer, whether it reads its inputs in fp32. Such a layer casts inputs in half precision, and keeps the casts.
   std::vector<bool> reads_wide;
 
   /// Whether a layer copies another layer's output to a different precision.
@@ -36,13 +36,13 @@ struct CastLayer {
   std::span<const TensorShape> inputs;  ///< inputs of one sample, as the rank reads them
   std::int64_t parameters = 0;          ///< parameters that the rank uses, including those shared with another layer
   std::int64_t samples = 1;
-  bool needs_gradient = false;  ///< formats of its inputs
+  bool needs_gradient = false;  ///< whether the gradients of its inputs are needed
 };
-/// Casts that autocast runs in addition to the layer's own kernels, as problems of the operation `cast`. An input whose
-/// format differs from the one that the layer reads needs a cast in forward, and one in backward if its gradient is needed.
-/// Additions and multiplications read both formats; the autograd engine casts their gradients to half precision if needed.
-/// Weights that a layer reads in half precision need one cast per forward (autocast caches the result until its context
-/// ends), and one of their gradients, which must be in fp32.
+/// Casts that autocast runs in addition to the layer's own kernels, as problems of the operation `cast`. If the format of an
+/// input differs from the format that the layer reads, forward casts the input, and backward casts its gradient if it is
+/// needed. Additions and multiplications read both formats; the autograd engine casts their gradients to half precision if
+/// needed. Weights that a layer reads in half precision are cast once per forward (autocast caches the result until its
+/// context ends). Their gradients must be in fp32, and are cast once, too.
 [[nodiscard]] std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& types, const CastLayer& layer,
                                                   Precision half);
 

@@ -6,13 +6,13 @@
 
 namespace ddl {
 
-/// For each layer, whether training computes the gradient of its input. It does so if an earlier layer is trained, including
-/// weights shared with another layer (`tied`). The gradient of the sample, and of tensors computed from it alone, is not
-/// needed.
+/// For each layer, whether training computes the gradient of its input. This gradient is needed if any earlier layer is
+/// trained, also if it is trained through weights that another layer shares (`tied`). The gradients of the sample, and of
+/// tensors computed from the sample alone, are not needed.
 [[nodiscard]] std::vector<bool> needs_input_gradient(const Model& model);
 
-/// For each layer, the number of additions that combine the gradients of its output: one less than the number of gradients
-/// that its readers send. An input that is read twice counts twice.
+/// For each layer, the number of additions that combine the gradients of its output: the number of gradients that the
+/// readers of the output send, minus one. A reader that reads the output twice counts twice.
 [[nodiscard]] std::vector<int> gradient_additions(const Model& model);
 
 }  // namespace ddl

@@ -25,15 +25,15 @@ struct Layer {
   std::int64_t biases = 0;
   std::int64_t buffers = 0;
   std::int64_t frozen = 0;  ///< number of weights and biases that are not trained
-  /// Index of an earlier layer whose weights this one shares (tied embedding), or -1; its own number of `weights` is then 0,
-  /// but its work is not.
+  /// Index of an earlier layer whose weights this layer shares (tied embedding), or -1. A layer that shares weights has 0
+  /// `weights`, but its work is counted.
   int tied_to = -1;
-  /// The repeated unit (residual block, transformer layer) to which it belongs; -1 outside of blocks. Checkpointing keeps
-  /// the inputs of blocks.
+  /// The repeated unit (residual block, transformer layer) that contains this layer; -1 outside of blocks. Checkpointing
+  /// keeps the inputs of blocks.
   int block = -1;
   /// Layers with equal operation, attributes and shapes have the same class: costs are computed once per class.
   int shape_class = -1;
-  /// Whether it is only needed in training, such as a second classifier in the middle of a network.
+  /// Whether only training needs this layer, such as a second classifier in the middle of a network.
   bool auxiliary = false;
 
   [[nodiscard]] std::int64_t parameters() const { return weights + biases; }
@@ -55,12 +55,12 @@ struct Model {
   std::vector<Layer> layers;
   int shape_classes = 0;
   int blocks = 0;
-  std::vector<std::string> warnings;  ///< what an import left out or assumed, one line each
+  std::vector<std::string> warnings;  ///< warnings about parts that an import left out or assumed, one line each
 
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::int64_t trained_parameters() const;
   [[nodiscard]] std::int64_t buffers() const;
-  /// The value of a parameter of the family; empty if it has none of that name.
+  /// The value of a parameter of the family; empty if the family has no parameter of that name.
   [[nodiscard]] std::string family_parameter(std::string_view wanted) const;
   /// Multiply-adds of one sample's forward pass by the convention of publications: without auxiliary layers.
   [[nodiscard]] double macs() const;
@@ -68,7 +68,7 @@ struct Model {
   [[nodiscard]] double flops(Pass pass) const;
 };
 
-/// Returns whether no weights of a layer are trained, including shared ones. False for a layer without weights.
+/// Returns whether a layer has weights, none of which are trained. Weights shared with another layer count, too.
 [[nodiscard]] bool is_frozen(const Model& model, const Layer& layer);
 
 /// Output shape of layer `index`, or the model's input for -1.

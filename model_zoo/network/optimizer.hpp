@@ -12,7 +12,7 @@ template <>
 inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum",  "adam",    "adamw",
                                                             "lamb", "adafactor", "adam8bit"};
 
-/// The optimizer whose update is measured in place of that of this one. Back ends run the updates of SGD, momentum and Adam.
+/// The optimizer whose update is measured in place of the given one's. Back ends run the updates of SGD, momentum and Adam.
 [[nodiscard]] constexpr Optimizer timed_as(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adamw:

@@ -27,7 +27,7 @@ inline constexpr EnumNames<UpdateImplementation> enum_names<UpdateImplementation
 /// A tensor that an optimizer's step reads or writes.
 enum class UpdateTensor { none, weight, gradient, first, second, temporary };
 
-/// One elementwise operator of a step: computes `to` from itself, `a` and `b`.
+/// One elementwise operator of a step: computes a new `to` from `to`, `a` and `b`.
 struct UpdatePass {
   enum class Function {
     scale,    ///< to *= factor
@@ -42,11 +42,11 @@ struct UpdatePass {
   UpdateTensor to = UpdateTensor::weight, a = UpdateTensor::none, b = UpdateTensor::none;
   float factor = 1;
 
-  /// The number of its tensors, which is the depth of PyTorch's tensor lists.
+  /// The number of tensors of the operator, which is the depth of PyTorch's tensor lists.
   [[nodiscard]] constexpr int tensors() const {
     return 1 + (a != UpdateTensor::none ? 1 : 0) + (b != UpdateTensor::none ? 1 : 0);
   }
-  /// The number of words of memory that it reads and writes per parameter. A tensor that occurs twice is read once.
+  /// The words of memory that the operator reads and writes per parameter. A tensor that occurs twice is read once.
   [[nodiscard]] constexpr int words() const {
     const int reads = (function == Function::root ? 0 : 1) + (a != UpdateTensor::none ? 1 : 0) +
                       (b != UpdateTensor::none && b != a ? 1 : 0);

@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// The hint for a parameter that a model does not have. It names the parameter that other libraries call by this name, else
-/// the most similar one, else all.
+/// The hint for a word that is not the name of a parameter. The hint gives our name for this word of other libraries, or
+/// else the parameter with the most similar name, or else all parameters.
 [[nodiscard]] std::string suggest_parameter(std::string_view word, std::span<const std::string> known);
 
 }  // namespace ddl

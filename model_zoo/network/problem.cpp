@@ -117,8 +117,8 @@ YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   return YamlNode::parse(text, "the problem");
 }
 
-/// The word that an error refers to, and its message. In the text of attributes_of, each line except the first is one word.
-/// For an error elsewhere, the operation and the complete message.
+/// Returns the word to which an error in the text of attributes_of refers, and the error's message. In this text, each line
+/// except the first is one word. For any other error, returns the operation and the complete message.
 std::pair<Word, std::string> placed_in(const Line& line, std::span<const Word* const> words, std::string_view message) {
   constexpr std::string_view origin = "the problem:";
   if (!message.starts_with(origin)) return {line.operation(), std::string(message)};

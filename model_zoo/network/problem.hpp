@@ -34,9 +34,9 @@ struct Problem {
 /// commas. Two problems are equal if their lines are.
 [[nodiscard]] std::string print_problem(const Problem& problem);
 
-/// Parses a line of print_problem. It has the attributes of model files, in any order. `origin` is printed in errors, which
-/// have a position in the line. It throws Error for an unknown, missing or malformed operation, attribute, precision or
-/// pass, and for inputs that do not fit.
+/// Parses a line of print_problem(). The line has the attributes of model files, in any order. Errors print `origin` and
+/// have a position in the line. Throws Error for an unknown, missing or malformed operation, attribute, precision or pass,
+/// and for inputs that do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
 
 /// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all of a model.
@@ -45,7 +45,7 @@ struct UpdateProblem {
   std::int64_t parameters = 1;  ///< number of parameters of all tensors
   Precision precision = Precision::fp32;
   UpdateImplementation implementation = UpdateImplementation::layer;
-  std::int64_t tensors = 1;  ///< number of tensors in the list, at most that of parameters; measured as if all had
+  std::int64_t tensors = 1;  ///< number of tensors in the list, at most `parameters`; measured as if all tensors had
                              ///< the same size
 };
 /// The problem as a line: `update optimizer=momentum parameters=36864 precision=fp32`, and for a list `update optimizer=adam
@@ -86,7 +86,7 @@ class ProblemCounts {
 
 /// One addition of two gradients of this shape.
 [[nodiscard]] Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision);
-/// The sum of the two gradients of a table that two layers share: each layer computes a gradient of all its rows.
+/// The sum of the two gradients of a table that two layers share. Each layer computes a gradient of all rows.
 [[nodiscard]] Problem table_addition(const SharedTable& table, Precision precision);
 
 /// A shape as in the line of a problem: `768x128t`.

@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Maximum nesting. Deeper nesting would make a drawing unreadable. This also limits recursion.
+/// Maximum nesting. Deeper nesting would make a drawing unreadable. The maximum also limits recursion.
 constexpr int deepest_branches = 20;
 /// Maximum number of tensors that are drawn separately at one place before the rest is listed layer by layer.
 constexpr int most_set_apart = 64;
@@ -24,7 +24,7 @@ class Decomposition {
     if (depth == deepest_branches) return plain(layers, entry);
     Series series;
     for (const std::vector<int>& segment : segments(layers, entry)) {
-      // The next segment reads the last layer of this one.
+      // The next segment reads the last layer of this segment.
       append_segment(segment, entry, depth, series);
       entry = segment.back();
     }
@@ -119,7 +119,7 @@ class Decomposition {
       series.push_back({.layer = -1, .branches = {decompose(side, entry, depth + 1)}, .from = {}});
     }
     if (branches.size() + (skips ? 1 : 0) < 2) {
-      // The rest continues from the same tensor.
+      // The remaining layers continue from the same tensor.
       std::vector<int> rest;
       if (!branches.empty()) rest = branches.front();
       rest.push_back(join);
@@ -219,10 +219,10 @@ class Decomposition {
 
   const Model& model_;
   std::vector<int> region_;            ///< for each layer, the last region it was marked in
-  std::vector<std::size_t> position_;  ///< position in that region
+  std::vector<std::size_t> position_;  ///< for each layer, its position in that region
   int regions_ = 0;
   int times_set_apart_ = 0;
-  std::set<std::pair<int, int>> set_apart_;  ///< reader and producer
+  std::set<std::pair<int, int>> set_apart_;  ///< pairs of reader and producer that are drawn separately
 };
 
 }  // namespace

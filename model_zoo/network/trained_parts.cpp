@@ -73,7 +73,7 @@ void train_only(Model& model, const TrainedParts& parts) {
     const bool is_named = layer.parameters() > 0 && adapted.name(layer);
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
     auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank) : nullptr;
-    // A name may be the name of a block, which also has other layers.
+    // A name may be the name of a block, which also contains layers that cannot have an adapter.
     const bool ends_in_name = is_named && std::find(parts.adapted.begin(), parts.adapted.end(),
                                                     steps_of(layer.name).back()) != parts.adapted.end();
     if (is_asked && !adapter && ends_in_name) {

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// Work and depth of a graph of operations [BH18, section 2]: the total work, and the longest chain in it.
+/// Work and depth of a graph of operations [BH18, section 2]: the total work, and the longest chain of dependent operations.
 struct WorkDepth {
   double work = 0;   ///< W: FLOPs of all nodes
   double depth = 1;  ///< D: steps of the longest path, at least 1
@@ -21,7 +21,7 @@ struct WorkDepth {
 /// The parts of the granularity of a graph: min W(node) / max C(edge).
 struct GraphGrain {
   int smallest_node = -1;  ///< layer with the fewest forward FLOPs above zero; -1: none has any
-  int largest_edge = -1;   ///< layer whose output is the largest tensor that another layer reads; -1: none is read
+  int largest_edge = -1;   ///< layer with the largest output that another layer reads; -1: no output is read
 };
 [[nodiscard]] GraphGrain graph_grain(const Model& model);
 

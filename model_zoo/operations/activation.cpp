@@ -18,7 +18,7 @@ enum class From {
 struct ActivationKind {
   std::string_view name;
   From from;
-  double flops;  ///< per item
+  double flops;  ///< FLOPs per item
 };
 constexpr std::array<ActivationKind, 13> activation_kinds{{
     {"relu", From::output, 1},
@@ -51,7 +51,7 @@ class Activation final : public Operation {
 
   std::string_view type() const override { return "activation"; }
   std::string_view short_name() const override { return kind_.name; }
-  /// Without `composed`, because back ends measure one kernel.
+  /// The attributes without `composed`, because back ends measure one kernel.
   AttributeValues attribute_values() const override {
     AttributeValues values{{"kind", kind_.name}};
     if (in_place_) values.add("in_place", true);

@@ -17,8 +17,8 @@ class Add final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double more = real(static_cast<std::int64_t>(inputs.size())) - 1;
     if (pass == Pass::forward) return {.flops = more * items(output), .activation_items = (more + 2) * items(output)};
-    // The gradient is passed on unchanged; the gradients of the branches are added where the branches fork: two reads and a
-    // write.
+    // Each input gets the output's gradient unchanged. The gradients of the branches are added where the branches fork: two
+    // reads and a write.
     if (pass == Pass::backward_data) return {.flops = more * items(output), .activation_items = 3 * more * items(output)};
     return {};
   }

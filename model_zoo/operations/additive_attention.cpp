@@ -9,8 +9,8 @@ namespace {
 
 /// Attention whose scores are v·tanh(W₁q + W₂k) [Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning
 /// to align and translate", ICLR 2015]: for two sequences, queries and keys, it returns the weighted mean of the keys for
-/// each query. Normalized, v has a trained length and the sum a bias [Salimans and Kingma, "Weight normalization", 2016].
-/// All queries are known at once, as in training; the sums of all pairs are stored in memory, as in the reference of
+/// each query. If normalized, v has a trained length, and the sum a bias [Salimans and Kingma, "Weight normalization",
+/// 2016]. All queries are known at once, as in training. The sums of all pairs are stored in memory, as in the reference of
 /// MLPerf's GNMT.
 class AdditiveAttention final : public Operation {
  public:

@@ -9,9 +9,10 @@
 namespace ddl {
 namespace {
 
-/// Attention between the projections: reads concatenated queries, keys and values from one tensor, or queries from one and
-/// keys and values from another, and writes the heads. Unfused kernels write the scores to memory, and a causal mask saves
-/// no work, as in [Nar21]. Fused attention [Dao22] keeps the scores on the chip, and skips pairs that the mask hides.
+/// Attention between the projections. It reads concatenated queries, keys and values from one tensor, or queries from one
+/// tensor and keys and values from another, and writes the outputs of the heads. Unfused kernels write the scores to memory,
+/// and a causal mask saves no work, as in [Nar21]. Fused attention [Dao22] keeps the scores on the chip, and skips pairs
+/// that the mask hides.
 ///
 /// Values may have another size than queries and keys, as in multi-head latent attention [DeepSeek-AI, "DeepSeek-V2", arXiv
 /// 2405.04434, section 2.1]: queries are then in one tensor, keys and values of the same tokens in another.
@@ -19,11 +20,11 @@ class Attention final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, kv_heads = 1, head_size = 1;
-    std::int64_t value_size = 1;  ///< channels of a head
+    std::int64_t value_size = 1;  ///< channels of the values of one head
     bool apart = false;           ///< whether the file sets a different size of values, with keys in a separate tensor
     bool causal = false;
     double dropout = 0;
-    std::int64_t window = 0;    ///< number of tokens to which each token attends, itself and earlier ones; 0: all
+    std::int64_t window = 0;    ///< number of tokens to which each token attends, including itself; 0: all tokens
     bool fused = false;         ///< scores are never written, backward recomputes them
     bool alibi = false;         ///< a multiple of the distance is added to each score
     std::int64_t buckets = 0;   ///< number of distances with a trained bias per head; 0: none
@@ -179,8 +180,8 @@ class Attention final : public Operation {
     };
     // The shape of a softmax kernel includes the length of its rows, because long rows are read more than once.
     const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
-    // One kernel divides the scores by the root of the head's size, another one sets masked entries to the lowest number.
-    // Each kernel reads and writes the scores. The mask, which all heads share, stays in the cache.
+    // One kernel divides the scores by the root of the head's size. Another kernel sets masked entries to the lowest number.
+    // Both read and write the scores. The mask, which all heads share, stays in the cache.
     const Work separate{.flops = scores, .activation_items = 2 * scores, .is_separate = true};
     const std::size_t scaled_and_masked = s_.causal || s_.padded ? 2 : 1;
     std::vector<Work> kernels;
@@ -215,8 +216,8 @@ class Attention final : public Operation {
       const double queries = s_.buckets > 0 || s_.sinks ? samples * real(output.extent[0]) : 1;
       return reduction_depth({s_.buckets > 0 ? queries * keys : queries});
     }
-    // Three sums follow each other: the scores sum over a head, their softmax over the keys, and the values over the keys.
-    // Backward has the same three in reverse order.
+    // Three sums follow each other: the scores sum over a head, the softmax over the keys, and the weighted values over the
+    // keys. Backward has the same three sums in reverse order.
     return reduction_depth({real(s_.head_size), keys, keys});
   }
 
@@ -284,9 +285,9 @@ class Attention final : public Operation {
   }
 
  private:
-  /// Each rank's keys and values are a separate kernel. Further kernels add up the results in fp32: outputs, weighted by
-  /// the sums of their softmaxes, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
-  /// AttnFuncWithCPAndKVP2P]. These are not in work().
+  /// Each rank's keys and values are a separate kernel. Further kernels add up the results in fp32: outputs, weighted by the
+  /// sums of their softmaxes, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
+  /// AttnFuncWithCPAndKVP2P]. work() does not include these further kernels.
   [[nodiscard]] std::vector<Work> in_steps(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double steps = real(s_.contexts);
     Work one = work(pass, inputs, output);

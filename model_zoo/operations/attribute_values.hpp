@@ -49,8 +49,8 @@ class AttributeValues {
   /// The value of a number that need not be whole.
   [[nodiscard]] double number(std::string_view key, double otherwise) const;
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
-  /// The sizes of the attribute, and `otherwise` for dimensions that it does not have. A whole number is the size of all
-  /// three dimensions.
+  /// The sizes of the attribute, and `otherwise` for dimensions without a size. If the attribute is a whole number, it is
+  /// the size of all three dimensions.
   [[nodiscard]] std::array<std::int64_t, 3> sizes(std::string_view key, std::int64_t otherwise) const;
   /// The text, or `otherwise` if there is none. Some attributes are a text or a number: `padding=same`, `padding=1`. A
   /// number is not a text.

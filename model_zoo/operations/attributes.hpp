@@ -17,7 +17,7 @@ namespace ddl {
 /// it is applied to. Every accessor throws Error that points to the attribute.
 class Attributes {
  public:
-  /// `place` is the operation's key; `node` its value: a map, null, or the value of the attribute `main` alone. `part` is
+  /// `place` is the operation's key. `node` is its value: a map, null, or the value of the attribute `main` alone. `part` is
   /// the path of the part of the network, such as `stage1.block0.`, for errors.
   Attributes(YamlNode place, std::optional<YamlNode> node, std::string_view main, const Parameters& parameters,
              std::span<const TensorShape> inputs, std::string_view part)
@@ -44,7 +44,7 @@ class Attributes {
   [[nodiscard]] std::size_t choice(std::string_view key, std::span<const std::string_view> choices) const;
   /// One number for all of `rank` dimensions, or a size for each: `3`, `3x3`. Each in [low, max_attribute].
   [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
-  /// Exactly as in the file: up to three sizes.
+  /// The sizes as written in the file, up to three. A single number is not repeated for other dimensions.
   [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
   /// The attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
   [[nodiscard]] TensorShape sample_shape() const;

@@ -8,11 +8,11 @@
 
 namespace ddl {
 
-/// A copy of a tensor in another number format; its gradient is cast back. Not a layer of a model, but a result of mixed
-/// precision. Its line is `cast to=bf16 in=200704 samples=32 precision=fp32 pass=forward`, where `precision` is the
-/// precision of forward's input.
+/// A copy of a tensor in another number format; backward casts the gradient back. A cast is not a layer of a model, but a
+/// result of mixed precision. Its line is `cast to=bf16 in=200704 samples=32 precision=fp32 pass=forward`, where `precision`
+/// is the precision of forward's input.
 [[nodiscard]] const OperationKind& cast_kind();
-/// One of the formats has four bytes per item and the other two.
+/// A cast to this precision. One of its two formats has four bytes per item, and the other has two.
 [[nodiscard]] std::shared_ptr<const Operation> cast_to(Precision precision);
 /// The format that a cast writes in forward; empty for another operation.
 [[nodiscard]] std::optional<Precision> cast_format(const Operation& operation);

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Combines the copies made by `dispatch` into tokens. Each token is the weighted sum of its experts' outputs. Reads the
-/// experts' outputs, and the router.
+/// Combines the copies made by `dispatch` into tokens. Each token is the weighted sum of its experts' outputs. The inputs
+/// are the experts' outputs, and the router's weights.
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }

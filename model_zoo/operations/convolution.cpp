@@ -11,7 +11,7 @@ namespace {
 
 /// Convolution in one, two or three dimensions. With one group, filters mix all channels, and both filters and channels can
 /// be split. With several groups, slices of whole groups are independent. A linear convolution is a matrix product with the
-/// channels of each position. Frameworks run it in channels-last order.
+/// channels of each position, which frameworks run in channels-last order.
 class Convolution final : public Operation {
  public:
   /// `filters` 0 means the number of input channels.
@@ -116,8 +116,8 @@ class Convolution final : public Operation {
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] has it for the direct method. In fact,
-    // backward-weight sums over samples and positions; the value of the source is used nevertheless.
+    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] states for the direct method. In fact,
+    // backward-weight sums over samples and positions. Nevertheless, the value of the source is used.
     return reduction_depth(
         {real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), real(summed_channels(inputs.front()))});
   }

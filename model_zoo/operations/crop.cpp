@@ -36,8 +36,8 @@ class Crop final : public Operation {
     return {.operation = std::make_shared<Crop>(from, size), .inputs = {inputs.begin(), inputs.end()}};
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
-  /// Compared with the tiles of the whole image, the borders between tiles of the cropped image are shifted by at most the
-  /// width of the cropped border. A window of both borders plus one position gives the halo for this.
+  /// The borders between tiles of the cropped image differ from those of the whole image by at most the width of the cropped
+  /// border. A window as wide as both cropped borders plus one position gives a halo that covers this difference.
   Window window() const override {
     Window window;
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d)

@@ -24,7 +24,7 @@ class Dropout final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0 || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     if (whole_samples()) return {.flops = items(output), .activation_items = 2 * items(output)};
-    // One read, one write, and a mask of one byte: half an item of 2 bytes; the same is assumed for wider items.
+    // One read, one write, and a mask of one byte, which counts as half an item (of 2 bytes), also for wider items.
     return {.flops = 2 * items(output), .activation_items = 2.5 * items(output), .kind = KernelKind::dropout};
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }

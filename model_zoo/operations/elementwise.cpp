@@ -3,8 +3,8 @@
 namespace ddl {
 namespace {
 
-/// An unknown elementwise operation: an importer's representation of an unsupported operator that preserves the shape. Only
-/// the traffic of its cost is known.
+/// An unknown elementwise operation: an importer's representation of an unsupported operator that preserves the shape. Of
+/// its cost, only the memory traffic is known.
 class Elementwise final : public Operation {
  public:
   explicit Elementwise(bool sequence) : sequence_(sequence) {}

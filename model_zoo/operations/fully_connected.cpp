@@ -10,8 +10,8 @@ namespace {
 
 /// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens are grouped
 /// by expert, as `dispatch` arranges them. Groups are assumed to have equal lengths, and each is multiplied by its own
-/// matrix. With an adapter of rank r it is W·x + B·(A·x). W is frozen; A, with r rows, and B, with r columns, are trained
-/// [Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
+/// matrix. With an adapter of rank r, the layer computes W·x + B·(A·x). W is frozen; A, with r rows, and B, with r columns,
+/// are trained [Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
 class FullyConnected final : public Operation {
  public:
   FullyConnected(std::int64_t features, std::int64_t experts, bool bias, std::string tied, std::int64_t adapter)
@@ -120,7 +120,7 @@ class FullyConnected final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = real(output.positions()) * real(adapter_)};
   }
-  /// An operation outside of a model has its own weights.
+  /// An operation outside of a model has weights of its own, shared with no layer.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<FullyConnected>(output.channels, experts_, bias_, "", adapter_),
             .inputs = {inputs.begin(), inputs.end()}};

@@ -16,16 +16,16 @@ namespace {
 /// is applied to queries, keys and values. Each head has a state of key_size × head_size numbers, which decays from token to
 /// token. The value that the state has for the token's key is moved towards the token's value. The state is read with the
 /// query. The recurrence is computed in chunks of tokens: by the inverse of a triangular matrix of products of keys, the
-/// changes of a chunk become independent of each other (equations 8 to 10 there). It ends with a root-mean-square norm of
-/// each head, gated by z.
+/// changes of a chunk become independent of each other (equations 8 to 10 of the paper). The operation ends with a
+/// root-mean-square norm of each head, gated by z.
 ///
 /// Kernels, and the tensors that backward keeps and recomputes, are those of fla-org/flash-linear-attention
 /// (fla/ops/gated_delta_rule/chunk.py), which Hugging Face's transformers call in Qwen3-Next.
 class GatedDelta final : public Operation {
  public:
   struct Settings {
-    std::int64_t heads = 1, head_size = 1;     ///< of values
-    std::int64_t key_heads = 1, key_size = 1;  ///< number of heads of keys; heads of values share them
+    std::int64_t heads = 1, head_size = 1;     ///< number and size of the heads of values
+    std::int64_t key_heads = 1, key_size = 1;  ///< number of heads of keys; several heads of values share one
     std::int64_t kernel = 4;                   ///< number of tokens in the window of the convolution
     std::int64_t chunk = 64;
   };
@@ -109,7 +109,7 @@ class GatedDelta final : public Operation {
         return all;
       }
       case Pass::backward_weight:
-        // These are computed in the kernels of the other gradients. The partial results are summed over blocks of tokens.
+        // The other gradients' kernels also compute these gradients. Partial results are summed over blocks of tokens.
         return {{.flops = n.convolution + 2 * n.v, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
       case Pass::update:
         break;
@@ -120,8 +120,8 @@ class GatedDelta final : public Operation {
                double samples) const override {
     const double tokens = real(output.extent[0]);
     if (pass == Pass::backward_weight) return reduction_depth({tokens, samples});
-    // The recurrence multiplies a matrix for each token, each with a sum over a key. Then the query reads the state, and the
-    // norm sums over a head.
+    // The recurrence is a product of one matrix per token. Each of these products sums over a key. Then the query reads the
+    // state, and the norm sums over a head.
     const double key = reduction_depth({real(s_.key_size)});
     const double chain = reduction_depth({real(s_.kernel)}) + reduction_depth({tokens}) * key + key;
     return chain + reduction_depth({real(s_.head_size)});
@@ -167,7 +167,7 @@ class GatedDelta final : public Operation {
     double steps;        ///< items with one number for each head and token
     double states;       ///< items of the states of the chunks
     double matrix;       ///< items of the matrices of the chunks, from products of keys
-    double convolution;  ///< FLOPs
+    double convolution;  ///< FLOPs of the convolution
     double pairs;        ///< FLOPs of products of keys with keys, also of queries with keys
     double inverse;      ///< FLOPs of inverting the triangular matrices
     double inside_keys;  ///< FLOPs of products of a triangular matrix with the keys
@@ -204,7 +204,7 @@ class GatedDelta final : public Operation {
     return {chunks(n.inside_keys + n.inside, 2 * n.k + 2 * n.v + n.matrix),
             chunks(2 * n.through, 2 * n.k + 2 * n.v + n.states)};
   }
-  /// Returns the sizes for this many heads.
+  /// The number of key heads that belong to the value heads of this output.
   [[nodiscard]] std::int64_t key_heads_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.key_heads * (output.channels / s_.head_size) / s_.heads);
   }

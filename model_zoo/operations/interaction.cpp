@@ -30,7 +30,7 @@ class Interaction final : public Operation {
     const double products = vectors * vectors;
     Work work{.m = vectors, .n = vectors, .k = real(inputs.front().channels), .batched = Work::Batched::count};
     if (pass == Pass::forward) {
-      // T is written. T·Tᵀ reads it and writes the products. Half of the products, and the first vector, are copied to the
+      // T is written. T·Tᵀ reads T and writes the products. Half of the products, and the first vector, are copied to the
       // output.
       work.flops = 2 * macs(inputs, output);
       work.activation_items = 3 * all + products + 2 * items(output);

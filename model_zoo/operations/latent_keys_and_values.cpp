@@ -75,8 +75,7 @@ class LatentKeysAndValues final : public Operation {
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / channels_of_head());
-    // If a slice has a share of the input's channels, it has the same share of the compressed channels and of the shared
-    // channels.
+    // A slice with a share of the input's channels has the same share of the compressed channels and of the shared channels.
     settings.shared = std::min(s_.shared, inputs.front().channels - 1);
     return {.operation = std::make_shared<LatentKeysAndValues>(settings), .inputs = {inputs.begin(), inputs.end()}};
   }

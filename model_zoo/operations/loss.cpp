@@ -24,13 +24,13 @@ class Loss final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double count = items(inputs);
     const bool entropy = kind_ == LossKind::cross_entropy;
-    // A cap divides each item, takes its hyperbolic tangent and multiplies. It needs a pass over the items before the loss,
-    // and one after it over the tangent and the gradient.
+    // A cap divides each item, takes its hyperbolic tangent and multiplies. Forward needs a pass over the items before the
+    // loss, and backward a pass over the tangent and the gradient after it.
     const double cap_flops = soft_cap_ ? (tanh_flops + 2) * count : 0;
     const double cap_back_flops = soft_cap_ ? 3 * count : 0;
     const double capped = soft_cap_ ? count : 0;
-    // Cross entropy reads the output, writes its softmax, and turns that into the gradient; the mean square error reads
-    // output and target in each pass.
+    // For cross entropy, forward reads the output and writes its softmax, and backward turns the softmax into the gradient.
+    // The mean square error reads output and target in each pass.
     if (pass == Pass::forward) {
       return {.flops = (entropy ? 5 : 3) * count + cap_flops,
               .activation_items = 2 * count + 2 * capped,
@@ -56,12 +56,12 @@ class Loss final : public Operation {
     // the class weights, one number, is kept as well.
     return {.mask_items = 4 * items(inputs), .extra_items = capped, .batch_statistics = 1};
   }
-  /// Backward has the gradient of the logarithms, from which the input's gradient is computed. Both are in fp32, and so is
-  /// the input of forward.
+  /// Backward first creates the gradient of the logarithms, and computes the input's gradient from it. Both gradients are in
+  /// fp32, and so is the input of forward.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return pass == Pass::backward_data && kind_ == LossKind::cross_entropy ? items(inputs) : 0;
   }
-  /// Computes the gradient of the softmax's logarithm, which is the mask of forward.
+  /// Backward has one intermediate tensor: the gradient of the softmax's logarithm. Forward keeps this logarithm as a mask.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return kind_ == LossKind::cross_entropy && pass == Pass::backward_data ? Inner{items(inputs), 1} : Inner{};
   }

@@ -70,10 +70,10 @@ class Lstm final : public Operation {
         return work;
       case Pass::backward_weight:
         // Backward through the steps is always required, even for the first layer. It computes the gradients of the gates,
-        // and from them the gradient of the previous state. For each unit the state's two gradients are added, the tanh of
-        // the cell is recomputed, and the cell's gradient through it is added to the cell's gradient of the next step (5
-        // FLOPs). Each gate's product and function take four FLOPs, and the previous cell one product. Then follow the
-        // gradients of both matrices, for all steps at once, and the sums for the gradients of the biases.
+        // and from them the gradient of the previous state. For each unit, the two gradients of the state are added, the
+        // tanh of the cell is recomputed, and the gradient through this tanh is added to the next step's gradient of the
+        // cell (5 FLOPs). Each gate's product and function take four FLOPs, and the previous cell one product. Then follow
+        // the gradients of both matrices, for all steps at once, and the sums for the gradients of the biases.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;

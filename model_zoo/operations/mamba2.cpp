@@ -14,8 +14,8 @@ namespace {
 /// the concatenation of a gate z and the values x of every head, the vectors B and C of every group, and a step of each
 /// head. A causal convolution per channel is applied to x, B and C. Each head adds its x, times B, to a state of head_size ×
 /// state numbers that decays from token to token, and reads it with C: a recurrence, computed in chunks of tokens by matrix
-/// products inside each chunk and a state from chunk to chunk. It ends with a root-mean-square norm of each group, gated by
-/// z.
+/// products inside each chunk and a state from chunk to chunk. The operation ends with a root-mean-square norm of each
+/// group, gated by z.
 ///
 /// Kernels, and the tensors that backward keeps and recomputes, are those of the memory-efficient path of state-spaces/mamba
 /// (mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn), with which Megatron-LM trains
@@ -106,12 +106,12 @@ class Mamba2 final : public Operation {
         all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
         all.push_back(chunks(n.inside, 2 * n.x + n.products + 2 * n.decays));
         all.push_back({.flops = transcendental_flops * n.steps, .activation_items = 8 * n.steps});
-        // The backward kernel of the convolution reads its input and its output's gradient, and computes both gradients.
+        // The convolution's backward kernel reads its input and its output's gradient, and computes both gradients.
         all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
         return all;
       }
       case Pass::backward_weight:
-        // These gradients are computed in the kernels of the others. The partial results are summed over blocks of tokens.
+        // The other gradients' kernels also compute these gradients. Partial results are summed over blocks of tokens.
         return {{.flops = n.convolution + (s_.norm ? 2 * n.x : 0),
                  .activation_items = 0,
                  .weight_items = real(biases(inputs, output))}};
@@ -206,7 +206,7 @@ class Mamba2 final : public Operation {
             {.flops = 2 * n.states, .activation_items = 3 * n.states},
             chunks(n.products_flops, 2 * n.b + n.products)};
   }
-  /// Returns the sizes for this many heads.
+  /// The number of groups that belong to the heads of this output.
   [[nodiscard]] std::int64_t groups_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.groups * (output.channels / s_.head_size) / s_.heads);
   }

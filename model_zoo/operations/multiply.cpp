@@ -23,13 +23,13 @@ class Multiply final : public Operation {
     if (pass == Pass::forward) return {.flops = count - items(output), .activation_items = read + items(output)};
     if (pass != Pass::backward_data) return {};
     if (scales_tokens(inputs)) {
-      // Gradient times factors, and gradient times the scaled tensor, summed over the channels of each token.
+      // The gradient times the factors, and times the scaled tensor, which is then summed over each token's channels.
       return {.flops = 3 * items(output), .activation_items = 3 * items(output) + 2 * items(inputs.back())};
     }
     if (scales(inputs, output)) {
-      // Gradient times factors takes 2 passes over the items. Gradient times the scaled tensor, which is written, takes 3,
-      // and its sum over the positions 1. The factors are computed from the tensor that they scale, so its gradients are
-      // added: two reads and a write.
+      // The gradient times the factors takes 2 passes over the items. The gradient times the scaled tensor, which is
+      // written, takes 3, and the sum of this product over positions 1. The scaled tensor is also the input from which the
+      // factors are computed, so its two gradients are added: two reads and a write.
       return {.flops = 4 * items(output), .activation_items = 9 * items(output) + 2 * items(inputs.back())};
     }
     // Reads the gradient and all inputs; writes a gradient for each input.

@@ -59,7 +59,7 @@ class Norm final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // The sums are those of the statistics. The gradients of scale and shift sum over samples and positions.
+    // Depth of the sums for the statistics. The gradients of scale and shift sum over samples and positions.
     const double channels = real(output.channels);
     const double positions = real(output.positions());
     if (pass == Pass::backward_weight || kind_ == NormKind::batch) return reduction_depth({positions, samples});
@@ -68,8 +68,8 @@ class Norm final : public Operation {
   }
 
   Divisible divisible() const override {
-    // Statistics of a batch may be taken over a rank's tiles alone, as they may be taken over its samples alone. Statistics
-    // of a sample may not.
+    // A rank may compute statistics of a batch from its tiles alone, just as from its samples alone. Statistics of a sample
+    // need all tiles of the sample.
     const bool of_samples = kind_ == NormKind::group || kind_ == NormKind::instance;
     return {.channelwise = over_positions(),
             .spatial = !sequence_,

@@ -43,30 +43,31 @@ struct Work {
   double flops = 0;             ///< per sample; a multiply-add is two
   double activation_items = 0;  ///< number of activation items read and written, per sample
   double weight_items = 0;      ///< number of weight items read or written, once per kernel, whatever the batch
-  /// The implicit matrix product of a matrix operation: `batched` names the dimension that grows with the samples (m and n
-  /// are the sides of the output, and k is summed; the batched one is per sample). All zero if there is none.
+  /// The implicit matrix product of a matrix operation: m and n are the sides of the output, and k is summed. `batched`
+  /// names the dimension that grows with the samples; this dimension is given per sample. All zero if there is no matrix
+  /// product.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< count: one small product per sample (attention)
   double count = 1;  ///< number of products of this size, such as heads or experts; per sample if `batched` is `count`
   /// The number of items per sample over which a cross entropy is computed. Frameworks have several implementations, which
   /// differ in traffic.
   double entropy_items = 0;
-  /// For a convolution with a window of 3 × 3 and stride 1, for which there are faster algorithms: the sides of the image
-  /// that the kernel computes (in backward-weight, that forward computes). 0 for other windows.
+  /// The sides of the image that the kernel computes, for a convolution with a window of 3 × 3 and stride 1, for which there
+  /// are faster algorithms. For backward-weight, the image that forward computes. 0 for other windows.
   double square3_rows = 0, square3_columns = 0;
   bool is_strided = false;      ///< for a convolution: whether its window skips positions
   bool sums_positions = false;  ///< for a convolution: whether its product sums over positions, as in backward-weight
   /// For a convolution: whether its window has three spatial dimensions and more than one position.
   bool is_volume = false;
   /// For a convolution: the number of groups, the input channels of a group, and, with several groups, the output channels
-  /// of a group. m, n and k are those of all groups together.
+  /// of a group. m, n and k are the sizes of all groups together.
   double groups = 1, group_inputs = 0, group_outputs = 0;
-  /// Whether it is one operator of a composite, which counts only if each operator is a separate kernel (CompositeKernels).
-  /// Not part of Operation::work().
+  /// Whether this is one operator of a composite. It counts only if each operator is a separate kernel (CompositeKernels),
+  /// and is not part of Operation::work().
   bool is_separate = false;
-  /// The kernel of the bias of such a layer: its addition, or its gradient, which is a sum over samples and positions. It
-  /// counts only if the framework has a separate kernel for it (BiasKernels). A product that runs without a convolution
-  /// library, such as a depthwise convolution, counts as a linear layer.
+  /// Set if this kernel adds the bias of a convolution or a linear layer, or sums its gradient over samples and positions.
+  /// The kernel counts only if the framework has a separate kernel for the bias (BiasKernels). A product that runs without a
+  /// convolution library, such as a depthwise convolution, counts as a linear layer.
   enum class Bias { none, convolution, linear } bias = Bias::none;
   /// Unset: a matrix product if there is one, else elementwise.
   std::optional<KernelKind> kind{};
@@ -105,20 +106,20 @@ struct Divisible {
   std::int64_t channel_units = 0;  ///< number of units that a channel split must keep whole: heads, groups; 0 = channels
 };
 
-/// What backward needs from forward, in items per sample unless noted (the finest rule of [Kort22] and of common
+/// The tensors that backward needs from forward, in items per sample unless noted (the finest rule of [Kort22] and of common
 /// frameworks).
 struct Kept {
   bool input = false;      ///< whether backward needs the input tensors
   bool output = false;     ///< whether backward needs the output tensor
   double mask_items = 0;   ///< items of one byte: dropout mask, pooling index
   double extra_items = 0;  ///< items in the activations' precision: attention scores
-  double noise_items = 0;  ///< of the masks, items that a CPU stores as factors of 4 bytes, as for dropout
+  double noise_items = 0;  ///< part of `mask_items` that a CPU stores as factors of 4 bytes, as for dropout
   /// Items of 4 bytes in any precision: mean and inverse deviation of a position or of a sample's group of channels.
   double statistics = 0;
-  double batch_statistics = 0;  ///< the same, once for all samples of a micro-batch: per channel, or a loss's weight
+  double batch_statistics = 0;  ///< like `statistics`, but once per micro-batch: per channel, or a loss's weight
 };
 
-/// The table of an operation that layers may share by naming its owner (`tied`). It has no rows if there is no table.
+/// The table of an operation, with 0 rows if there is none. Layers may share a table by naming its owner (`tied`).
 struct SharedTable {
   std::string_view owner;  ///< the type of operation that can own the table
   std::int64_t rows = 0, columns = 0;
@@ -137,12 +138,12 @@ class Operation {
 
   /// The key of the model file: `convolution`, `fully_connected`, …
   [[nodiscard]] virtual std::string_view type() const = 0;
-  /// What the generated name of an unnamed layer begins with: `conv`, `relu`, `fc`.
+  /// The beginning of the generated name of an unnamed layer: `conv`, `relu`, `fc`.
   [[nodiscard]] virtual std::string_view short_name() const { return type(); }
-  /// The attributes with their values, as in a model file, without those that have their defaults.
+  /// The attributes with their values, as in a model file, without attributes that have their default value.
   [[nodiscard]] virtual AttributeValues attribute_values() const = 0;
-  /// The attributes that no split changes. Problems with the same values of these differ only in sizes, so times can be
-  /// interpolated between them.
+  /// The attributes that no split changes. Problems with equal values of these attributes differ only in sizes, so times can
+  /// be interpolated between them.
   [[nodiscard]] virtual AttributeValues lasting_values() const { return attribute_values(); }
   /// The attributes on one line, as in the lines of problems: `filters=64 kernel=3x3 stride=2`.
   [[nodiscard]] std::string attributes() const { return print_attributes(attribute_values()); }
@@ -180,20 +181,20 @@ class Operation {
     return {work(pass, inputs, output)};
   }
   /// Longest chain of dependent steps of one pass over `samples` samples, at least 1 [BH18, Table 4; other operations follow
-  /// the same rule: a reduction of n items takes ⌈log2 n⌉]. Default: the sum of the matrix product in work(), one step if
-  /// there is none. Operations that have other reductions, or are sequential, override this.
+  /// the same rule: a reduction of n items takes ⌈log2 n⌉]. By default, the reduction of the matrix product in work(), or
+  /// one step without a product. Operations that have other reductions, or are sequential, override this.
   [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                                      double samples) const;
   [[nodiscard]] virtual Divisible divisible() const = 0;
   [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
-  /// Extent of the kernel's window along each spatial dimension (dilation included), stride, and padding before: it
-  /// determines the halo of a tile. 1, 1 and 0 for operations on single positions. If the output has more positions than the
-  /// input (`spread` for each), the window is the part of the output to which one position of the input contributes.
+  /// The kernel's window along each spatial dimension, which determines the halo of a tile: extent (dilation included),
+  /// stride, and padding before. 1, 1 and 0 for operations on single positions. If the output has `spread` times as many
+  /// positions as the input, the window is the part of the output to which one position of the input contributes.
   struct Window {
     std::array<std::int64_t, 3> size{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, spread{1, 1, 1};
   };
   [[nodiscard]] virtual Window window() const { return {}; }
-  /// The operation that a rank runs on these slices of the tensors. It infers `output` from its inputs.
+  /// The operation that a rank runs on slices of the tensors. From its `inputs`, this operation infers the slice `output`.
   struct Local {
     std::shared_ptr<const Operation> operation;  ///< null if this operation applies unchanged
     std::vector<TensorShape> inputs;             ///< input of a tile, including the halo rows that it reads
@@ -206,16 +207,16 @@ class Operation {
   [[nodiscard]] virtual bool passes_gradient() const { return false; }
   /// Whether forward writes its output over its input.
   [[nodiscard]] virtual bool in_place() const { return false; }
-  /// Intermediate tensors that a pass creates if each operator of the definition is a separate kernel, as in eager mode.
-  /// They have equal sizes, and are neither outputs nor gradients of inputs and weights. Default: what forward keeps in
-  /// addition, and its gradient.
+  /// Intermediate tensors that a pass creates if each operator of the definition is a separate kernel, as in eager mode. All
+  /// have the same size. They are neither outputs nor gradients of inputs and weights. Default: the additional tensors that
+  /// forward keeps, and their gradient.
   struct Inner {
-    double items = 0;  ///< items per sample of one of them
+    double items = 0;  ///< items per sample of one intermediate tensor
     int tensors = 0;
   };
   [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
-  /// Whether it has the part that selective recomputation recomputes in backward [Kort22, section 5]: the scores of queries
-  /// and keys, their softmax, its dropout, and the sum over values.
+  /// Whether the operation contains the part of attention that selective recomputation recomputes in backward [Kort22,
+  /// section 5]: the scores of queries and keys, their softmax, the softmax's dropout, and the sum over values.
   [[nodiscard]] virtual bool is_attention() const { return false; }
   /// For fused attention whose softmax has trained sinks: the same attention with kernels that write the scores, for
   /// libraries whose fused kernels do not support sinks. Null for other operations.
@@ -239,7 +240,7 @@ class Operation {
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
   /// The same operation with a low-rank adapter, which is trained instead of the matrix; null if there is no matrix.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/) const { return nullptr; }
-  /// The rank of its adapter; 0: it has none.
+  /// The rank of the operation's adapter; 0 if it has no adapter.
   [[nodiscard]] virtual std::int64_t adapter_rank() const { return 0; }
   /// The same operation for a rank that has one of `parts` equal parts of the tokens, and needs keys and values of all
   /// tokens; null if this is not supported.

@@ -30,7 +30,7 @@ class Pick final : public Operation {
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
-  /// It is not known how many of these tokens are in a part of the sequence.
+  /// It is not known how many of the picked tokens are in a part of the sequence.
   Divisible divisible() const override { return {.channelwise = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -82,7 +82,7 @@ class WindowPool final : public Pool {
   bool sequence_;
 };
 
-/// Pools to a given size, independent of the input's.
+/// Pools to a given output size, whatever the size of the input.
 class AdaptivePool final : public Pool {
  public:
   AdaptivePool(PoolKind kind, const Extents& size) : Pool(kind), size_(size) {}

@@ -9,8 +9,8 @@
 namespace ddl {
 namespace {
 
-/// What one norm covers, and its scales: each head, with one scale for all heads; each head, with a scale of its own; or all
-/// heads together.
+/// The heads that one norm covers, and the norm's scales: each head, with one scale for all heads; each head, with its own
+/// scale; or all heads together.
 enum class Span { head, each_head, all_heads };
 constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"};
 

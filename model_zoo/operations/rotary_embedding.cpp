@@ -8,9 +8,9 @@
 namespace ddl {
 namespace {
 
-/// Rotates each pair of channels of the queries and keys by an angle proportional to the token's position [Su21]; values are
-/// unchanged. Reads concatenated queries, keys and values, like attention, or, without key and value heads, one of them
-/// alone. It has no trained parameters; backward applies the inverse rotation.
+/// Rotates each pair of channels of the queries and keys by an angle proportional to the token's position [Su21]. Reads
+/// concatenated queries, keys and values, like attention, and leaves values unchanged. If there are no key and value heads,
+/// it reads only queries or only keys. It has no trained parameters; backward applies the inverse rotation.
 class RotaryEmbedding final : public Operation {
  public:
   RotaryEmbedding(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, std::int64_t turned)

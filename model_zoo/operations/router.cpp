@@ -22,7 +22,7 @@ class Router final : public Operation {
     std::int64_t experts = 1, active = 1;
     bool sigmoid = false;
     bool bias = false;        ///< whether the matrix has a trained bias
-    bool correction = false;  ///< not trained
+    bool correction = false;  ///< whether each score has an untrained correction
     /// Number of groups of experts; each token uses the best groups. 0 or 1: no groups.
     std::int64_t groups = 1, active_groups = 1;
   };

@@ -22,7 +22,7 @@ inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 /// Returns the shape if each size is at least 1 and its items can be counted; otherwise throws Error.
 [[nodiscard]] TensorShape checked(const TensorShape& shape);
 
-/// The input of an operation that has exactly one. Throws Error for any other number of inputs.
+/// Returns the only input of an operation. Throws Error if the operation does not have exactly one input.
 [[nodiscard]] const TensorShape& only_input(std::span<const TensorShape> inputs, std::string_view type);
 /// Throws Error unless there are two or more inputs of one shape.
 void require_equal_inputs(std::span<const TensorShape> inputs, std::string_view type);

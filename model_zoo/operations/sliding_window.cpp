@@ -86,7 +86,7 @@ SlidingWindow SlidingWindow::over_tile(TensorShape& input, const TensorShape& ou
     return true;
   };
   if (all()) return tile;
-  // Both apply to all dimensions at once. They are no longer true if one dimension changes.
+  // `same` and `ceil` apply to all dimensions at once, and no longer hold if the padding of one dimension changes.
   tile.same = tile.ceil = false;
   for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
     if (makes_output(d)) continue;

@@ -8,7 +8,7 @@ namespace {
 
 /// Self-attention between the projections inside each window of an image, with a trained bias for each head and relative
 /// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask
-/// separates items that were not neighbours. Work and traffic as in torchvision 0.14.1, kernel by kernel.
+/// separates items that were not neighbours. Work and traffic are counted kernel by kernel, as in torchvision 0.14.1.
 class WindowAttention final : public Operation {
  public:
   WindowAttention(std::int64_t heads, std::int64_t head_size, const Extents& window, std::int64_t shift)
@@ -35,7 +35,7 @@ class WindowAttention final : public Operation {
     static_cast<void>(item_count("the table", {heads_, relative_positions()}));
     return checked(output);
   }
-  /// The table of biases. It is split together with the heads.
+  /// The items of the table of biases, which is split together with the heads.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return output.channels / head_size_ * relative_positions();
   }
@@ -49,7 +49,7 @@ class WindowAttention final : public Operation {
     const double table = real(biases(inputs, output));
     const double side = real(area());
     Work work{.m = side, .n = side, .k = real(head_size_), .batched = Work::Batched::count};
-    // The image is copied into windows and back, and rolled before and after if they are shifted.
+    // The image is copied into windows and back. If windows are shifted, the image is also rolled before and after.
     const double copies = (shifted(output) ? 8 : 4) * items(output);
     if (pass == Pass::forward) {
       // FLOPs of QKᵀ and AV, an addition for the bias and another for the mask, and about 5 for the softmax of each score.

@@ -7,8 +7,8 @@ namespace ddl {
 
 /// Number format of activations and of the matrix operations. fp16 and bf16 mean mixed precision with fp32 master weights.
 /// fp8 is bf16 except for the matrix products of layers with weights, whose inputs have 8 bits [Micikevicius et al., "FP8
-/// formats for deep learning", arXiv 2209.05433; NVIDIA, Transformer Engine documentation]; nvfp4 is the same with 4 bits,
-/// with one scale of 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149].
+/// formats for deep learning", arXiv 2209.05433; NVIDIA, Transformer Engine documentation]. For nvfp4, these inputs have 4
+/// bits, and one scale of 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv 2509.25149].
 enum class Precision { fp32, tf32, fp16, bf16, fp8, nvfp4 };
 
 /// δ of the literature: bytes per item of an activation.

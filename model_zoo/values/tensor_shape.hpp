@@ -6,8 +6,9 @@
 
 namespace ddl {
 
-/// Shape of one sample's tensor: channels (features, hidden size) over up to three spatial extents, or over a sequence.
-/// An image is 64 channels over 56 × 56, a token tensor 1024 channels over a sequence of 512, a flat vector has rank 0.
+/// Shape of one sample's tensor: channels (features, hidden size) over up to three spatial extents, or over a sequence. An
+/// image has, for example, 64 channels over 56 × 56. A token tensor has 1024 channels over 512 tokens. A flat vector has
+/// rank 0.
 struct TensorShape {
   std::int64_t channels = 1;
   std::array<std::int64_t, 3> extent{1, 1, 1};  ///< `rank` sizes, d×h×w, h×w or w; the rest are 1

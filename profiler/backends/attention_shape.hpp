@@ -34,11 +34,11 @@ struct AttentionShape {
     return window > 0 && query >= window ? query - window + 1 : 0;
   }
   [[nodiscard]] std::int64_t end_key(std::int64_t query) const { return causal ? query + 1 : keys; }
-  /// The ALiBi slope of a head, added to a score per position of distance; zero without ALiBi.
+  /// The ALiBi slope of a head: scores are reduced by the slope times the distance of query and key. Zero without ALiBi.
   [[nodiscard]] float slope(std::int64_t head) const;
-  /// For each query and key, the index of their bias in the table of the head.
+  /// For each pair of a query and a key, the index of the pair's bias in the head's table.
   [[nodiscard]] std::vector<std::int32_t> buckets_of_pairs() const;
-  /// The inputs or their gradients.
+  /// The tensors of the inputs, or of their gradients if `gradients` is set.
   [[nodiscard]] std::vector<KernelTensor> inputs(bool gradients, Precision precision) const;
 };
 

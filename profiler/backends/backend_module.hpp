@@ -8,7 +8,7 @@
 namespace ddl {
 
 /// The functions that a back end exports as `ddl_backend_NAME`, from a loadable module or from the program itself. Both
-/// throw Error with the library's reason if the device cannot be used.
+/// functions throw Error with the library's reason if the device cannot be used.
 struct BackendModule {
   int (*devices)();  ///< number of devices of this node, at least 1
   std::unique_ptr<KernelBackend> (*open)(const BackendOptions& options);

@@ -27,7 +27,7 @@ struct BackendOptions {
   int device = 0;                                                  ///< index of the device on this node, from 0
   ImageLayout layout = ImageLayout::channels_last;                 ///< for a GPU: the memory format of images
   AlgorithmPreference algorithm = AlgorithmPreference::framework;  ///< for a GPU: the algorithm that is measured
-  std::string blas{};       ///< for a CPU: the library for matrix products, instead of that of the back end
+  std::string blas{};       ///< for a CPU: the library for matrix products, in place of the back end's own
   std::string simulated{};  ///< parameters of a simulated device (parse_simulated_device)
 };
 

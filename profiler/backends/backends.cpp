@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-/// The first two are tried in this order as the default.
+/// The default is the first back end of this list that runs here, except the simulated one.
 constexpr std::array<BackendKind, 3> kinds{{
     {"cuda", "NVIDIA GPUs, by cuDNN, cuBLASLt and kernels of its own", "the CUDA toolkit, cuDNN and a driver of the GPU",
      false},

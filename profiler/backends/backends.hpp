@@ -13,8 +13,8 @@ namespace ddl {
 
 /// A back end known to this program, whether or not it can run here.
 struct BackendKind {
-  std::string_view name;      ///< `onednn`
-  std::string_view summary;   ///< one line
+  std::string_view name;      ///< name of the back end, such as `onednn`
+  std::string_view summary;   ///< description of one line
   std::string_view packages;  ///< packages to install if it is missing; empty if it is always available
   /// Whether all processes of a node share one device: a CPU, whose cores the launcher divides among them.
   bool one_device;
@@ -26,7 +26,7 @@ struct BackendKind {
 /// Initializes a back end. Throws Error if its module or a library is missing, with the packages to install, or if its
 /// device cannot be used, with the library's reason.
 [[nodiscard]] std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options);
-/// The number of devices of this node that a back end can use. It throws the same errors as open_backend.
+/// The number of devices of this node that a back end can use. Throws the same errors as open_backend.
 [[nodiscard]] int count_devices(std::string_view name);
 
 /// Whether a back end can run here.

@@ -42,7 +42,7 @@ struct KernelTensor {
   std::int64_t items = 0;
   bool written = false;
   Precision precision = Precision::fp32;  ///< precision of its buffer; a kept tensor may contain words of any kind
-  bool bytes = false;                     ///< one byte per item instead: a mask of zeros and ones
+  bool bytes = false;                     ///< whether items are single bytes instead: a mask of zeros and ones
   /// Set if a back end keeps channels innermost: in each sample or filter, this many channels and positions are transposed
   /// in device memory. Data written to the buffer and read from it has the layout described above.
   std::int64_t channels = 1, positions = 1;
@@ -57,7 +57,7 @@ class DeviceBuffer {
   virtual ~DeviceBuffer() = default;
 
   [[nodiscard]] virtual std::int64_t items() const = 0;
-  /// Whether a kernel can use this buffer as that tensor, even if it was allocated for another kernel.
+  /// Whether a kernel can use this buffer as `tensor`, even if the buffer was allocated for another kernel.
   [[nodiscard]] virtual bool holds(const KernelTensor& tensor) const { return items() == tensor.items; }
   virtual void write(std::span<const float> values) = 0;
   virtual void read(std::span<float> values) const = 0;
@@ -72,8 +72,8 @@ class PreparedKernel {
   virtual ~PreparedKernel() = default;
 
   [[nodiscard]] virtual std::span<const KernelTensor> tensors() const = 0;
-  /// Launches the kernel on buffers in the order of tensors(). It may still run when the call returns; KernelBackend::time
-  /// waits.
+  /// Launches the kernel on buffers in the order of tensors(). The kernel may still run when this call returns.
+  /// KernelBackend::time waits for it.
   virtual void run(std::span<DeviceBuffer* const> buffers) = 0;
   [[nodiscard]] virtual Bytes workspace() const { return Bytes(0); }
   /// The library's name of the algorithm: `jit:avx512_core`; empty for kernels that do nothing.
@@ -82,12 +82,12 @@ class PreparedKernel {
 
 /// The device and the libraries that a profile was measured with.
 struct DeviceInfo {
-  std::string backend;                                       ///< `onednn`
-  std::string device;                                        ///< the vendor's name
+  std::string backend;                                       ///< name of the back end, such as `onednn`
+  std::string device;                                        ///< name of the device, as given by its vendor
   std::vector<std::pair<std::string, std::string>> details;  ///< libraries, driver, clocks, threads
 };
 
-/// Work that is timed repeatedly, and the launch times that its back end has observed.
+/// Work that is timed repeatedly, and the launch times that the back end has observed for this work.
 struct TimedWork {
   /// Work that is launched between two synchronizations. Pieces of a large work are timed one after the other, because a
   /// device queues only a limited number of kernels.
@@ -105,7 +105,7 @@ struct TimedWork {
 
 /// The state of a device at one moment, if its driver reports it.
 struct DeviceState {
-  double clock_hz = 0;  ///< clock of its multiprocessors; 0: unknown
+  double clock_hz = 0;  ///< clock of the device's multiprocessors; 0: unknown
   double power_w = 0;   ///< power draw; 0: unknown
   /// reasons for lower clocks, in the driver's terms, such as `power cap`; empty: none, or unknown
   std::string slowed_by{};
@@ -140,8 +140,8 @@ class KernelBackend {
     for (TimedWork::Piece& piece : work.pieces) sum += time(piece.start);
     return sum;
   }
-  /// Kernels that are shorter than this are timed in groups, because the clock is too coarse for a single one. 0 if no
-  /// kernel needs this.
+  /// Kernels that are shorter than this time are timed in groups, because the clock is too coarse for a single one. 0 if all
+  /// kernels can be timed alone.
   [[nodiscard]] virtual Seconds shortest_alone() const { return {}; }
   /// Capacity of the last-level cache; 0: unknown.
   [[nodiscard]] virtual Bytes cache_size() const { return {}; }
@@ -152,7 +152,7 @@ class KernelBackend {
   [[nodiscard]] virtual std::string speed_problem() const {
     return "fully_connected features=512 bias=no in=512 samples=64";
   }
-  /// How long the device has to run until its clocks are those of training.
+  /// How long the device has to run until its clocks are the same as in training.
   [[nodiscard]] virtual Seconds warm_up() const { return {}; }
   [[nodiscard]] virtual DeviceState state() { return {}; }
   /// Evicts these buffers from the caches of the device.

@@ -19,7 +19,7 @@ struct KindOf {
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 
-/// The kind of that type among pointers to kinds, or null.
+/// The kind of operation `type` among `kinds`, which are pointers; null if there is none.
 template <class Kinds>
 [[nodiscard]] auto find_kind(const Kinds& kinds, std::string_view type) {
   const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const auto* kind) { return kind->type == type; });
@@ -29,7 +29,7 @@ template <class Kinds>
 }  // namespace ddl
 
 // clang-format off
-/// Names every kind. A back end has a file of its name for each, which defines it.
+/// Calls EACH with the name of every kind. Each back end defines a kind in a file with the kind's name.
 #define DDL_KERNEL_KINDS(EACH) \
   EACH(activation) EACH(add) EACH(additive_attention) EACH(attention) EACH(cast) EACH(channel_shuffle) EACH(class_token) \
   EACH(combine) EACH(concat) EACH(convolution) EACH(crop) EACH(dispatch) EACH(dropout) EACH(embedding) EACH(flatten) \

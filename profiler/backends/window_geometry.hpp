@@ -11,7 +11,7 @@ namespace ddl {
 struct WindowGeometry {
   std::array<std::int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, before{0, 0, 0}, after{0, 0, 0};
 };
-/// `small` is the side with one position per window: the output, or the input of a transposed convolution.
+/// `small` has one position per window: it is the output, or the input of a transposed convolution.
 [[nodiscard]] WindowGeometry window_geometry(const Operation& operation, const TensorShape& large, const TensorShape& small);
 
 }  // namespace ddl

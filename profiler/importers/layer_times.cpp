@@ -16,7 +16,7 @@ namespace {
 /// Problems in the order of the layers, with their measured times.
 class Rows {
  public:
-  /// Adds a layer that runs the problem this many times.
+  /// Adds the times of a layer that runs the problem `often` times.
   void add(const std::string& line, const PassTimes& times, int often = 1) {
     if (line.empty()) return;
     const auto [place, is_new] = places_.emplace(line, rows_.size());
@@ -71,7 +71,8 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-/// The share of the input's gradient in a backward pass that computes both gradients, and the source of this share.
+/// The share of the input's gradient in a backward pass that also computes gradients of weights. `by`: the basis of this
+/// share.
 struct DataShare {
   double share = 0.5;
   std::string_view by;

@@ -16,7 +16,7 @@ struct PassTimes {
 /// The measured times of one layer. `backward` is the sum for inputs and weights, if they were not timed separately.
 struct ImportedLayer {
   PassTimes forward, backward_data, backward_weight, backward, update;
-  PassTimes addition;        ///< addition of two gradients of its output
+  PassTimes addition;        ///< addition of two gradients of the layer's output
   PassTimes table_addition;  ///< addition of two gradients of a table that an earlier layer owns
 };
 

@@ -34,12 +34,12 @@ class LayerSignatures {
       for (const std::string& signature : layer_signatures(model.layers[i], samples)) layers_[signature].push_back(i);
     }
   }
-  /// Null if no layer has that signature.
+  /// The layers with this signature; null if there are none.
   [[nodiscard]] const Layers* find(const std::string& signature) const {
     const auto found = layers_.find(signature);
     return found == layers_.end() ? nullptr : &found->second;
   }
-  /// The first signature of an operator that matches a layer.
+  /// The first possible signature of an operator that is also the signature of a layer; empty if there is none.
   [[nodiscard]] std::optional<std::string> of_operator(std::string_view name, const OperatorShapes& shapes) const {
     for (std::string& signature : operator_signatures(name, shapes)) {
       if (layers_.contains(signature)) return std::move(signature);
@@ -58,7 +58,7 @@ struct Claim {
   std::size_t node = 0;
   std::size_t layer = no_layer;
   std::string signature{};  ///< empty if the operator alone does not represent a layer
-  bool again = false;       ///< whether it is one of several operators that together have this signature
+  bool again = false;       ///< whether an earlier operator of the same layer already has this signature
 };
 
 /// Seconds of the passes of one layer in one step.
@@ -125,7 +125,8 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  /// Sums of gradients of one shape: the layers to whose outputs or tables they belong, and their calls and times by step.
+  /// Sums of gradients of one shape: the layers whose outputs or tables have this shape, and the calls and times of sums by
+  /// step.
   struct Sums {
     Layers layers{}, tables{};
     std::vector<std::pair<int, double>> times{};
@@ -136,7 +137,7 @@ class Matcher {
   std::string optimizer_;
   std::vector<double> matched_;
   Unmatched unmatched_;
-  /// By layer and direction: the operator with the longest time, and the number of operators.
+  /// The operators of one layer in one direction: the name and time of the longest operator, and all names.
   struct Algorithm {
     std::string name;
     double seconds = 0;
@@ -145,7 +146,7 @@ class Matcher {
   std::unordered_map<std::size_t, Algorithm> forward_algorithms_, backward_algorithms_;
 };
 
-/// The operators that may each represent a layer, in their order.
+/// The operators of the forward pass in their order. Each has the signature of a layer, if its own signature matches one.
 std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   std::vector<Claim> claims;
   claims.reserve(step.forward.size());
@@ -157,9 +158,9 @@ std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   return claims;
 }
 
-/// Queries, keys and values may be three products in the trace but one layer in the model; keys and values of another
-/// sequence may be two. Joins products of one input, with only views between them, that together have the features of a
-/// layer without an operator.
+/// Queries, keys and values may be three products in the trace but one layer in the model. In cross-attention, keys and
+/// values may be two products. Joins products of one input, with only views between them, if their features together are
+/// those of a layer to which no operator is assigned.
 void Matcher::join_projections(std::vector<Claim>& claims) const {
   std::set<std::string> present;
   for (const Claim& claim : claims) present.insert(claim.signature);
@@ -226,8 +227,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
 }
 
-/// Assigns remaining operators to layers that consist of several operators. An operator belongs to a layer without an
-/// operator between the previous and the next assigned layer, or else to one of these two.
+/// Assigns remaining operators to layers that consist of several operators. An operator belongs to a layer without operators
+/// between the layers of the previous and the next assigned operator, or else to one of these two layers.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
   constexpr int most_looked_at = 16;
   std::vector<bool> named(model_.layers.size(), false);
@@ -325,7 +326,8 @@ void Matcher::add_forward(std::size_t step, const std::vector<Claim>& claims) {
   }
 }
 
-/// The gradients of a tensor with several readers are summed by the engine around one of their nodes.
+/// If a tensor has several readers, the autograd engine sums its gradients in the node of one reader. Returns the time of
+/// sums.
 double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   double summed = 0;
   const std::size_t end = steps_.node(node).end;
@@ -343,8 +345,8 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   return summed;
 }
 
-/// Separates the products of a fully connected node by their shapes, and the kernels of a convolution node by their
-/// names.
+/// Divides the time of a backward node between the gradients of inputs and of weights: for a fully connected layer by the
+/// shapes of its products, for a convolution by the names of its kernels.
 void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const {
   double data = 0, weight = 0;
   const std::string of = short_name(steps_.name(node));
@@ -377,7 +379,7 @@ void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfS
 }
 
 void Matcher::add_backward(std::size_t step, const std::vector<Claim>& claims) {
-  // A node belongs to the last forward operator that began before the node's number was assigned.
+  // A node belongs to the last forward operator that began before the sequence number of the node was assigned.
   std::vector<std::pair<std::int64_t, std::size_t>> numbers;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const std::int64_t number = steps_.node(claims[i].node).event->sequence;
@@ -478,7 +480,7 @@ void Matcher::report(ProfileImport& into) const {
   into.steps = static_cast<int>(matched_.size());
   into.of_device = steps_.of_device();
   into.step = Seconds(median(steps));
-  // The share of the mean step is applied to the median step.
+  // The matched share of the mean step is applied to the median step.
   into.matched = all > 0 ? into.step * std::min(1.0, matched / all) : Seconds(0);
   double left = 0;
   for (const auto& [key, total] : unmatched_) {

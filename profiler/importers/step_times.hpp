@@ -18,7 +18,7 @@ inline constexpr std::size_t max_step_times_bytes = std::size_t{16} << 20U;
 /// the overhead of a step beyond its kernels.
 ///
 /// Throws Error with a position in the file for invalid JSON, another version, a key that is missing or of the wrong kind,
-/// and invalid times. It also throws if model, samples, precision or optimizer differ from the requested ones.
+/// and invalid times. It also throws if model, samples, precision or optimizer are not the requested ones.
 [[nodiscard]] ProfileImport import_step_times(std::string text, const std::string& origin, const Model& model,
                                               const ProfileImportOptions& options);
 

@@ -26,7 +26,7 @@ constexpr std::size_t max_trace_depth = 64;
 /// Maximum dimensions of a tensor; PyTorch's tensors have at most 64.
 constexpr std::size_t max_dimensions = 64;
 constexpr double longest_extent = 9007199254740992.0;  // 2^53: the limit of every tensor of a model
-/// Limits in microseconds: a year for a duration, and any clock for a start.
+/// Upper limits in microseconds: a year for durations, and more than any clock shows for starts.
 constexpr double longest_event = 3.2e13;
 constexpr double latest_start = 1e18;
 
@@ -70,7 +70,8 @@ std::optional<std::int64_t> whole(std::string_view text) {
   return value;
 }
 
-/// Processes the parser's events and keeps the trace events. The whole file as values would take ten times its size.
+/// Processes the parser's events and keeps the trace events. The whole file as JSON values would take ten times its size in
+/// memory.
 class Reader final : public nlohmann::json_sax<Json> {
  public:
   explicit Reader(const SourceText& source) : source_(source) {}
@@ -92,7 +93,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
   bool number_float(double value, const std::string& /*text*/) override { return number(value, std::nullopt); }
   bool string(std::string& value) override;
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON text has no binary values
 
   bool start_object(std::size_t /*size*/) override;
   bool end_object() override;
@@ -217,7 +218,7 @@ bool Reader::start_array(std::size_t /*size*/) {
     has_shapes_ = true;
   }
   if (nested) {
-    // The lists are arguments with dimensions, or arguments with tensors with dimensions.
+    // The outer list contains arguments. An argument is a list of dimensions, or a list of tensors with lists of dimensions.
     if (++list_depth_ > 2) fail("'Input Dims' of this event are nested deeper than lists of tensors");
     if (list_depth_ == 1) {
       shapes_.emplace_back();

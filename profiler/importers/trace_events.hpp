@@ -24,14 +24,14 @@ struct TraceEvent {
   };
   enum class Items { unknown, fp32, bf16, fp16 };
   Kind kind = Kind::operation;
-  Items items = Items::unknown;   ///< items of its first tensor
+  Items items = Items::unknown;   ///< number format of the first tensor's items
   int name = 0;                   ///< index in Trace::names
   int shapes = -1;                ///< index in Trace::shapes; -1 if the trace has none
   int thread = 0;                 ///< numbered from 0
   double start = 0, seconds = 0;  ///< start, in seconds from an arbitrary origin
   std::int64_t sequence = -1;     ///< autograd sequence number: the same for a forward operator and its backward node
-  std::int64_t external = -1;     ///< id of the operator; for a kernel, of the operator that launched it
-  std::int64_t correlation = -1;  ///< shared by a launch and its kernel
+  std::int64_t external = -1;     ///< id of the operator; for a kernel: id of the operator that launched it
+  std::int64_t correlation = -1;  ///< number that a launch shares with its kernel
 };
 
 struct Trace {

@@ -193,7 +193,7 @@ Dimensions image(const TensorShape& shape, std::int64_t samples) {
   return sizes;
 }
 
-/// The shape in a layer: samples, channels, extents; for sequences and flat vectors, rows of channels.
+/// The shape in a layer's signature: samples, channels, extents; for sequences and flat vectors, rows of channels.
 std::string form(const TensorShape& shape, std::int64_t samples) {
   if (shape.rank > 0 && !shape.sequence) return exact(image(shape, samples));
   return rows({samples, shape.positions(), shape.channels});
@@ -222,7 +222,7 @@ std::vector<std::string> convolution_signatures(const Layer& layer, std::int64_t
   std::vector<std::string> found{convolution_signature(image(input, samples), weight)};
   const bool is_point = product(std::span(weight).subspan(2)) == 1 && groups == 1 && !transposed;
   if (is_point && input.positions() == output.positions()) {
-    // A pointwise convolution may be a matrix product: ConvNeXt and Swin move the channels last for it.
+    // A pointwise convolution may run as a matrix product: ConvNeXt and Swin move the channels last for this purpose.
     found.push_back(linear_signature({samples * input.positions(), input.channels, output.channels}));
   }
   if (attributes.text("padding") == "same" && !transposed) {
@@ -299,7 +299,7 @@ std::vector<std::string> layer_signatures(const Layer& layer, std::int64_t sampl
     return {linear_signature({samples * input.positions(), input.channels, layer.output_shape.channels})};
   }
   if (type == "norm" && attributes.text("kind") == "layer") {
-    // An image has its channels moved last.
+    // Before a layer norm, the model moves the channels of an image last.
     return {fmt::format("layer {}", rows({samples, input.positions(), input.channels}))};
   }
   if (type == "norm" || type == "activation") return {fmt::format("{} {}", attributes.text("kind"), form(input, samples))};

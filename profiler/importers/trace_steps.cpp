@@ -45,8 +45,8 @@ void TraceSteps::build_tree() {
     if (a.event->start != b.event->start) return a.event->start < b.event->start;
     return a.event->seconds > b.event->seconds;
   });
-  // Times are rounded. If an event begins within this time before the end of another one, and ends later, it was not called
-  // by the other one.
+  // Times are rounded. If an event begins within this time before the end of another event, and ends after that event, the
+  // other event did not call it.
   constexpr double rounding = 1e-6;
   std::vector<std::size_t> open;
   in_operator_.resize(nodes_.size());
@@ -70,8 +70,8 @@ void TraceSteps::build_tree() {
   for (const std::size_t node : open) nodes_[node].end = nodes_.size();
 }
 
-/// Finds the call that launched each kernel, which has the same correlation. If that call was in no operator, for example in
-/// a thread with an unknown id in the trace, the operator that the kernel names is used.
+/// Finds the CPU event that launched each kernel: the launch with the same correlation number. If no operator called this
+/// launch, for example because the trace has an unknown id for its thread, the operator that the kernel names is used.
 void TraceSteps::place_kernels() {
   std::unordered_map<std::int64_t, std::size_t> launches, operators;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -139,7 +139,7 @@ void TraceSteps::sort_into_steps() {
     const std::string_view called = name(i);
     Step* const step = step_at(event.start);
     if (step == nullptr) {
-      // Visits the events inside a region that contains all steps.
+      // Enters a region, because a region may contain all steps. Skips an operator with its calls.
       i = is_operator(event, called) ? nodes_[i].end : i + 1;
     } else if (called.starts_with(optimizer_step)) {
       step->optimizer.push_back(i);

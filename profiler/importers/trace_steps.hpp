@@ -14,7 +14,7 @@ class TraceSteps {
  public:
   explicit TraceSteps(const Trace& trace);
 
-  /// A CPU event. The events that it called follow it, up to `end`.
+  /// A CPU event. The events that it called follow it, up to the index `end`.
   struct Node {
     const TraceEvent* event = nullptr;
     std::size_t end = 0;
@@ -36,7 +36,7 @@ class TraceSteps {
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
   /// Whether steps were marked (`ProfilerStep#…`); otherwise the whole trace is one step.
   [[nodiscard]] bool marked() const { return marked_; }
-  /// Whether times are those of kernels on a GPU.
+  /// Whether times are the times of kernels on a GPU.
   [[nodiscard]] bool of_device() const { return of_device_; }
 
   [[nodiscard]] const Node& node(std::size_t index) const { return nodes_[index]; }
@@ -44,7 +44,7 @@ class TraceSteps {
   [[nodiscard]] std::string_view name_of(const TraceEvent& event) const {
     return trace_.names[static_cast<std::size_t>(event.name)];
   }
-  /// Empty if the trace has no shapes.
+  /// The shapes of an operator's arguments; empty if the trace has no shapes.
   [[nodiscard]] const OperatorShapes& shapes(std::size_t node) const;
   /// Time of a node and all its calls: of the device's kernels, or wall-clock time in a trace without kernels.
   [[nodiscard]] double seconds(std::size_t node) const;
@@ -69,7 +69,7 @@ class TraceSteps {
   bool marked_ = false, of_device_ = false;
 };
 
-/// Returns whether a name is that of a node of the backward pass, including the engine's work around it, such as
+/// Returns whether a name belongs to a node of the backward pass, or to the engine's work around a node, such as
 /// `autograd::engine::evaluate_function: AddmmBackward0`.
 [[nodiscard]] bool is_backward_node(std::string_view name);
 

@@ -38,7 +38,7 @@ class Tensors {
   std::map<std::pair<TensorRole, int>, std::unique_ptr<DeviceBuffer>> buffers_;
 };
 
-/// Whether the previous layer has just written this tensor.
+/// Whether the previous layer of a step has just written a tensor with this role.
 bool is_fresh(TensorRole role, Pass pass) {
   return role == (pass == Pass::forward ? TensorRole::input : TensorRole::output_gradient);
 }
@@ -88,9 +88,9 @@ struct Batch {
   int runs = 1, copies = 1;
 };
 
-/// A kernel that is too short for the clock is run 8 to 32 times. If caches are not warm, each run has its own tensors,
-/// which together fill half of the cache. Tensors that are touched for the last run are then still cached when this run
-/// starts.
+/// A kernel that is too short for the clock is run 8 to 32 times. If caches are not warm, each run has its own tensors. All
+/// tensors together fill half of the cache, so that the tensors that are touched for the last run are still cached when the
+/// last run starts.
 Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
   constexpr double fewest = 8;
   constexpr double most = 32;

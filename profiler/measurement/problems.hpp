@@ -12,8 +12,8 @@ namespace ddl {
 /// The lines of one layer's problems in a training step; empty for passes that training does not run or that have no work.
 struct LayerProblems {
   std::string forward, backward_data, backward_weight, update;
-  std::string addition;        ///< addition of two gradients of its output
-  int additions = 0;           ///< number of additions for one gradient
+  std::string addition;        ///< addition of two gradients of the layer's output
+  int additions = 0;           ///< number of additions that combine the gradients of the output from all readers
   std::string table_addition;  ///< addition of the gradients of a table that an earlier layer owns
 };
 /// The problems of each layer.

@@ -20,7 +20,7 @@ struct Launcher {
   std::string_view name;
   const char* rank;
   const char* ranks;
-  std::array<const char*, 3> local;  ///< the first variable that is set counts
+  std::array<const char*, 3> local;  ///< variables of the local rank, of which the first that is set counts
 };
 constexpr std::size_t torchrun = 2;
 constexpr std::array<Launcher, 4> launchers{{
@@ -52,7 +52,8 @@ Environment process_environment() {
 
 namespace {
 
-/// The launcher's variable that is missing, if the other one is set; empty if both are set, or if neither is.
+/// If only one of the launcher's variables for rank and number of ranks is set, returns an error text; otherwise an empty
+/// text.
 std::string missing_for(const Launcher& launcher, const Environment& environment) {
   const bool has_rank = environment(launcher.rank) != nullptr, has_ranks = environment(launcher.ranks) != nullptr;
   // A shell within an allocation has a rank, but is not a step.
@@ -92,7 +93,7 @@ LaunchedRank this_rank(const Environment& environment) {
     std::string missing = missing_for(launcher, environment);
     if (missing.empty()) continue;
     if (launcher.name != launchers[torchrun].name) fail(missing);
-    // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun. This program is one of them.
+    // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun, as this program does.
     half = std::move(missing);
   }
   if (!half.empty()) fail(half);

@@ -6,10 +6,10 @@
 
 namespace ddl {
 
-/// The rank of this process among those that a launcher started.
+/// The rank of this process among the processes that a launcher started.
 struct LaunchedRank {
   int rank = 0, ranks = 1;
-  std::optional<int> local{};  ///< its local rank on this node, if the launcher sets it
+  std::optional<int> local{};  ///< local rank of this process on its node, if the launcher sets one
   bool own_device = false;     ///< whether each process sees only its own device
   std::string launcher{};      ///< `Open MPI`, `PMI`, `torchrun`, `Slurm`; empty without a launcher
   std::string variables{};     ///< variables of rank and world size in shell syntax: `$RANK/$WORLD_SIZE`
@@ -27,10 +27,10 @@ using Environment = std::function<const char*(const char*)>;
 /// - srun: SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURM_LOCALID. The shell of sbatch or salloc has SLURM_PROCID and
 ///   SLURM_NTASKS, too, but is one process: only a step has SLURM_STEP_NUM_TASKS.
 ///
-/// They are checked in this order, because mpirun may start its processes by srun. torchrun itself (TORCHELASTIC_RUN_ID)
-/// comes first, because any of them may start it. Without any of them, the process is alone. A variable that is not a
-/// number, is missing while the others are set, or contradicts them is an Error. WORLD_SIZE alone is accepted within a step
-/// of srun.
+/// Launchers are checked in this order, because mpirun may start its processes by srun. torchrun itself
+/// (TORCHELASTIC_RUN_ID) comes first, because any other launcher may start torchrun. Without any launcher, the process is
+/// alone. A variable that is not a number, is missing while the launcher's other variables are set, or contradicts them is
+/// an Error. WORLD_SIZE alone is accepted within a step of srun.
 [[nodiscard]] LaunchedRank this_rank(const Environment& environment = process_environment());
 
 /// The index of the device that a rank uses among the `devices` on its node: its local rank. It is 0 if the process is

@@ -52,8 +52,8 @@ Samples take_samples(const SamplingRule& rule, const std::function<Seconds()>& o
   for (int run = 0; run < rule.warm_up && !stopped(); ++run) static_cast<void>(once());
   std::vector<double> seconds;
   Seconds total{};
-  // If the interval were checked after every sample, a lucky one would sooner or later be accepted. It is only checked each
-  // time the number of samples has grown by half.
+  // If the interval were checked after every sample, an interval that is narrow by chance would sooner or later be accepted.
+  // So the interval is only checked when the number of samples has grown by half.
   int next_look = rule.least;
   while (static_cast<int>(seconds.size()) < rule.most && !stopped()) {
     const Seconds sample = once();

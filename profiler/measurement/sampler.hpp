@@ -22,7 +22,7 @@ struct Samples {
   std::vector<double> seconds;    ///< in the order of measurement, without warm-up
   int count = 0;                  ///< number of samples, if they are no longer stored
   Seconds median{}, deviation{};  ///< `deviation` is the median distance from the median
-  Seconds low{}, high{};          ///< interval of the median; smallest and largest sample if there are too few for one
+  Seconds low{}, high{};          ///< interval of the median; smallest and largest sample if there are too few samples
   bool settled = false;           ///< whether the interval met the tolerance
   /// Whether the second half of the samples is slower or faster than the first by more than chance allows, because of
   /// throttling clocks or other load on the machine. Mann-Whitney's U, normal approximation, |z| > 3.29 (0.1 %).

@@ -113,7 +113,7 @@ struct Sequence::Builder {
   std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
   /// Tensors that belong to a layer: weights, kept tensors, weight gradients.
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
-  /// Gradients without remaining readers.
+  /// Gradients without remaining readers, by number of items.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
   /// Scale of the current layer's weights. It avoids denormals and infinities, which would make kernels slow.
   double scale_of_weights = 1;
@@ -187,7 +187,7 @@ struct Sequence::Builder {
             Pass::forward};
   }
 
-  /// Gradients without remaining readers can be overwritten.
+  /// Makes a gradient without remaining readers available for reuse.
   void release(DeviceBuffer* buffer) {
     const auto holds = [buffer](const std::vector<DeviceBuffer*>& some) {
       return std::find(some.begin(), some.end(), buffer) != some.end();
@@ -196,7 +196,7 @@ struct Sequence::Builder {
       free.emplace(buffer->items(), buffer);
   }
 
-  /// Adds two tensors. If one of them does not exist in the required form, a substitute takes its place.
+  /// Adds two tensors. If a tensor is missing, or does not have the required form, another buffer is added in its place.
   DeviceBuffer* add_up(const Problem& problem, DeviceBuffer* first, DeviceBuffer* second) {
     if (const std::string why = backend.refusal(problem); !why.empty()) throw Error(why);
     std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
@@ -232,7 +232,7 @@ struct Sequence::Builder {
     }
   }
 
-  /// A table has one gradient from each of its layers.
+  /// Adds the gradients of a table that two layers share.
   void sum_table(std::size_t index) {
     const Problem problem = problem_of(index);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
@@ -250,7 +250,7 @@ struct Sequence::Builder {
     return true;
   }
 
-  /// A view passes on its only input.
+  /// Passes on the tensor of a view's only input. A view has no tensor of its own.
   void pass_on(std::vector<DeviceBuffer*>& tensors, std::size_t from, std::size_t to) const {
     if (tensors[to] == nullptr && model.layers[to].output_shape.items() == model.layers[from].output_shape.items()) {
       tensors[to] = tensors[from];

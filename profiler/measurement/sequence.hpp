@@ -37,9 +37,9 @@ struct SequenceProblem {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   StepPart part = StepPart::forward;
-  std::string by{};           ///< the framework that ran it; empty if the profiler's kernels ran one after the other
+  std::string by{};           ///< framework that ran the step; empty if the profiler's kernels ran one after the other
   bool keeps_memory = false;  ///< whether the framework keeps freed memory
-  bool graph = false;         ///< whether it was captured as a graph
+  bool graph = false;         ///< whether the step was captured as a graph
 };
 [[nodiscard]] std::string print_problem(const SequenceProblem& problem);
 /// Whether parse_sequence_problem applies to a line.
@@ -47,7 +47,8 @@ struct SequenceProblem {
 [[nodiscard]] SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin);
 
 /// One training step of a whole model: every kernel of problems_of, layer by layer in the order of the graph, on tensors
-/// that the previous layer has written. Its time is compared with the separately measured times of its parts (sum_check).
+/// that the previous layer has written. The time of the step is compared with the separately measured times of its kernels
+/// (sum_check).
 class Sequence {
  public:
   /// Prepares all kernels and allocates all tensors. Throws Error if the back end refuses a problem or memory runs out.
@@ -58,7 +59,7 @@ class Sequence {
 
   /// Runs all kernels of one part. The parts of a step must follow one another.
   void run(StepPart part);
-  /// Returns the same work, in pieces of at most `piece` kernels.
+  /// Returns the work of run(), in pieces of at most `piece` kernels.
   [[nodiscard]] TimedWork work(StepPart part, std::size_t piece);
   /// The number of kernels that have work to do.
   [[nodiscard]] int kernels(StepPart part) const;
@@ -71,21 +72,21 @@ class Sequence {
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
 };
 
-/// Times whole steps part by part, one step per call. Steps run between problems of the same model, so that both are
-/// measured under the same conditions.
+/// Times whole steps part by part, one step per call. Steps run between problems of the same model, so that steps and
+/// problems are measured under the same conditions.
 class SequenceSampling {
  public:
-  /// A refusal or a device error becomes the reason of all parts.
+  /// A refusal or a device error becomes the reason in the measurements of all parts.
   SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                    Optimizer optimizer, StepStart start = StepStart::kernels);
 
   /// Takes one more sample of every part.
   void step();
   [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
-  /// The mean of the whole steps taken so far, which must be at least one.
+  /// The mean time of the steps so far. At least one step must have been run.
   [[nodiscard]] Seconds mean() const;
   [[nodiscard]] bool failed() const { return sequence_ == nullptr; }
-  /// One measurement per part, in their order.
+  /// One measurement per part, in the order of StepPart.
   [[nodiscard]] std::vector<Measurement> measurements(const SamplingRule& rule) const;
 
  private:

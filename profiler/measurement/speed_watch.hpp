@@ -11,11 +11,11 @@ namespace ddl {
 /// The speed of the device at one moment.
 struct SpeedLook {
   Seconds time{};       ///< time of the reference kernel: the median of a few samples
-  DeviceState state{};  ///< clocks and power just after it
+  DeviceState state{};  ///< clocks and power just after the reference kernel
 };
 
 /// Measures the speed of the device repeatedly with one reference kernel, a matrix product that the back end names
-/// (KernelBackend::speed_problem). Only throttling clocks and other work on the machine make it slower.
+/// (KernelBackend::speed_problem). Only throttling clocks and other work on the machine make this kernel slower.
 class SpeedWatch {
  public:
   /// Runs the product until the device is warm (KernelBackend::warm_up). Throws Error if the back end cannot run it.

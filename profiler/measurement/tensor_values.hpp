@@ -8,8 +8,8 @@
 namespace ddl {
 
 /// Writes values with which kernels run at their usual speed: no denormals, no overflow, squares if an optimizer keeps
-/// squares. Inputs are row numbers below `token_rows` if that is above 0. All others are within `scale` of zero. A kernel's
-/// private tensors are not changed.
+/// squares. If `token_rows` is above 0, inputs are row numbers below `token_rows`. All other values are within `scale` of
+/// zero. A kernel's private tensors are not changed.
 void fill(DeviceBuffer& buffer, TensorRole role, std::int64_t token_rows, double scale = 1);
 
 /// The scale of weights with which activations neither explode nor vanish over many layers: uniform within sqrt(6/n) of

@@ -16,7 +16,7 @@ struct ComparedKernel {
   std::string problem{};    ///< the line of the problem without its pass
   std::string operation{};  ///< the first word of the line, and the kind: `pool max`
   std::string pass{};       ///< `forward`, `backward`, or `update`
-  std::int64_t layers = 0;  ///< number of layers that run it in a step
+  std::int64_t layers = 0;  ///< number of layers that run the problem in a step
   Seconds first{}, second{};
   std::string first_algorithm{}, second_algorithm{};  ///< the library's names in each profile; several joined by ` + `
   [[nodiscard]] Seconds difference() const { return second - first; }

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 18> columns{
     "low_s",           "high_s",    "settled",   "trend",     "reference_kernel_s",
     "workspace_bytes", "algorithm", "reason",    "samples_s", "clock_hz",
     "power_w",         "slowed_by", "host_bound"};
-/// Names in older versions.
+/// Columns that have another name in older versions: the old name, and the present name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> former_columns{
     {{"drifted", "trend"}, {"look_s", "reference_kernel_s"}}};
 /// Columns that older profiles do not have.

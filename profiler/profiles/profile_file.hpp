@@ -40,7 +40,7 @@ struct ProfileRow {
   int layers = 0;              ///< 0: the problem belongs to no particular model
   Seconds reference_kernel{};  ///< time of the speed watch's kernel around this row (profiler/measurement/speed_watch.hpp);
                                ///< 0 if not measured
-  DeviceState state{};         ///< state of the device just after it
+  DeviceState state{};         ///< state of the device just after the measurement
   std::int64_t place = 0;      ///< index in the plan that several processes measure; only in a shard
 };
 
@@ -54,7 +54,8 @@ struct Profile {
 void move_layout(ProfileHead& head);
 
 /// The rows as if the device had always run at full speed: each time is multiplied by the reference kernel's time at full
-/// speed, divided by its time around the row, if this ratio is below one. Full speed is the fastest tenth of all readings.
+/// speed, divided by this kernel's time around the row, if the ratio is below one. Full speed is the fastest tenth of
+/// readings.
 [[nodiscard]] Profile at_full_speed(Profile profile);
 
 /// A profile is text: a YAML head, a line `---`, and a CSV table with one row per problem, which grows as problems are
@@ -64,7 +65,7 @@ void move_layout(ProfileHead& head);
 [[nodiscard]] std::string print_profile_row(const ProfileHead& head, const ProfileRow& row);
 [[nodiscard]] std::string print_profile(const Profile& profile);
 
-/// The range of times of one problem, in seconds. Shorter times count as zero, and longer ones are refused. Sums and ratios
+/// The range of times of one problem, in seconds. Shorter times count as zero, and longer times are refused. Sums and ratios
 /// of times in this range are finite.
 inline constexpr double shortest_time = 1e-18;
 inline constexpr double longest_time = 1e15;

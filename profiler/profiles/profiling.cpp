@@ -17,7 +17,8 @@ namespace {
 
 /// Fewer steps have no 95 % interval (median_interval).
 constexpr std::size_t least_steps = 6;
-/// Short steps are repeated for this time, because their sum is compared with the sum of many more samples.
+/// Short steps are repeated for this time, because their mean is compared with the means of many more samples of each
+/// problem.
 constexpr Seconds time_for_steps(3);
 constexpr std::size_t ample_steps = 24;
 
@@ -28,7 +29,8 @@ std::size_t steps_of_a_model(const SequenceSampling* sampling) {
   return std::max(least_steps, static_cast<std::size_t>(fitting));
 }
 
-/// Means add up, and medians do not: other load on the machine slows down the step and its parts equally.
+/// The mean, because means of parts add up, and medians do not. Other load on the machine slows a step and its parts
+/// equally.
 Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
 
 /// Runs `work`, and adds the problem to the message if the device is lost.
@@ -161,7 +163,7 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
   } else {
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
-      // Its problems were measured earlier, or elsewhere.
+      // No steps ran between the problems of this run: the problems were measured earlier, or by another process.
       const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / enum_values<StepPart>.size()];
       WholeSteps steps;
       for (std::size_t step = 0; step < steps_of_a_model(steps.sampling.get()) && !(stop && stop()); ++step) {

@@ -24,30 +24,30 @@ struct ProfilePlan {
   std::vector<CountedProblem> problems{};
   std::optional<Model> model{};           ///< model to run as a whole; unset: none
   std::vector<std::int64_t> sequences{};  ///< samples of each run of the whole model
-  Precision precision = Precision::fp32;  ///< precision of those runs
-  Optimizer optimizer = Optimizer::sgd;   ///< optimizer of those runs
+  Precision precision = Precision::fp32;  ///< precision of the runs of the whole model
+  Optimizer optimizer = Optimizer::sgd;   ///< optimizer of the runs of the whole model
   SamplingRule rule{};
   CacheState caches = CacheState::step;
   StepStart step_start = StepStart::kernels;
 
   /// One item per problem, followed by the parts of each run of the whole model.
   [[nodiscard]] std::size_t items() const;
-  /// The line of the row of an item.
+  /// The problem, as a line, in the profile row of an item.
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// If the back end supports none of the problems, its reason for not supporting the first one. Empty if it supports one of
-/// them, or if there are no problems.
+/// If the back end supports none of the problems, its reason for not supporting the first problem. Empty if the back end
+/// supports at least one problem, or if there are no problems.
 [[nodiscard]] std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan);
 
 /// Measures the items of a plan. Steps of the whole model are run between problems with the same number of samples, so that
-/// a temporary slowdown of the machine affects both.
+/// a temporary slowdown of the machine affects both the steps and the problems.
 class Profiling {
  public:
   Profiling(KernelBackend& backend, const ProfilePlan& plan);
 
-  /// The row of one item; empty if it was stopped before there was a sample. A DeviceLost error names the problem, or says
-  /// that it was a step of the whole model, which runs between its problems.
+  /// The row of one item; empty if the measurement was stopped before the first sample. A DeviceLost error names the problem
+  /// that ran, or says that a step of the whole model ran.
   [[nodiscard]] std::optional<ProfileRow> measure_item(std::size_t item, const std::function<bool()>& stop = {});
 
  private:

@@ -26,8 +26,8 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// The expected cost of a kernel: the bytes that it moves, or could move in the time of its arithmetic. Only the order of
-/// these values matters. Current devices do about ten operations in the time of one byte.
+/// The expected cost of a kernel: the bytes that it moves, or the bytes that it could move in the time of its arithmetic,
+/// whichever is more. Only the order of costs matters. Current devices do about ten operations in the time of one byte.
 double expected_cost(const std::string& line) {
   constexpr double operations_per_byte = 10, bytes_per_item = 4;
   if (is_fresh_memory_problem(line)) return static_cast<double>(parse_fresh_memory_problem(line, "the plan").bytes);

@@ -21,7 +21,7 @@ struct Shard {
 
 /// The part of a plan that one shard measures.
 struct PlanShard {
-  ProfilePlan plan{};                 ///< its problems and whole steps, in the order of the whole plan
+  ProfilePlan plan{};                 ///< the problems and whole steps of the shard, in the order of the whole plan
   std::vector<std::size_t> places{};  ///< index of each item in the whole plan
 };
 /// Distributes the items of a plan. Items are sorted by their expected time, longest first, and shard i of n takes the items

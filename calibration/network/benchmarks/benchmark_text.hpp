@@ -24,7 +24,7 @@ struct BenchmarkLine {
   std::string_view text;
   std::size_t offset = 0;
   std::size_t number = 0;  ///< counted from 1
-  bool ended = true;       ///< terminated by a line break; the last line of a file may not be
+  bool ended = true;       ///< whether a line break ends the line, which may be missing in the last line of a file
 
   /// The words of the line, which blanks separate.
   [[nodiscard]] std::vector<BenchmarkWord> words() const;
@@ -40,7 +40,7 @@ class BenchmarkText {
 
   /// Throws Error for invalid text (SourceText), and for more than `most_lines` lines.
   BenchmarkText(std::string text, std::string origin);
-  // Lines refer to the text, which must outlive them.
+  // An object cannot be copied, because its lines refer to its text.
   BenchmarkText(const BenchmarkText&) = delete;
   BenchmarkText& operator=(const BenchmarkText&) = delete;
 
@@ -53,7 +53,7 @@ class BenchmarkText {
   /// name of the number in the message.
   [[nodiscard]] double number(const BenchmarkWord& word, std::string_view what) const;
   /// Throws Error if the last line has no line break and is shorter than the previous row. Benchmarks align their columns to
-  /// the right, so such a line is truncated.
+  /// the right, so a shorter line is truncated.
   void refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const;
 
  private:

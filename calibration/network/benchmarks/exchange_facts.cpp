@@ -78,7 +78,7 @@ std::optional<Collective> operation_named_by(std::string_view path) {
       here = parse_operation(joined);
       taken = count;
     }
-    // This is the only name that is a common English word.
+    // `reduce` is also a common English word. In a name of several words, it only counts in `reduce_perf`.
     const bool is_program = at + taken < words.size() && words[at + taken] == "perf";
     if (here == Collective::reduce && !is_program && words.size() > 1) here.reset();
     if (here && found && *here != *found) return std::nullopt;

@@ -20,8 +20,8 @@ struct ExchangeFacts {
   std::optional<std::string> library{};  ///< an MPI library whose algorithm decisions are known
 };
 
-/// Facts from the user: those for one file, and those for all files that do not contain them. Facts from the file name have
-/// the lowest priority.
+/// Facts from the user: `of_file` for one file, and `otherwise` for all files that do not contain these facts. The operation
+/// in the name of the file (`by_name`) has the lowest priority.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
@@ -41,7 +41,7 @@ inline constexpr int most_exchange_ranks = 1 << 24;
 template <>
 inline constexpr EnumNames<NetworkLevel> enum_names<NetworkLevel>{"node", "between-nodes"};
 
-/// Parses `openmpi-4.1`, a library whose decision rules are known; empty for any other.
+/// Parses `openmpi-4.1`, a library whose decision rules are known; empty for any other text.
 [[nodiscard]] std::optional<std::string> parse_library(std::string_view text);
 /// The library version in a line of mpirun, of MPI_Get_library_version, or of module names: `Open MPI v4.1.4`, `mpirun (Open
 /// MPI) 4.1.4`, `openmpi/4.1.1`. Empty for another version.
@@ -50,9 +50,9 @@ inline constexpr EnumNames<NetworkLevel> enum_names<NetworkLevel>{"node", "betwe
 /// Creates an error with a position in the current file, from a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;
 
-/// Combines the facts in the file with those of the user, who supplies what the file lacks. The level follows from the
-/// nodes. Throws Error if the file contradicts a fact that the user gave for this file, if facts contradict each other, or
-/// if the operation is unknown. Warns of facts that remain unknown.
+/// Combines the facts in the file with the facts from the user, which are used where the file has none. The level follows
+/// from the number of nodes. Throws Error if the file contradicts a fact that the user gave for this file, if facts
+/// contradict each other, or if the operation is unknown. Warns of facts that remain unknown.
 [[nodiscard]] ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const PlacedError& error,
                                    std::vector<std::string>& warnings);
 

@@ -52,7 +52,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string& /*text*/) override { return number(value); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON text has no binary values
   bool string(std::string& value) override {
     if (is_at("header") && key_ == "id") record_.communicator = value;
     if (is_at("coll_perf") && key_ == "coll") record_.operation = value;
@@ -138,7 +138,7 @@ struct CommunicatorKey {
   friend auto operator<=>(const CommunicatorKey&, const CommunicatorKey&) = default;
 };
 
-/// An exchange, which any of its ranks may have recorded.
+/// The identity of an exchange, which several of its ranks may have recorded.
 struct RecordedKey {
   std::string communicator;
   double number = 0;
@@ -203,10 +203,10 @@ class InspectorReader {
         .microseconds = record.microseconds,
         .offset = at,
         .ranks = {record.rank}};
-    // For these operations, NCCL counts the part of one rank.
+    // For allgather and reduce_scatter, NCCL records the bytes of one rank's part.
     if (operation == Collective::allgather || operation == Collective::reduce_scatter) exchange.bytes *= record.ranks;
     RecordedKey key{record.communicator, record.number};
-    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // each counts as an exchange
+    if (record.number < 0) key.number = -static_cast<double>(at) - 1;  // each record is an exchange of its own
     const auto [place, is_new] = exchanges_.try_emplace(std::move(key), exchange);
     if (is_new) return;
     RecordedExchange& known = place->second;

@@ -16,7 +16,7 @@ namespace ddl {
 [[nodiscard]] bool is_nccl_inspector(std::string_view text);
 
 /// One series for each operation, number of ranks and number of nodes. If several ranks recorded an exchange, the shortest
-/// of their times is used: the rank that arrived last waited least.
+/// recorded time is used, because the rank that arrived last waited least.
 [[nodiscard]] std::vector<ExchangeSeries> read_nccl_inspector(std::string text, const std::string& origin,
                                                               const AskedFacts& asked, std::vector<std::string>& warnings);
 

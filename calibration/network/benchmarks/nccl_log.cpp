@@ -37,7 +37,7 @@ std::string_view name_in(const std::array<std::string_view, size>& names, std::s
   return found == names.end() ? "" : *found;
 }
 
-/// The start of `host:pid:thread` in a word, which may begin with the last cell of a row.
+/// The position of `host:pid:thread` in a word. The last cell of a row may stand in front of it without a blank.
 std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   const std::size_t thread = word.rfind(':');
   const std::size_t process = thread == std::string_view::npos || thread == 0 ? thread : word.rfind(':', thread - 1);
@@ -52,8 +52,8 @@ std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   return letter;
 }
 
-/// Parses `AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}`, or before NCCL 2.25 `1048576 Bytes
-/// -> Algo 1 proto 2 time 123.4`, since 2.23 with the function.
+/// Parses `AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}`. Before NCCL 2.25, the form is
+/// `1048576 Bytes -> Algo 1 proto 2 time 123.4`, which starts with the name of the function since 2.23.
 std::optional<NcclChoice> choice_of(const Words& words) {
   const auto arrow = std::find_if(words.begin(), words.end(), [](const BenchmarkWord& word) { return word.text == "->"; });
   const std::ptrdiff_t at = arrow - words.begin();

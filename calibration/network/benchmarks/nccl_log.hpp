@@ -19,13 +19,13 @@ namespace ddl {
 struct NcclChoice {
   std::string function{};    ///< `AllReduce`; empty before NCCL 2.23, which does not print it
   double bytes = 0;          ///< bytes of all ranks' parts together, or of one rank's part
-  bool of_one_rank = false;  ///< since NCCL 2.25: bytes of one rank's part, if the operation has parts
+  bool of_one_rank = false;  ///< whether `bytes` is one rank's part, as since NCCL 2.25 for operations with parts
   std::string algorithm{};   ///< algorithm and protocol, as print_nccl_algorithm returns them
 };
 
 /// A line of the log.
 struct NcclLogLine {
-  std::size_t begin = 0;  ///< position in the line, because a partially printed row may precede it
+  std::size_t begin = 0;  ///< position where the log begins in the line, after a partially printed row
   std::optional<NcclChoice> choice{};
   /// the name that NCCL_ALGO or NCCL_PROTO has in the environment; empty unless it is a single name
   std::string set_algorithm{}, set_protocol{};
@@ -33,14 +33,14 @@ struct NcclLogLine {
 
 using HostNames = std::set<std::string, std::less<>>;
 
-/// Parses `line` as a line of the log, if it is one. Its host name may directly follow the last cell of a row. `hosts`: the
-/// known host names, which are needed for names that start with a digit.
+/// Parses `line` if it is a line of the log. The host name may directly follow the last cell of a row. A host name that
+/// starts with a digit is recognized only if it is in `hosts`.
 [[nodiscard]] std::optional<NcclLogLine> nccl_log_line(std::string_view line, const HostNames& hosts);
 
 /// Returns `Ring Simple`, in the spelling of NCCL_ALGO and NCCL_PROTO, from names in any case or from numbers. Empty for
 /// unknown names. Without a protocol, returns `Ring`.
 [[nodiscard]] std::optional<std::string> print_nccl_algorithm(std::string_view algorithm, std::string_view protocol);
-/// Converts a single text, such as `Ring Simple`, in the same way.
+/// Like print_nccl_algorithm(), for one text such as `Ring Simple`.
 [[nodiscard]] std::optional<std::string> parse_nccl_algorithm(std::string_view text);
 
 /// The name of an operation in NCCL's log; empty for operations that NCCL implements by sends and receives.

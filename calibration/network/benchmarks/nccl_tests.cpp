@@ -63,8 +63,8 @@ RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   return range.most < range.least ? RankRange{} : range;
 }
 
-/// The number of ranks. It follows from the size column, which counts all parts, and the count column, which counts one
-/// part.
+/// The number of ranks: the bytes in the size column, which counts all parts, divided by the bytes in the count column,
+/// which counts one part.
 std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   std::optional<double> ranks;
   for (const NcclRow& row : rows) {
@@ -106,8 +106,8 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   return facts;
 }
 
-/// Adds the number of ranks that follows from sizes or, if the user did not give it, from bandwidths. If this shows that the
-/// list of ranks is incomplete, the list is discarded.
+/// Derives the number of ranks from sizes, or from bandwidths if the user did not give the number. If the list of ranks
+/// contradicts the derived number, the list is incomplete and is discarded.
 void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
                  std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
@@ -132,7 +132,7 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// Whether the sizes show that the rows belong to another operation, and if so, whether a rank's send buffer has the whole
+/// Set if the sizes show that the rows belong to another operation. `whole`: whether a rank's send buffer has the whole
 /// size.
 struct OtherSizes {
   bool whole = false;
@@ -186,7 +186,7 @@ std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFa
   return algorithms;
 }
 
-/// The algorithm for this size, where the size may have been rounded to whole elements of each rank; empty if unknown.
+/// The algorithm for a size, which may have been rounded to whole elements of each rank; empty if unknown.
 std::string algorithm_at(const std::map<double, std::string>& algorithms, double size) {
   constexpr double rounding = 0.01;
   const auto found = algorithms.lower_bound(size * (1 - rounding));

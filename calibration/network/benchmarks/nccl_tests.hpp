@@ -41,7 +41,7 @@ struct NcclRank {
 struct NcclRun {
   std::string program{};  ///< `all_reduce_perf`; empty if the file does not contain it
   std::string tool = "nccl-tests";
-  // Set if these facts are known from other sources than the program's name and the list of ranks.
+  // Facts that are known from other sources than the program's name and the list of ranks.
   std::optional<Collective> operation{};
   std::optional<int> rank_count{};
   std::string device{};
@@ -59,8 +59,8 @@ struct NcclRun {
 [[nodiscard]] std::optional<std::string> nccl_program(std::string_view word);
 
 /// The series of usable rows: rows with zero bytes or time, and rows with wrong results, are left out. If a run does not
-/// list its ranks, their number follows from the sizes, if the collective has parts. For an Allreduce it follows from the
-/// two bandwidths, if only one number fits them.
+/// list its ranks, the number of ranks follows from the sizes for a collective with parts. For an Allreduce, the number of
+/// ranks follows from the two bandwidths, if only one number matches them.
 [[nodiscard]] ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked,
                                        const PlacedError& error, std::vector<std::string>& warnings);
 

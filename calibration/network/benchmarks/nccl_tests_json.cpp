@@ -80,7 +80,7 @@ class NcclJsonReader {
     run_.tool = "nccl-tests (JSON)";
     const Json& config = root.at("config");
     if (!config.is_object()) throw broken("config", "expected an object");
-    // One device is listed per process, even if it uses several.
+    // One device is listed per process, even if the process uses several devices.
     const int per_process =
         std::max(1, whole_in(config, "nthreads", 1)) * std::max(1, std::min(whole_in(config, "ngpus", 1), 1 << 10));
     run_.ranks_per_line = per_process <= most_exchange_ranks && per_process > 0 ? per_process : 1;

@@ -99,7 +99,7 @@ class NcclTextReader {
     return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
   }
 
-  /// Records a line of the log. nccl-tests prints a row in parts, and NCCL prints its log between them.
+  /// Records a line of the log. nccl-tests prints a row in parts, and NCCL prints its log between the parts.
   void note_log(const BenchmarkLine& line, const NcclLogLine& log) {
     if (log.choice) run_.choices.push_back(*log.choice);
     if (!log.set_algorithm.empty()) run_.set_algorithm = log.set_algorithm;
@@ -146,7 +146,7 @@ class NcclTextReader {
     }
   }
 
-  /// Starts a new run, because lines after a table belong to the next one.
+  /// Starts a new run. Lines after a table belong to the next run.
   void start_run() {
     if (header_ == nullptr) return;
     end_table();

@@ -88,7 +88,7 @@ class OsuTextReader {
       const Words words = line.words();
       if (words.empty()) continue;
       if (!library_) library_ = library_named_by(line.text);
-      // If the user set parameters, the default rules do not apply.
+      // If a line sets parameters of `coll_tuned`, Open MPI's default rules do not apply.
       is_pinned_ = is_pinned_ || line.text.find("coll_tuned") != std::string_view::npos;
       if (words.size() > 1 && words[0].text == "#" && words[1].text == own_mark) {
         end_table();
@@ -104,7 +104,7 @@ class OsuTextReader {
       }
     }
     end_table();
-    // The line may be before or after the tables. It applies to all of them.
+    // The line that names the library may stand before or after the tables, and applies to all of them.
     for (ExchangeSeries& each : series_) {
       if (is_pinned_ && !asked_.of_file.library) each.library.clear();
       if (each.library.empty() && library_ && !is_pinned_) each.library = *library_;

@@ -21,8 +21,8 @@ inline constexpr std::size_t most_repetitions = 100;
 void keep_few_repetitions(ExchangeSeries& series);
 
 /// The largest difference between two runs of one benchmark: the median ratio of the longer to the shorter time over five
-/// neighbouring sizes that both have. A link with half the rate changes this ratio, even if small messages take the same
-/// time. A single disturbed size does not change it. Empty without a common size.
+/// neighbouring sizes that both runs have. A link with half the rate changes this ratio, even if small messages take the
+/// same time. A single disturbed size does not change this ratio. Empty without a common size.
 [[nodiscard]] std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b);
 
 }  // namespace ddl

@@ -52,7 +52,7 @@ std::optional<std::size_t> column_named(const Words& header, std::string_view na
   return static_cast<std::size_t>(found - header.begin());
 }
 
-/// The line before a table.
+/// The heading of a table, which is the line before the table.
 struct TableHeading {
   std::string_view operation;
   int ranks = 0;

@@ -90,7 +90,8 @@ struct GroupTimes {
   std::map<double, std::vector<double>> by_size{};
 };
 
-/// Processes the parser's events and keeps the exchanges. Values for the whole file would take ten times its size.
+/// Processes the parser's events and keeps the exchanges. The whole file as JSON values would take ten times its size in
+/// memory.
 class TraceExchangeReader final : public nlohmann::json_sax<Json> {
  public:
   TraceExchangeReader(std::string text, const std::string& origin, const AskedFacts& asked,
@@ -108,7 +109,7 @@ class TraceExchangeReader final : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(std::uint64_t value) override { return number(static_cast<double>(value)); }
   bool number_float(double value, const std::string& /*text*/) override { return number(value); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // a text has no fields
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON text has no binary values
   bool string(std::string& value) override;
   bool key(std::string& key) override {
     key_.swap(key);
@@ -270,7 +271,7 @@ void TraceExchangeReader::keep() {
   times.by_size[elements * type->bytes].push_back(event_.duration / 1e6);
 }
 
-/// The facts from the user, with the number of nodes of the group instead of that of the job.
+/// The facts from the user, with the number of nodes of the group instead of the number of nodes of the job.
 AskedFacts TraceExchangeReader::asked_of(const GroupKey& key) const {
   AskedFacts asked = asked_;
   for (ExchangeFacts* facts : {&asked.of_file, &asked.otherwise}) {

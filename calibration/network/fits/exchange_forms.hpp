@@ -23,7 +23,7 @@ struct RankCount {
 /// this algorithm for large messages.
 [[nodiscard]] ExchangeAlgorithm usual_algorithm(Collective operation);
 
-/// Number of terms of an algorithm's time. The last two terms are those of α and β.
+/// Number of terms of an algorithm's time. The last two terms are the term of α and the term of β.
 [[nodiscard]] Eigen::Index term_count(ExchangeAlgorithm algorithm);
 /// The factor of each coefficient for a message of `bytes` of the full vector: rounds for α, bytes for β.
 [[nodiscard]] Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes);

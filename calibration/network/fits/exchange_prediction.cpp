@@ -31,7 +31,7 @@ double bus_factor(Collective operation, double ranks) {
   return 1;
 }
 
-/// The error of predictions by links for the measurements of a level, as a factor at the 95th percentile.
+/// The 95th percentile of the error of predictions by links, as a factor, over the measurements of a level.
 std::optional<double> miss_of_links(const Machine& machine, const MeasuredExchanges& measured, bool inside) {
   const Coefficients none;
   std::vector<double> misses;
@@ -54,7 +54,8 @@ bool has_curve_on(const MeasuredExchanges& measured, bool inside) {
                      [&](const MeasuredCurve& curve) { return (curve.nodes == 1) == inside; });
 }
 
-/// The library's algorithm in the measurements that a prediction is based on; empty if unknown, or if they differ.
+/// The library's algorithm in the measurements on which a prediction is based; empty if the measurements do not name one
+/// algorithm.
 std::string algorithm_of(const MeasuredExchanges::Prediction& prediction, Bytes message) {
   std::string ran = prediction.curves.front()->algorithm_at(message);
   for (const MeasuredCurve* curve : prediction.curves) {

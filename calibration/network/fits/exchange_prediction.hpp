@@ -33,7 +33,7 @@ struct PredictedExchange {
   Seconds time{};
   std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset if nothing was measured
   Bandwidth bus_bandwidth{};             ///< bandwidth of each rank's link, as nccl-tests defines it
-  std::string algorithm{};               ///< that of the formula, or of the measurement (`Ring Simple`), else `measured`
+  std::string algorithm{};               ///< algorithm of the formula or of the measurement (`Ring Simple`), else `measured`
   ExchangeBasis basis = ExchangeBasis::data_sheet;
   std::string warning{};  ///< a remark, as a sentence; may be empty
 };
@@ -54,7 +54,7 @@ class ExchangePredictor {
   std::vector<std::string> notes_;
   Machine machine_;
   Coefficients coefficients_;
-  /// The error of formulas with fitted links for the measurements of a level, as a factor at the 95th percentile.
+  /// The 95th percentile of the error of formulas with fitted links, as a factor, over the measurements of each level.
   std::array<std::optional<double>, 2> links_miss_{};
 };
 

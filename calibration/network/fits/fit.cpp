@@ -20,13 +20,14 @@
 namespace ddl {
 namespace {
 
-/// If the times of two series of one rank count differ by more than this, they are not repetitions of each other.
+/// If the times of two series of one rank count differ by more than this share, the series are not repetitions of each
+/// other.
 constexpr double repeat_difference = 0.1;
 /// A point with a lower weight counts as an outlier.
 constexpr double outlier_weight = 0.05;
-/// The noise of a range is a weighted mean of its own estimate and the estimate from all ranges, which has the weight of
-/// this many rows. With few rows, the range's own estimate is unreliable (Smyth, "Linear models and empirical Bayes
-/// methods", 2004).
+/// The noise of a range is a weighted mean of two estimates: one from the rows of the range, and one from all ranges, which
+/// has the weight of this many rows. With few rows, the estimate from the range alone is unreliable (Smyth, "Linear models
+/// and empirical Bayes methods", 2004).
 constexpr double shared_rows = 3;
 
 RankCount count_of(const ExchangeSeries& series) {
@@ -133,7 +134,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
     }
     design.shares.push_back(share);
   }
-  // The position of a bend follows from its lines.
+  // The position of a bend is not a parameter, because it follows from the two lines that cross there.
   const auto bends = std::count(joints.begin(), joints.end(), Joint::bend);
   design.parameters = static_cast<double>(free) + static_cast<double>(ranges.size()) - 1 - static_cast<double>(bends);
   design.terms = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(points.size()), free);
@@ -154,7 +155,7 @@ double crossing(const Design& design, const Eigen::VectorXd& free, const std::ve
   return -step[0] * of_a_byte[0] / (step[1] * of_a_byte[1]);
 }
 
-/// Whether each bend lies between the sizes of its cut.
+/// Whether each bend lies between the two sizes that its cut separates.
 bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design, const Eigen::VectorXd& free,
                      const std::vector<SizeRange>& ranges, const std::vector<Joint>& joints, Collective operation) {
   for (std::size_t i = 0; i < joints.size(); ++i) {
@@ -243,7 +244,7 @@ Variance variance_of(const WeightedFit& fit, std::size_t begin, std::size_t end)
     const double influence = fit.weights[i] * fit.residuals[i];
     squares += influence * influence;
     const double root = std::sqrt(fit.weights[i]);  // 1 − u² of the bisquare
-    steepness += root * (5 * root - 4);             // its ψ': (1 − u²)(1 − 5u²)
+    steepness += root * (5 * root - 4);             // derivative ψ' of the bisquare: (1 − u²)(1 − 5u²)
     free += fit.leverages[i];
   }
   Variance variance;

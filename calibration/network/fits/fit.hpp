@@ -74,7 +74,7 @@ struct FitRange {
   /// Whether the time is continuous at the end of this range; otherwise it jumps there.
   bool continuous = false;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
-  /// Unset if the rows cannot distinguish it from zero. With a window of messages in flight, α is hidden.
+  /// Unset if the rows cannot distinguish α from zero, and for a window of several messages in flight, which hides α.
   std::optional<Estimated<Seconds>> alpha{};
   std::optional<Estimated<SecondsPerByte>> beta{};
   double r2 = 0;               ///< share of the variance of the times that the fit explains
@@ -86,7 +86,7 @@ struct FitRange {
   std::vector<double> coefficients{};
   std::vector<double> covariance{};
   double noise = 0;    ///< standard deviation of one row, relative to the fitted time
-  double freedom = 1;  ///< degrees of freedom of this estimate
+  double freedom = 1;  ///< degrees of freedom of the estimate of `noise`
 };
 
 /// The link parameters fitted to the rows of one operation on one level.
@@ -95,7 +95,7 @@ struct ExchangeFit {
   ExchangePattern pattern = ExchangePattern::collective;
   double window = 1;
   std::optional<NetworkLevel> level{};
-  /// Smallest and largest measured numbers; unset if no series has them.
+  /// Smallest and largest measured numbers of ranks and nodes; unset if no series contains the numbers.
   std::optional<int> min_ranks{};
   std::optional<int> max_ranks{};
   std::optional<int> min_nodes{};
@@ -115,7 +115,7 @@ struct ExchangeFit {
 
 struct ExchangePrediction {
   Estimated<Seconds> time{};            ///< with the interval of a single measurement
-  std::vector<std::string> warnings{};  ///< reasons why it may be wrong: outside of the measured ranks, nodes or bytes
+  std::vector<std::string> warnings{};  ///< reasons why `time` may be wrong: outside of the measured ranks, nodes or bytes
 };
 /// Time of one operation of `ranks` ranks on `nodes` nodes. `message`: bytes of the full vector. The fit must not be
 /// refused.

@@ -43,7 +43,7 @@ ExchangePrediction predict(const ExchangeFit& fit, int ranks, int nodes, Bytes m
   const auto size = terms.size();
   const Eigen::Map<const Eigen::VectorXd> coefficients(range.coefficients.data(), size);
   const Eigen::Map<const Eigen::MatrixXd> covariance(range.covariance.data(), size, size);
-  // If a range continues another one, its start-up may be negative, but a time must not be.
+  // If a range continues the previous range, the start-up of the range may be negative. A time must not be negative.
   const double time = std::max(terms.dot(coefficients), 0.0);
   const double variance = std::max(terms.dot(covariance * terms), 0.0) + range.noise * range.noise * time * time;
   const double half = student_t_95(range.freedom) * std::sqrt(variance);

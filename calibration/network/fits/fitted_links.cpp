@@ -16,11 +16,11 @@ namespace {
 
 /// The maximum factor by which links may exceed the datasheet, because datasheets give attainable values.
 constexpr double slack = 1.1;
-/// Only messages of at least this size determine a bandwidth; only smaller ones determine a start-up.
+/// Only messages of at least this size determine a bandwidth. Only smaller messages determine a start-up.
 constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
 
-/// Returns the argument in [low, high], both above zero, at which an increasing function has a given value; the nearer end
-/// if there is none.
+/// Returns the argument in [low, high], both above zero, at which an increasing function has a given value. If no argument
+/// in the range has this value, returns the nearer end of the range.
 template <class Function>
 double where(double value, double low, double high, Function&& function) {
   constexpr int halvings = 20;  // number of halvings of a logarithm, for a precision of one in a thousand

@@ -7,10 +7,11 @@
 
 namespace ddl {
 
-/// Joins the curves of a previously measured network with new ones. New curves replace curves of the same exchange. The
-/// earlier curves of a level (inside a node, between nodes) are dropped, with a warning that names their files, if the new
-/// curves contradict them. They do if exchanges below 1 MiB, or exchanges from 1 MiB on, differ by more than a factor of 1.5
-/// in the median from the predictions of the earlier curves. So a file of coefficients never mixes two networks.
+/// Joins the curves of a previously measured network with new curves. New curves replace curves of the same exchange. If the
+/// new curves contradict the earlier curves of a level (inside a node, between nodes), these earlier curves are dropped,
+/// with a warning that names their files. New curves contradict earlier ones if exchanges below 1 MiB, or exchanges from
+/// 1 MiB on, differ by more than a factor of 1.5 in the median from predictions of the earlier curves. So a file of
+/// coefficients never mixes two networks.
 [[nodiscard]] std::vector<MeasuredCurve> joined_curves(std::vector<MeasuredCurve> before,
                                                        const std::vector<MeasuredCurve>& measured,
                                                        std::vector<std::string>& warnings);

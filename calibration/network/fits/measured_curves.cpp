@@ -70,8 +70,8 @@ Times times_of(const ExchangeSeries& series) {
 }
 
 /// Groups of runs. Runs of one group are repetitions of each other; runs of different groups contradict each other. Two runs
-/// belong to one group if they differ by less than a contradiction, or if other runs lie between them. Runs without a common
-/// size do not contradict each other.
+/// belong to one group if they differ by at most contradiction_factor, or if a chain of other runs connects them. Runs
+/// without a common size do not contradict each other.
 std::vector<std::vector<const ExchangeSeries*>> alike(const std::vector<const ExchangeSeries*>& runs) {
   std::vector<std::vector<const ExchangeSeries*>> sets;
   for (const ExchangeSeries* run : runs) {

@@ -20,13 +20,13 @@ constexpr double print_precision = 1e-3;
 /// section 2.2).
 constexpr double bisquare_reach = 4.685;
 
-/// These columns of a matrix, each scaled to unit length.
+/// Columns of a matrix, selected by their indices, each scaled to unit length.
 struct UnitColumns {
   UnitColumns(const Eigen::MatrixXd& matrix, const std::vector<Eigen::Index>& columns)
       : rows(matrix(Eigen::all, columns)), lengths(rows.colwise().norm()) {
     rows *= lengths.cwiseInverse().asDiagonal();
   }
-  /// Minimizes Σ w (y − a·x)²; empty if the columns are dependent.
+  /// Returns the x that minimizes Σ w (y − a·x)² over the rows a; empty if the columns are linearly dependent.
   [[nodiscard]] std::optional<Eigen::VectorXd> solve(const Eigen::VectorXd& weights, const Eigen::VectorXd& y) const {
     const Eigen::LDLT<Eigen::MatrixXd> factors(rows.transpose() * weights.asDiagonal() * rows);
     const auto pivots = factors.vectorD();
@@ -41,7 +41,7 @@ struct UnitColumns {
 
 double scale_of(std::vector<double> residuals) {
   for (double& residual : residuals) residual = std::abs(residual);
-  return 1.4826 * median(residuals);  // the factor makes it the standard deviation for normal errors
+  return 1.4826 * median(residuals);  // for normal errors, this is the standard deviation
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   result.coefficients = start.coefficients;
   const auto fitted_by = [&](const Eigen::VectorXd& coefficients) {
     Eigen::VectorXd fitted = terms * coefficients;
-    // If a range continues another one, its start-up may be negative, but a time must not be.
+    // If a range continues the previous range, the start-up of the range may be negative. A time must not be negative.
     for (Eigen::Index i = 0; i < count; ++i) fitted[i] = std::max(fitted[i], 1e-3 * times[i]);
     return fitted;
   };
@@ -148,7 +148,7 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
   const auto [rows, lengths] = UnitColumns(fitted.cwiseInverse().asDiagonal() * terms, active);
   Eigen::MatrixXd normal = rows.transpose() * result.weights.asDiagonal() * rows;
   Eigen::FullPivLU<Eigen::MatrixXd> factors(normal);
-  if (!factors.isInvertible()) {  // without outliers, the terms are undetermined
+  if (!factors.isInvertible()) {  // without outliers, the terms would be undetermined
     normal = rows.transpose() * rows;
     factors.compute(normal);
   }

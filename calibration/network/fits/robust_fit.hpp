@@ -13,21 +13,21 @@ struct AbsoluteFit {
 /// `terms`: rows × terms, with at least as many rows as terms. Coefficients that would be negative are set to zero.
 [[nodiscard]] AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times);
 
-/// An M-estimate of the same terms, in which outliers have no influence. It starts from `start`.
+/// An M-estimate of a sum of terms, in which outliers have no influence. The iteration starts from `start`.
 struct WeightedFit {
   Eigen::VectorXd coefficients{};
   Eigen::MatrixXd unscaled_covariance{};  ///< covariance, if the relative residual of a row has the variance 1
   Eigen::VectorXd residuals{};            ///< (time − fitted) / fitted
   Eigen::VectorXd weights{};              ///< 1 for a row that fits, 0 for an outlier
   Eigen::VectorXd leverages{};            ///< leverage of each row; their sum is the number of free terms
-  Eigen::VectorXd scales{};               ///< the scales with which residuals were compared
+  Eigen::VectorXd scales{};               ///< for each row, the scale by which the residual was divided
 };
 /// Rows with equal `groups` (from 0) share a scale, which is at least the scale of all rows together.
 [[nodiscard]] WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times,
                                        const Eigen::VectorXi& groups, const AbsoluteFit& start);
 
-/// Returns the two-sided 95 % quantile: |t| is below this value with a probability of 95 % for this many degrees of freedom,
-/// at least 1.
+/// Returns the two-sided 95 % quantile of Student's t: |t| is below the quantile with a probability of 95 %. `freedom`:
+/// degrees of freedom, at least 1.
 [[nodiscard]] double student_t_95(double freedom);
 
 }  // namespace ddl

@@ -12,8 +12,8 @@ namespace {
 
 /// Minimum number of sizes per range: two for a line, and one more.
 constexpr std::size_t sizes_of_range = 3;
-/// The cost of a knee in addition to that of the terms after it. Its position is chosen among all sizes, which costs as much
-/// as two parameters [Zhang and Siegmund, "A modified Bayes information criterion", Biometrics 2007].
+/// The cost of a knee, in parameters, in addition to the terms after the knee. Choosing the position of a knee among all
+/// sizes costs as much as two parameters [Zhang and Siegmund, "A modified Bayes information criterion", Biometrics 2007].
 constexpr double knee_parameters = 2;
 /// Maximum number of size groups for cuts; a sweep by factors of two from a byte to a terabyte has 41.
 constexpr std::size_t most_size_groups = 48;
@@ -33,13 +33,13 @@ std::vector<std::size_t> size_groups(std::span<const ExchangePoint> points) {
   return merged;
 }
 
-/// Relative widths of the noise that are tried. Smaller ones come from the rounding of printed digits, and do not justify a
-/// knee.
+/// Relative widths of the noise that are tried. Smaller widths come from the rounding of printed digits, and do not justify
+/// a knee.
 constexpr std::array noises{0.5,  0.35, 0.25, 0.18,  0.12,  0.09,  0.06,  0.045,
                             0.03, 0.02, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001};
 using Costs = std::array<double, noises.size()>;
 
-/// −2 log likelihood for each width of the noise, without terms that are the same for all.
+/// −2 log likelihood for each width of the noise, without terms that are the same for all widths.
 Costs costs_of(const Eigen::VectorXd& residuals) {
   constexpr double freedom = 4;
   Costs costs{};
@@ -104,8 +104,8 @@ std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collec
     }
   }
 
-  // The cost of a parameter depends on the noise, which is known only afterwards. So the best cuts are computed for each
-  // noise.
+  // The cost of a parameter depends on the noise, which is known only after the fit. So the best cuts are computed for each
+  // width of the noise.
   const double log_count = std::log(static_cast<double>(points.size()));
   std::vector<SizeRange> best_ranges;
   double lowest = std::numeric_limits<double>::infinity();

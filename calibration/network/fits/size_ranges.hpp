@@ -27,8 +27,8 @@ struct SizeRange {
 [[nodiscard]] double information_criterion(const Eigen::VectorXd& residuals, double parameters);
 
 /// Divides points, ordered by size, into ranges such that the information criterion is minimal. Each range has at least
-/// three sizes. Its algorithm is the one of `candidates` with the best criterion. A cut counts as a parameter. Empty if no
-/// division determines the parameters of a candidate.
+/// three sizes. The algorithm of a range is the one of `candidates` with the lowest criterion. A cut counts as a parameter.
+/// Empty if no division determines the parameters of a candidate.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collective operation,
                                                  std::span<const ExchangeAlgorithm> candidates);
 

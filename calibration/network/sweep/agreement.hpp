@@ -13,8 +13,8 @@ class AgreedError : public Error {
   using Error::Error;
 };
 
-/// Runs `work`, which must not wait for another process, in each process. If it fails in any process, all of them throw the
-/// same AgreedError, which names the first rank with a failure. All processes must call it.
+/// Runs `work` in each process. `work` must not wait for another process. If it fails in any process, all processes throw
+/// the same AgreedError, which names the first rank with a failure. All processes must call this function.
 void do_or_agree(Processes& processes, const std::function<void()>& work);
 
 }  // namespace ddl

@@ -7,11 +7,11 @@
 
 namespace ddl {
 
-/// The result for this many concurrent groups across nodes, compared with one group alone.
+/// The slowdown of a number of concurrent groups across nodes, compared with one group alone.
 struct ContentionPoint {
   int groups = 1;
   double slowdown = 1;  ///< time per byte divided by the time per byte of one group alone
-  Interval interval{};  ///< interval, derived from the intervals of the underlying medians
+  Interval interval{};  ///< interval of `slowdown`, derived from the intervals of the measured medians
 };
 
 /// Times Allreduces of 1, 2, 4, … concurrent groups, each with one rank of every node. The time per byte follows from the

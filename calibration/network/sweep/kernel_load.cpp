@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// Until it is stopped, it takes samples in groups of this size.
+/// The kernels run until they are stopped, and are sampled in groups of this size.
 constexpr SamplingRule until_stopped{.warm_up = 1, .least = 1, .most = 10'000, .tolerance = 0, .limit = Seconds(1e9)};
 
 class KernelLoad final : public DeviceLoad {
@@ -98,7 +98,7 @@ class KernelLoad final : public DeviceLoad {
     int asked = 0;
     const Measurement measured = measure(*backend_, problem_, until_stopped, CacheState::warm, [&] {
       const std::lock_guard lock(mutex_);
-      // The sampler calls this before the warm-up run, too.
+      // The sampler calls this function before every run. The second call shows that the warm-up run is done.
       if (++asked == 2 && !std::exchange(is_running_, true)) changed_.notify_all();
       return asked > 2 && !is_wanted_;
     });

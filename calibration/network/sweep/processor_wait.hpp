@@ -18,8 +18,8 @@ struct ProcessorTurns {
 /// waiting for a CPU, and number of time slices. Empty for any other text.
 [[nodiscard]] std::optional<ProcessorTurns> parse_processor_turns(std::string_view schedstat);
 
-/// Measures how long ranks wait for a CPU while they run. Their waiting delays messages so regularly that times do not
-/// scatter, so it would not be noticed otherwise.
+/// Measures how long ranks wait for a CPU while they run. This wait delays messages so regularly that times do not scatter.
+/// So the scatter of times would not reveal the wait.
 class ProcessorWait {
  public:
   /// Starts the measurement.

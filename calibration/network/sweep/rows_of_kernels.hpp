@@ -34,7 +34,7 @@ class RowsOfKernels final : public KernelBackend {
   [[nodiscard]] std::unique_ptr<DeviceBuffer> allocate_for(const KernelTensor& tensor) override {
     return backend_->allocate_for(tensor);
   }
-  /// Mean time of the timed kernels, which are the last ones of a row.
+  /// Mean time of the timed kernels, which are the last kernels of a row.
   [[nodiscard]] Seconds time(const std::function<void()>& work) override;
   void evict(std::span<DeviceBuffer* const> buffers) override { backend_->evict(buffers); }
   void touch(DeviceBuffer& buffer) override { backend_->touch(buffer); }

@@ -34,7 +34,7 @@ StepTiming time_step(Transport& transport, const ExchangeStep& step, const Timin
   // of exchanges.
   constexpr int uncounted = 2;
   for (int i = 0; i < uncounted; ++i) static_cast<void>(sample_of(transport, step, 1));
-  // All processes have these values, so all of them make the same decisions.
+  // These values are equal in all processes, so all processes make the same decisions.
   const double messages = kind_of(step.operation).pattern == ExchangePattern::collective ? 1.0 : step.window;
   const double once = sample_of(transport, step, 1).mean * messages;
   StepTiming timing;

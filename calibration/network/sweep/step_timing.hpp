@@ -20,8 +20,8 @@ struct StepTiming {
   [[nodiscard]] Seconds time() const { return samples.median; }
 };
 
-/// Two warm-up exchanges precede the timed ones: libraries connect ranks and load code when a group first communicates, and
-/// when another size uses another algorithm. For a pair, the first rank's time is used, as in OSU's tests.
+/// Two warm-up exchanges precede the timed exchanges: libraries connect ranks and load code when a group first communicates,
+/// and when another size uses another algorithm. For a pair, the first rank's time is used, as in OSU's tests.
 [[nodiscard]] StepTiming time_step(Transport& transport, const ExchangeStep& step, const TimingRule& rule);
 
 }  // namespace ddl

@@ -53,7 +53,7 @@ std::string title_of(const SweepTable& table) {
 
 /// If the interval of a median is larger than this share of the median, other work disturbed the measurement.
 constexpr double unsteady = 0.1;
-/// By chance, one of this many sizes has such a wide interval.
+/// By chance, one of this many sizes has an interval that is wider than `unsteady`.
 constexpr std::size_t sizes_for_one_unsteady = 10;
 
 double doubt_of(const SweepRow& row) {
@@ -100,7 +100,8 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   const auto show = [&](std::size_t done, const std::string& next) {
     if (watch) watch(done, all, next);
   };
-  // If a single exchange already takes too long, it would take at least as long with concurrent groups or kernels.
+  // The largest size that does not take too long alone. Larger sizes would take too long with concurrent groups or kernels,
+  // too.
   std::int64_t largest = plan.largest;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     SweepTable& table = tables[i];
@@ -135,7 +136,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     try {
       result.overlap = sweep_overlap(transport, largest, plan.rule, load);
     } catch (const AgreedError& error) {
-      // This error is not an AgreedError: if one process left, the others would wait for it.
+      // All processes get this error, so none of them waits for another one.
       result.warnings.push_back(fmt::format("no kernels were overlapped with a collective: {}", error.what()));
     }
   }

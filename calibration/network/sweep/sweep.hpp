@@ -27,7 +27,7 @@ struct SweepPlan {
 };
 
 struct SweepRow {
-  std::int64_t bytes = 0;  ///< the same as the member of ExchangeStep
+  std::int64_t bytes = 0;  ///< as in ExchangeStep::bytes
   StepTiming timing{};
 };
 
@@ -49,8 +49,9 @@ struct SweepResult {
 /// Called before each table with the number of finished tables, the number of all tables, and the next table.
 using SweepWatch = std::function<void(std::size_t done, std::size_t all, const std::string& next)>;
 
-/// Runs the plan. All processes get the same result. Throws Error if processes have different plans, and all errors of the
-/// transport. `load`: creates the kernels that run concurrently with an exchange. If they fail, the result has a warning.
+/// Runs the plan. All processes get the same result. Throws Error if processes have different plans, and for errors of the
+/// transport. `load`: creates the kernels that run concurrently with an exchange. If the kernels fail, the result has a
+/// warning.
 [[nodiscard]] SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMaker& load,
                                     const SweepWatch& watch = {});
 

@@ -8,7 +8,7 @@ namespace ddl {
 /// Ranks that communicate with each other, and the kind of links between them.
 struct SweepGroup {
   std::vector<int> ranks{};
-  int nodes = 1;  ///< number of their nodes
+  int nodes = 1;  ///< number of nodes on which the ranks run
   friend bool operator==(const SweepGroup&, const SweepGroup&) = default;
 };
 

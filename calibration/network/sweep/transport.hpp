@@ -53,8 +53,8 @@ class Transport {
   /// processes.
   [[nodiscard]] virtual const std::vector<int>& nodes() const = 0;
 
-  /// The mean time of an exchange over `repetitions` of it, by group and rank: half a round trip for latency, one message of
-  /// a window for bandwidth. The groups start together. Ranks that belong to no group wait.
+  /// The mean time of an exchange over `repetitions` exchanges, by group and rank: half a round trip for latency, one
+  /// message of a window for bandwidth. The groups start together. Ranks that belong to no group wait.
   [[nodiscard]] virtual std::vector<std::vector<Seconds>> time(const ExchangeStep& step, int repetitions) = 0;
 
   /// Returns simulated kernels for a simulated network; null if kernels of a real device are used.

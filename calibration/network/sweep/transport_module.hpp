@@ -16,9 +16,9 @@ struct TransportOptions {
 
 /// The function that a transport exports as `ddl_transport_NAME` from its loadable module.
 struct TransportModule {
-  /// `joined`: the participating processes, if they have already joined; otherwise nullptr. They must outlive the transport.
-  /// Opening the transport does not wait for any of them. Throws Error with the library's reason if the library cannot be
-  /// used.
+  /// `joined`: the participating processes, if they have already joined; otherwise nullptr. The processes must outlive the
+  /// transport. Opening the transport does not wait for any process. Throws Error with the library's reason if the library
+  /// cannot be used.
   std::unique_ptr<Transport> (*open)(Processes* joined, const TransportOptions& options);
 };
 

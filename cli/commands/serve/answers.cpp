@@ -20,7 +20,7 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t most_kept_bytes = std::size_t{64} << 20U;
-/// The user's profiles and coefficients may change while the server runs.
+/// Answers are cached for this long, because the user's profiles and coefficients may change while the server runs.
 constexpr std::chrono::seconds kept_for{60};
 
 constexpr std::string_view html_type = "text/html; charset=utf-8";
@@ -42,7 +42,7 @@ const ReportFile* report_file_of(std::string_view path) {
 
 bool is_question(std::string_view path) { return path == "/" || path == "/answer" || report_file_of(path) != nullptr; }
 
-/// Answers like `ddl-oracle recommend`. It passes on the report while all objects that the report refers to are alive.
+/// Runs `recommend` for a question, and calls `take` with the report while all objects to which the report refers are alive.
 template <class Take>
 auto recommended(const PageQuestion& question, const Take& take) {
   CommandLine command_line("", "ddl-oracle");

@@ -19,12 +19,12 @@ namespace ddl {
 /// The server's answer to each path: the page, the answer alone, answers as files, style and script. Thread-safe.
 class Answers {
  public:
-  /// `seconds`: the time limit of a search; it then answers with the best plans so far.
+  /// `seconds`: the time limit of a search. At the limit, the answer contains the best plans so far.
   Answers(OfferedFiles files, KnownHosts hosts, double seconds);
 
   /// Answers that need no search: refusals, style, script, invalid questions, and cached answers.
   [[nodiscard]] std::optional<HttpAnswer> at_once(const HttpRequest& request);
-  /// All other answers.
+  /// Answers that need a search.
   [[nodiscard]] HttpAnswer later(const HttpRequest& request, const std::atomic<bool>& given_up);
   /// The number of answered questions, including those from the cache.
   [[nodiscard]] std::size_t answered() const { return answered_; }

@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// The host names that are accepted by a server that listens on `host`, in addition to numeric addresses if `host` is not a
-/// loopback address. A name that an attacker points at this machine (DNS rebinding) is not accepted.
+/// The host names that a server on `host` accepts. If `host` is not a loopback address, numeric addresses are accepted, too.
+/// A name that an attacker points at this machine (DNS rebinding) is not accepted.
 struct KnownHosts {
   std::vector<std::string> names;
   bool any_address = false;  ///< other machines may connect, through any address of this machine
@@ -20,8 +20,8 @@ struct KnownHosts {
 /// but not send any other request.
 [[nodiscard]] std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHosts& hosts);
 
-/// Adds the security headers of every answer. With them, the page loads nothing from other sites, and no other site may
-/// embed or read it.
+/// Adds the security headers of every answer. With these headers, the page loads nothing from other sites, and no other site
+/// may embed or read the page.
 [[nodiscard]] HttpAnswer guarded(HttpAnswer answer);
 
 }  // namespace ddl

@@ -13,7 +13,7 @@ bool same_name(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [](char one, char other) { return lower(one) == lower(other); });
 }
 
-/// -1 if it is not a hexadecimal digit.
+/// The value of a hexadecimal digit; -1 for any other character.
 int digit_of(char letter) {
   if (letter >= '0' && letter <= '9') return letter - '0';
   const char small = lower(letter);

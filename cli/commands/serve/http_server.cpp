@@ -58,12 +58,12 @@ constexpr timeval sweep_interval{0, 250'000};
 /// A connection whose client may be slow.
 struct Connection {
   bufferevent* of = nullptr;  ///< keeps a reference, so that the pointer is not reused
-  Clock::time_point since;    ///< time of its last answer, or of its start
-  bool is_asking = false;     ///< an answer is being computed, for which the client waits
+  Clock::time_point since;    ///< time of the connection's last answer, or of its start
+  bool is_asking = false;     ///< whether the client waits for an answer that is being computed
 };
 
-/// A request that a worker handles, and its answer. The request outlives its connection: evhttp frees it when it is
-/// answered.
+/// A request that a worker handles, and the answer. The request outlives its connection, because evhttp frees a request only
+/// when it is answered.
 struct Job {
   evhttp_request* from = nullptr;
   evhttp_connection* connection = nullptr;
@@ -101,7 +101,7 @@ HttpRequest request_of(evhttp_request* from) {
   return request;
 }
 
-/// A numeric address. Empty if the text is not one.
+/// Parses a numeric address. Empty if `host` is not a numeric address.
 std::optional<std::pair<sockaddr_storage, socklen_t>> address_of(const std::string& host, int port) {
   sockaddr_storage address{};
   auto* const v4 = reinterpret_cast<sockaddr_in*>(&address);
@@ -235,11 +235,11 @@ class HttpServer::State {
     return found == connections_.end() ? nullptr : &*found;
   }
 
-  /// Removes closed connections, and closes those whose client is too slow.
+  /// Removes closed connections, and closes connections whose client is too slow.
   void sweep() {
     const auto now = Clock::now();
     for (auto each = connections_.begin(); each != connections_.end();) {
-      // When evhttp frees a connection, it must not call back.
+      // evhttp clears the callbacks of a connection that it frees. A connection without callbacks is therefore closed.
       bufferevent_event_cb call = nullptr;
       void* argument = nullptr;
       bufferevent_getcb(each->of, nullptr, nullptr, &call, &argument);
@@ -288,7 +288,7 @@ class HttpServer::State {
         {503, "text/plain; charset=utf-8", "too many concurrent requests: try again in a second\n", {{"Retry-After", "1"}}});
   }
 
-  /// Questions whose client has disconnected.
+  /// Marks the questions of a disconnected client, whose answers are no longer needed.
   void give_up(evhttp_connection* gone) {
     for (Job* const job : asked_) {
       if (job->connection != gone) continue;
@@ -369,7 +369,7 @@ class HttpServer::State {
   HttpLimits limits_;
   Base base_;
   Http http_;
-  evconnlistener* listener_ = nullptr;  ///< evhttp's
+  evconnlistener* listener_ = nullptr;  ///< the listener of evhttp
   int port_ = 0, wakeup_ = -1;
   std::vector<Event> events_;
   Event sweep_;

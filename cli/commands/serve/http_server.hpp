@@ -32,7 +32,7 @@ class HttpServer {
     std::function<HttpAnswer(const HttpRequest&, const std::atomic<bool>&)> later;
   };
 
-  /// Starts to listen. `port` 0 selects a free one. Throws Error if the address does not exist or is in use, or if the
+  /// Starts to listen. `port` 0 selects a free port. Throws Error if the address does not exist or is in use, or if the
   /// program was built without a server.
   HttpServer(const std::string& host, int port, Handlers handlers, const HttpLimits& limits = {});
   HttpServer(const HttpServer&) = delete;
@@ -40,7 +40,7 @@ class HttpServer {
   ~HttpServer();
 
   [[nodiscard]] int port() const;
-  /// Serves until Ctrl-C or SIGTERM, then asks running work to end (Interrupt), and waits for it.
+  /// Serves until Ctrl-C or SIGTERM. Then asks the workers to end (Interrupt), and waits for them.
   void run();
 
  private:

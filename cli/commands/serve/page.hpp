@@ -14,15 +14,15 @@ struct PageAnswer {
   std::string main;   ///< HTML
 };
 
-/// The answer to a question that could not be answered: the error with its hint.
+/// The content of the page for a question that could not be answered: the error with its hint.
 [[nodiscard]] PageAnswer problem_of(std::string_view what, std::string_view hint);
 /// Adds notes above an answer, each a sentence in plain text.
 [[nodiscard]] PageAnswer with_notes(PageAnswer answer, const std::vector<std::string>& notes);
 
-/// The page with its controls set to a question, and the answer to it.
+/// The page: its controls are set to a question, and the answer follows.
 [[nodiscard]] std::string page_text(const PageQuestion& question, const PageAnswer& answer, const OfferedFiles& files);
 
-extern const std::string_view page_style;   ///< in addition to html_style
-extern const std::string_view page_script;  ///< after html_script
+extern const std::string_view page_style;   ///< used in addition to html_style
+extern const std::string_view page_script;  ///< runs after html_script
 
 }  // namespace ddl

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// Files that the page may use: those given on the command line, and no others.
+/// Files that the page may use: the files on the command line, and no others.
 struct OfferedFiles {
   std::vector<std::string> models, machines;
 };
@@ -17,8 +17,8 @@ struct Control {
   std::string_view key;     ///< its key in a link
   std::string_view option;  ///< the corresponding option of `recommend`
   std::string_view label;
-  std::string_view initial;  ///< its value if a link sets nothing at all
-  std::string_view hint;     ///< placeholder while it is empty
+  std::string_view initial;  ///< value of the field if a link sets no field at all
+  std::string_view hint;     ///< placeholder while the field is empty
   enum class Kind { name, choice, figures } kind = Kind::figures;
 };
 /// All controls, in the order of the page.
@@ -26,16 +26,16 @@ struct Control {
 /// The choices of a control; empty for a number.
 [[nodiscard]] std::vector<std::string> offers_of(const Control& control, const OfferedFiles& files);
 
-/// A question of the page: values of controls, in their order, without empty ones.
+/// A question of the page: the non-empty values of the controls, in the order of the controls.
 struct PageQuestion {
   std::vector<std::pair<std::string, std::string>> values;
 
   [[nodiscard]] std::string value_of(std::string_view key) const;
-  /// The query of a link to it, after the `?`.
+  /// The query of a link to the question: the text after the `?`.
   [[nodiscard]] std::string query() const;
 };
 
-/// Parses a link. Throws Error for an unknown key, a repeated one, a value that is too long, and a name that refers to a
+/// Parses a link. Throws Error for an unknown key, a repeated key, a value that is too long, and a name that refers to a
 /// file which is not offered.
 [[nodiscard]] PageQuestion question_of(std::string_view query, const OfferedFiles& files);
 

@@ -17,7 +17,7 @@ bool says_nothing(std::string_view value) {
 
 bool is_neutral(std::string_view value) {
   const std::string word = lower_case(value);
-  // A list of ones: each layer alike.
+  // A layer pattern of ones, `[1]*32`, means that all layers are alike.
   const bool is_pattern = word.starts_with("[1]*") || word.starts_with("([1]*");
   if (is_pattern && word.find('+') == std::string::npos) return true;
   for (const std::string_view each :
@@ -29,7 +29,7 @@ bool is_neutral(std::string_view value) {
 
 namespace {
 
-/// The words of a value: one, or those of a list.
+/// The whole value, or its items if the argument takes a list.
 std::vector<std::string> words_of(const ArgumentRow& row, const std::string& value) {
   if (!row.is_list) return {value};
   std::vector<std::string> words;
@@ -56,7 +56,7 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     return fact;
   }
   fact.value = setting.value;
-  if (!setting.is_known) return fact;  // told when it is asked for
+  if (!setting.is_known) return fact;  // Configuration::word() reports the unknown value if it is needed
   for (const std::string& said : words_of(row, setting.value)) {
     for (const ArgumentWord& word : row.words) {
       if (lower_case(word.word) != lower_case(said)) continue;

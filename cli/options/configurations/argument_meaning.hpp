@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// Whether a value stands for none: `auto`, `null`.
+/// Whether a value means that the argument is not set: `auto`, `null`.
 [[nodiscard]] bool says_nothing(std::string_view value);
-/// Whether an argument with this value changes nothing.
+/// Whether an argument with this value, such as `false` or `0`, changes neither time nor memory.
 [[nodiscard]] bool is_neutral(std::string_view value);
-/// What the row says of a value; nothing if it says nothing.
+/// The setting's value in the terms of the row's field; unset if the setting does not set the field.
 [[nodiscard]] std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& setting);
 
 }  // namespace ddl

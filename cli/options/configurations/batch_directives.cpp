@@ -9,8 +9,8 @@
 namespace ddl {
 namespace {
 
-/// Resources of ABCI that are whole nodes, and the GPUs of one: its user guides, "Job Execution" (ABCI 2.0: rt_F has four
-/// V100, rt_AF eight A100; ABCI 3.0: rt_HF has eight H200).
+/// A resource type of the cluster ABCI that is a whole node, and the node's number of GPUs [ABCI's user guides, "Job
+/// Execution": in ABCI 2.0, rt_F has four V100 and rt_AF has eight A100; in ABCI 3.0, rt_HF has eight H200].
 struct NodeType {
   std::string_view name, gpus;
 };
@@ -69,7 +69,7 @@ class DirectiveReader {
     }
   }
 
-  /// `select=16:ncpus=8:ngpus=8`, `nodes=4:ppn=8:gpus=8`, `rt_AF=16`, `node=4`.
+  /// Reads resource lists: `select=16:ncpus=8:ngpus=8`, `nodes=4:ppn=8:gpus=8`, `rt_AF=16`, `node=4`.
   void read_resources(const std::string& system, const PlacedText& at, const PlacedText& text) {
     if (text.text.find('+') != std::string::npos) return;  // nodes of several kinds
     for (std::size_t from = 0; from < text.text.size();) {
@@ -97,7 +97,7 @@ class DirectiveReader {
     add(system + ":-l ngpus", at, &gpus);
   }
 
-  /// `-nnodes 16`, `-gpu "num=6:mode=shared"`.
+  /// Reads options of LSF: `-nnodes 16`, `-gpu "num=6:mode=shared"`.
   void read_lsf(const PlacedText& at, const PlacedText& value) {
     if (at.text == "-nnodes") return add("lsf:-nnodes", at, &value);
     const std::size_t from = value.text.find("num=");
@@ -123,7 +123,7 @@ ConfigEntry script_entry(const ShellScript& script, std::string key, const Place
                     .key_offset = at.offset(),
                     .value_offset = at.offset()};
   if (value == nullptr) return entry;
-  // The place of the value, which may be in another file; both are shown of one.
+  // If the value is in another file than the argument, both positions point at the value.
   if (value->origin().file == at.origin().file) {
     entry.value_offset = value->offset();
   } else {

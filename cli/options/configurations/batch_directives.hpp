@@ -5,11 +5,11 @@
 
 namespace ddl {
 
-/// What the head of a script asks of a batch system, as arguments with the name of the system: `slurm:--nodes`,
-/// `pbs:-l select`, `pbs:-l ngpus`.
+/// The resources that a script requests from a batch system in its directives. Each key begins with the system's name:
+/// `slurm:--nodes`, `pbs:-l select`, `pbs:-l ngpus`.
 [[nodiscard]] ConfigEntries directive_settings(const ShellScript& script);
 
-/// An entry of a script. `value`: nothing if the argument stands alone.
+/// The entry for an argument at `at` in a script. `value`: null if the argument has no value.
 [[nodiscard]] ConfigEntry script_entry(const ShellScript& script, std::string key, const PlacedText& at,
                                        const PlacedText* value);
 

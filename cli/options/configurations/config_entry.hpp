@@ -19,9 +19,9 @@ inline constexpr std::size_t most_settings = 10'000;
 /// One argument in a configuration file: `--seq-length 2048`, or `seq_len = 2048` in the table `training`.
 struct ConfigEntry {
   std::string key;              ///< `--seq-length`, `training.seq_len`
-  std::string value{};          ///< empty where the argument stands alone
-  bool is_known = true;         ///< whether the file says the value; a variable of the environment may not be set in it
-  bool is_of_branches = false;  ///< it is one of several values, of branches that are not decided
+  std::string value{};          ///< empty if the argument has no value
+  bool is_known = true;         ///< false if the value contains a variable that the file does not set
+  bool is_of_branches = false;  ///< the value is set in one of several branches, and it is unknown which branch runs
   std::shared_ptr<const SourceText> source{};
   std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets
 
@@ -34,14 +34,14 @@ struct ConfigEntry {
 
 using ConfigEntries = std::vector<ConfigEntry>;
 
-// Parsers of the languages of configurations. Nested keys are joined by dots, and items of lists by blanks. They throw
-// Error, with its position in the text, if the text is not in the language, or if it has more than `most_settings`
+// Parsers of the languages of configurations. Dots join nested keys, and blanks join items of lists. A parser throws Error,
+// with a position in the text, if the text is not valid in the language, or if the text has more than `most_settings`
 // arguments.
 [[nodiscard]] ConfigEntries json_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries toml_settings(const std::string& text, const std::string& origin);
 
-/// The name of an argument in all languages: without leading dashes, and with dashes for underscores.
+/// The name of an argument in a spelling for all languages: leading dashes are removed, underscores become dashes.
 [[nodiscard]] std::string argument_key(std::string_view key);
 
 /// Throws Error if there are too many arguments.

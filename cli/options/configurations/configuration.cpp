@@ -67,7 +67,7 @@ void Configuration::fail(std::initializer_list<RunField> fields, const std::stri
 
 namespace {
 
-/// Whether an option says what the field would.
+/// Whether an option of the command replaces the field.
 bool is_said_by_option(RunField field, const IsGiven& is_given) {
   if (!is_given) return false;
   if (const auto choice = field.choice()) return is_given(fmt::format("--{}", row_of(*choice).option));

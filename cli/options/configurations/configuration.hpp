@@ -21,22 +21,22 @@
 
 namespace ddl {
 
-/// Whether an option stands on the command line.
+/// Whether the user gives an option on the command line.
 using IsGiven = std::function<bool(const std::string& option)>;
 
 /// The value of one field in a configuration, and its position in the file.
 struct Fact {
   std::string value;
-  std::optional<ConfigEntry> from{};  ///< unset: it is the tool's default
-  std::string problem{}, hint{};      ///< why it cannot be used; empty if it can
+  std::optional<ConfigEntry> from{};  ///< unset: the value is the tool's default
+  std::string problem{}, hint{};      ///< why the value cannot be used; empty if it can
   bool is_weak = false;               ///< any other argument of the field takes precedence
 };
 
-/// Something that a configuration asks for and that is not predicted.
+/// An argument of a configuration that requests something which this program does not predict.
 struct Refusal {
   ConfigEntry at;
   std::string message, hint;
-  bool is_of_model = false;  ///< it has no effect if an option names the model
+  bool is_of_model = false;  ///< the argument is ignored if --model is given
 };
 
 /// A configuration of another tool, parsed but not yet converted to options. Every value has its position in the file.
@@ -46,12 +46,12 @@ class Configuration {
   const ConfigurationFormat* format = nullptr;
   std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
-  std::vector<std::string> skipped{};  ///< what of it is not read, each with its place
+  std::vector<std::string> skipped{};  ///< parts of the configuration that are not read, each with its position
   std::vector<Refusal> refusals{};
-  std::set<std::string> sections{};  ///< first steps of its keys: `training`, `model`
+  std::set<std::string> sections{};  ///< first parts of the keys: `training` of `training.seq_len`
 
   [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
-  /// Whether the file itself sets it.
+  /// Whether the file itself sets the field, so that the value is not the tool's default.
   [[nodiscard]] bool writes(RunField field) const;
   [[nodiscard]] const Fact* find(RunField field) const;
   /// The value of a field; empty if it is not given.
@@ -60,12 +60,12 @@ class Configuration {
   [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
   /// Throws an Error at the position of the first of the fields that the file sets.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
-  /// Throws the first refusal that counts.
+  /// Throws an Error for the first refusal or unusable value that no option of the command replaces.
   void refuse(const IsGiven& is_given) const;
-  /// The hint, and what of the file was skipped, where the answer may be.
+  /// Appends the skipped parts to the hint, because they may contain the missing value.
   [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
-  /// Values of the other configuration take precedence.
+  /// Values that `other` sets replace the present values. Defaults of `other` only fill unset fields.
   void override_by(const Configuration& other);
 
  private:
@@ -75,15 +75,15 @@ class Configuration {
 /// Maximum of all numbers of GPUs, samples and sizes in a configuration.
 inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
-/// Reads a file in one of the formats; empty if it has none of them. Throws Error, with its position in the file, if the
-/// file is not valid in its format, or if arguments contradict each other.
+/// Reads a file in one of the known formats; empty if the file's format is unknown. Throws Error, with a position in the
+/// file, if the file is not valid in its format, or if arguments contradict each other.
 [[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values = {});
-/// The same, but throws Error if the file has no known format.
+/// Like recognise_configuration, but throws Error if the file's format is unknown.
 [[nodiscard]] Configuration read_configuration(const std::string& path, const ScriptValues& values = {});
 
 /// Returns a model in the form that `--model` accepts: a bundled model with the name that the tool or Hugging Face uses, or
 /// a model family with the sizes in the arguments. Throws Error if the configuration does not give the model, or if no
-/// family has such parts.
+/// family has the described layers.
 [[nodiscard]] std::string model_of(const Configuration& configuration);
 /// Returns the bundled model that is published under this name; empty if there is none.
 [[nodiscard]] std::optional<std::string> bundled_model_named(std::string_view name);
@@ -92,29 +92,29 @@ inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 struct ConfiguredOptions {
   StudyOptions study;
   PlanOptions own;                ///< the plan of the configuration
-  PlanOptions sought;             ///< the options of a search for the same work
-  std::vector<std::string> said;  ///< options that the file sets, so they are not defaults
+  PlanOptions sought;             ///< options for a search with the configuration's model, batch and GPUs
+  std::vector<std::string> said;  ///< options that the file sets, which are not reported as defaults
 };
 [[nodiscard]] ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study,
                                            const PlanOptions& plan, const IsGiven& is_given);
 
 /// Removes defaults of options that the file sets.
 void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said);
-/// The number of blocks of a model. In transformers, these are the layers.
+/// The number of blocks of a model. Configurations of tools call a transformer block a layer.
 [[nodiscard]] std::int64_t blocks_of(const Model& model);
 /// The help text of --like.
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
     "from the script that runs it; other options take precedence";
 
-/// Adds --set, for values that scripts take from outside.
+/// Adds --set, which gives values of variables and arguments that a script does not set itself.
 Option add_set_option(const Command& command, std::vector<std::string>& words);
 
 /// An argument of the configuration that has another value in another plan.
 struct ConfigurationChange {
   std::string argument;          ///< `--tensor-model-parallel-size`
   std::string now, then;         ///< values; empty: the argument is omitted
-  std::optional<Place> place{};  ///< its present position in the file
+  std::optional<Place> place{};  ///< the argument's position in the file, if it is there
 };
 struct ConfigurationChanges {
   std::vector<ConfigurationChange> arguments;

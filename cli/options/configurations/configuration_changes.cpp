@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Returns all fields. After each field come the fields that give a part of its value.
+/// Returns all fields. Each field is followed by the fields that give a part of its value (StandIn).
 std::vector<RunField> fields_in_order() {
   std::vector<RunField> fields;
   const auto add = [&](RunField field) {
@@ -68,7 +68,7 @@ class PlanDifference {
         return false;
       }
     }
-    // -1 stands for all remaining ranks, for any number of them.
+    // The value -1 means all remaining ranks, so it is right for any number of ranks.
     const Fact* shards = read_.find(ConfigField::data_shard);
     return field != ConfigField::data_shard || shards == nullptr || shards->value != "-1" || after_.is(field, "1");
   }
@@ -91,8 +91,8 @@ class PlanDifference {
     });
   }
 
-  /// The row with which the file would set the value. If there are several spellings, it is the one in a section that the
-  /// file has.
+  /// The row with which the file would set the other plan's value. If several rows could set it, a row in a section that the
+  /// file already has is preferred.
   [[nodiscard]] const ArgumentRow* row_that_says(RunField field) const {
     const ArgumentRow* elsewhere = nullptr;
     for (const ArgumentRow& row : format_.rows) {
@@ -108,7 +108,7 @@ class PlanDifference {
   void compare(RunField field) {
     const ArgumentRow* const own = row_in_file(field);
     RunValues after = after_;
-    // An argument that also sets another field is kept.
+    // An argument is kept if the other plan needs it for a second field.
     if (!after[field] && own != nullptr && says_another(*own)) after.set(field, usual(after_, field));
     const std::optional<std::string> own_word = own == nullptr ? std::nullopt : said_by(format_, *own, after);
     if (read_.writes(field)) {
@@ -136,7 +136,7 @@ class PlanDifference {
       changes_.arguments.push_back(std::move(change));
   }
 
-  /// The number of micro-batches follows from the samples in each.
+  /// The number of micro-batches follows from the samples of a micro-batch, so it needs no argument.
   [[nodiscard]] bool follows(RunField field) const {
     return field == ConfigField::accumulation && (has_row(ConfigField::micro_batch) || has_row(ConfigField::micro_batches));
   }

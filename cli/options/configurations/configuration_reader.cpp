@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files that contain the rest, in the order of reading.
+/// The fields that name further files of a configuration, in the order of reading.
 constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::trainer_file};
 
-/// Maximum length of a chain of files that include each other.
+/// Maximum length of a chain of configuration files in which each file names the next file.
 constexpr int most_configuration_files = 4;
 
 /// `8` of `gpu:h100:8`.
@@ -31,11 +31,11 @@ std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':
 
 class ConfigurationReader {
  public:
-  /// `kind`: the part of a file that counts, as the one that includes it says it.
+  /// `kind`: the distributed_type of the file that names this file; empty if there is none.
   ConfigurationReader(std::string path, int depth, const ScriptValues& values, std::string kind = {})
       : path_(std::move(path)), depth_(depth), values_(values), kind_(std::move(kind)) {}
 
-  /// Of the text of a file, or of another text that stands in the place of one.
+  /// `text`: the contents of the file, or a here-document from which a script writes the file.
   std::optional<Configuration> read(const std::string& text) {
     language_ = language_of(text);
     if (!read_settings(text)) return std::nullopt;
@@ -48,7 +48,7 @@ class ConfigurationReader {
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
     const ConfiguredText marked{.language = language_, .keys = keys_, .programs = programs_, .has_arguments = has_arguments};
-    // Command lines of other tools share arguments with those that are read.
+    // A command line of a foreign tool may have arguments of a known tool, so foreign tools are refused first.
     if (language_ == ConfigurationLanguage::script) refuse_foreign(marked);
     format_ = format_of(marked);
     if (format_ == nullptr && language_ != ConfigurationLanguage::script) refuse_foreign(marked);
@@ -64,7 +64,7 @@ class ConfigurationReader {
       read_facts(format_->rows);
       if (language_ == ConfigurationLanguage::script || format_->language == ConfigurationLanguage::script) read_others();
       list_others();
-      add_usual();  // of the tool that a file of another one is given to
+      add_usual();  // defaults of this format, set before files of other tools are merged
     }
     merge_files();
     if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
@@ -81,11 +81,11 @@ class ConfigurationReader {
     }
   }
 
-  /// False if the text is not in its language, and so has no known format.
+  /// Returns false if the text is not valid YAML and has no keys of a known tool.
   bool read_settings(const std::string& text) {
     switch (language_) {
       case ConfigurationLanguage::json:
-        // Braces are YAML as well, which has comments.
+        // A text in braces may be YAML as well. YAML allows comments, so it is read as YAML if the file's name says so.
         if (path_.ends_with(".yml") || path_.ends_with(".yaml")) {
           language_ = ConfigurationLanguage::yaml;
           settings_ = yaml_settings(text, path_);
@@ -100,7 +100,7 @@ class ConfigurationReader {
         try {
           settings_ = yaml_settings(text, path_);
         } catch (const Error&) {
-          // A job file has its own reader, which reports what is wrong with it.
+          // The text may be a job file. The reader of job files reports its errors.
           if (!looks_like_a_tools(text)) return false;
           throw;
         }
@@ -145,7 +145,8 @@ class ConfigurationReader {
     }
   }
 
-  /// A file beside that a script includes. Its author must not choose which other files of this machine are quoted.
+  /// Reads a script that another script includes by a relative path. Other files are refused: errors quote lines of a file,
+  /// and the author of the including script must not choose which other files of this machine are quoted.
   static std::optional<SourcedFile> sourced(const fs::path& folder, const std::string& name) {
     const std::string extension = fs::path(name).extension().string();
     const bool is_script = extension == ".sh" || extension == ".bash" || extension == ".env" || extension == ".args";
@@ -166,7 +167,7 @@ class ConfigurationReader {
     throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
   }
 
-  /// Whether a text that is no strict YAML says keys of a tool.
+  /// Whether a text that is not valid YAML contains keys of a known tool.
   static bool looks_like_a_tools(const std::string& text) {
     for (const ConfigurationFormat* format : configuration_formats()) {
       if (format->language != ConfigurationLanguage::yaml && format->also != ConfigurationLanguage::yaml) continue;
@@ -189,7 +190,7 @@ class ConfigurationReader {
     if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
   }
 
-  /// Which part of a file of accelerate applies.
+  /// Finds the distributed_type, which decides which arguments of an accelerate file apply.
   void find_kind() {
     if (!kind_.empty()) return;
     for (const ArgumentRow& row : format_->rows) {
@@ -215,12 +216,12 @@ class ConfigurationReader {
     if (row.field == ConfigField::gpus_per_node && !is_gpus(fact->value)) return;  // --gres=nvme:1
     const Fact* before = result_.find(row.field);
     fact->is_weak = row.is_weak;
-    // What another argument says is known.
+    // A known value of another argument takes precedence over this unknown value.
     if (before != nullptr && before->from && before->from->is_known && !setting.is_known &&
         argument_key(before->from->key) != argument_key(setting.key))
       return;
     if (before != nullptr && before->from && row.is_weak && !before->is_weak) return;
-    // Of one argument that is given twice the last one counts; two arguments that say one thing must not contradict.
+    // If one argument is given twice, the last value counts. Two different arguments of one field must have the same value.
     if (before != nullptr && before->from && !before->is_weak && !is_same(row.field, before->value, fact->value) &&
         argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer &&
         setting.is_known && before->from->is_known && before->problem.empty() && fact->problem.empty()) {
@@ -228,7 +229,7 @@ class ConfigurationReader {
                                   before->from->place().line);
       fact->hint = "leave one of them out";
     }
-    // The name of a device is told once.
+    // A value with a device name, `a100:8`, is kept if a later value of the same number has no device name.
     if (before != nullptr && row.field == ConfigField::gpus_per_node && fact->problem.empty() && before->from &&
         before->value.find(':') != std::string::npos && fact->value.find(':') == std::string::npos && setting.is_known &&
         before->from->is_known)
@@ -288,7 +289,7 @@ class ConfigurationReader {
                                 .is_of_model = refused.is_of_model});
   }
 
-  /// What is read of no argument is listed, unless it changes neither time nor memory.
+  /// Adds the arguments that no table reads to `not_modelled`, except arguments that change neither time nor memory.
   void list_others() {
     std::set<std::string> listed;
     for (std::size_t i = 0; i < settings_.size(); ++i) {
@@ -310,7 +311,7 @@ class ConfigurationReader {
     }
   }
 
-  /// Whether a table that is read has the argument.
+  /// Whether the argument is in the table of this format, of launchers, or of a format that other command lines use.
   [[nodiscard]] bool is_read(const std::string& key) const {
     if (row_named(format_->rows, key) != nullptr || row_named(launcher_rows(), key) != nullptr) return true;
     return format_->language == ConfigurationLanguage::script &&
@@ -335,7 +336,7 @@ class ConfigurationReader {
     return false;
   }
 
-  /// Whether other tools take the arguments of this one: those that are started by a name of their own have further ones.
+  /// Whether command lines of other tools may contain arguments of this format. A format with a program name lends none.
   static bool lends_arguments(const ConfigurationFormat& format) {
     return format.language == ConfigurationLanguage::script && format.programs.empty();
   }
@@ -353,12 +354,12 @@ class ConfigurationReader {
     }
   }
 
-  /// Reads the files that the configuration names. Its own values take precedence.
+  /// Reads the files that the configuration names. Values in the configuration itself take precedence.
   void merge_files() {
     for (const ConfigField field : file_fields) {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from || !named->from->is_known) continue;
-      // Some tools have names for what others write into files: zero3.
+      // The value may be a name that the tool knows, such as zero3, and not a file.
       if (named->value.find_first_of("./") == std::string::npos) continue;
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
@@ -388,7 +389,7 @@ class ConfigurationReader {
     }
   }
 
-  /// Relative to the folder of this file, or to the working directory.
+  /// Returns the path of a named file, relative to the folder of this file or to the working directory.
   [[nodiscard]] std::optional<std::string> found(const std::string& name) const {
     // The author of the script must not choose which other files of this machine are quoted in an error.
     const bool is_configuration =
@@ -404,7 +405,7 @@ class ConfigurationReader {
   std::string path_;
   int depth_;
   const ScriptValues& values_;
-  std::string kind_;  ///< its distributed_type
+  std::string kind_;  ///< the distributed_type
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
   ConfigEntries settings_;
   std::vector<std::string> keys_, programs_;
@@ -413,7 +414,7 @@ class ConfigurationReader {
   Configuration result_;
 };
 
-/// Configurations that are programs.
+/// Throws Error if the configuration is a Python program.
 void refuse_program(const std::string& path) {
   if (!path.ends_with(".py")) return;
   const std::string text = read_file(path, max_configuration_file_bytes);
@@ -437,7 +438,7 @@ std::optional<Configuration> recognise_configuration(const std::string& path, co
 
 namespace {
 
-/// If the file belongs to this program, or launches the file with the arguments, returns how to read it.
+/// Returns a hint if the file is a job file or an answer of this program, or a script that launches another file.
 std::string hint_of_another(const std::string& path) {
   const std::string text = read_file(path, max_configuration_file_bytes);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };

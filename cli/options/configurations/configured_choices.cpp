@@ -55,7 +55,7 @@ class ChoiceReader {
     return row.matters(plan.mesh);
   }
 
-  /// Writes a choice of the configuration's plan, unless an option gives it. Empty: the file does not give it.
+  /// Sets a choice of the configuration's plan, unless an option gives the choice. `value`: empty if not given.
   void choose(PlanChoice choice, const std::string& value) {
     const auto at = static_cast<std::size_t>(choice);
     const PlanChoiceRow& row = row_of(choice);
@@ -81,7 +81,7 @@ class ChoiceReader {
     return blocks_of(load_model(all_.study.model, all_.study.sequence));
   }
 
-  /// If blocks are recomputed in groups (`uniform`), each block is assumed to be a group of its own.
+  /// If blocks are recomputed in groups (`uniform`), each block is modeled as a group of its own.
   void choose_recompute() {
     std::string recompute = read_.word(PlanChoice::recompute);
     const std::string share = read_.word(ConfigField::recompute_share);
@@ -129,7 +129,7 @@ class ChoiceReader {
                    "use longer ones");
       }
     }
-    // torchtitan, distributed/pipeline_parallel.py, `stages_per_rank`.
+    // The default of torchtitan for interleaved schedules [distributed/pipeline_parallel.py, `stages_per_rank`].
     if (!virtual_stages && read_.word(ConfigField::interleaved) == "yes") virtual_stages = 2;
     if (virtual_stages) choose(PlanChoice::virtual_stages, *virtual_stages);
   }
@@ -146,13 +146,13 @@ class ChoiceReader {
       one.set(PlanChoice::zero, {.value = stage, .from = fact != nullptr ? fact->from : std::nullopt});
       static_cast<void>(one.number(PlanChoice::zero, 0, 3));
     }
-    // If weights stay gathered after forward, the plan is ZeRO-2. In a pipeline, torchtitan keeps them by default.
+    // If weights stay gathered after forward, the plan is ZeRO-2. With a pipeline, torchtitan's default keeps them gathered.
     const std::string reshards = read_.word(ConfigField::reshards);
     const bool keeps =
         reshards == "no" || ((reshards == "default" || reshards.empty()) && read_.format == &torchtitan_toml &&
                              configured_degree(read_, ConfigField::pipeline) > 1);
     if (stage == "3" && keeps) stage = "2";
-    // If the file gives the number of shards, context-parallel ranks have shards as well.
+    // Context-parallel ranks hold shards too, so sharding has an effect if shards × context is above 1.
     const std::int64_t context = configured_degree(read_, ConfigField::context);
     if (devices_.shards * context == 1 || devices_.replicas * context == 1) stage = "0";
     choose(PlanChoice::zero, stage);
@@ -165,7 +165,7 @@ class ChoiceReader {
     }
     const bool has_groups = group * context > 1 && group < devices_.replicas && group <= most_shard_group;
     if (has_groups && stage != "0") choose(PlanChoice::shard_group, group);
-    // Other ZeRO stages ignore it.
+    // ZeRO stages other than 3 ignore secondary shards.
     const auto second = read_.number(PlanChoice::secondary_shards, 1, most_shard_group);
     if (second && *second > 1 && stage == "3" && group <= 1) choose(PlanChoice::secondary_shards, *second);
   }

@@ -16,7 +16,7 @@ constexpr std::int64_t most_configured_layers = 10'000;
 /// Number of tokens in GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer uses.
 constexpr std::int64_t gpt2_vocabulary = 50'257;
 
-/// Returns the suggestion as a complete sentence.
+/// Returns a hint that suggests bundled models for `name`, as a complete sentence.
 std::string suggest_model(const std::string& name) {
   std::string text = suggest(name, model_names());
   return text.ends_with('?') ? text : text + '.';
@@ -100,7 +100,7 @@ class SizedModel {
     return *groups;
   }
 
-  /// The padded size, as the tools compute it.
+  /// The vocabulary size, padded as the tools pad it.
   [[nodiscard]] std::int64_t vocabulary() const {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
     const Fact* tokenizer = read_.find(ConfigField::tokenizer);
@@ -239,7 +239,7 @@ class SizedModel {
 
   std::string llama() {
     begin("llama");
-    // The width of a gated perceptron that has as many weights as one without a gate, rounded to a multiple of 64.
+    // With this width, a gated perceptron has as many weights as an ungated one of width 4 × hidden (a multiple of 64).
     const std::int64_t usual = hidden_ * 8 / 3 / 64 * 64;
     const auto experts = number(ConfigField::experts);
     const bool has_experts = experts && *experts > 1;

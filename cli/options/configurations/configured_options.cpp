@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t most_adapter_rank = 65'536, most_tokens = 100'000'000;
 
-/// `a100:8` or `gpu:a100:8` or `8`.
+/// The parts of a value such as `a100:8`, `gpu:a100:8` or `8`.
 struct GpusPerNode {
   std::string device;
   std::string count;
@@ -67,7 +67,7 @@ class Options {
       if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (tokens && !names_tokens) {
-        // The model's own length is not an override.
+        // A length that is the model's default is not set as an override.
         if (!has_own_length(*tokens)) all_.study.sequence = tokens;
         say("--seq");
       }
@@ -91,7 +91,7 @@ class Options {
     }
   }
 
-  /// The adapters of the file are those of the model that an option names as well.
+  /// The model gets the adapters of the file, even if --model names the model.
   void choose_adapter() {
     if (all_.study.model.find("@lora=") != std::string::npos || read_.word(ConfigField::adapter) == "none") return;
     const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank);
@@ -151,7 +151,7 @@ class Options {
       gpus_ = *all_.own.gpus;
       return;
     }
-    // A number of processes that the script computes is the product of what else it says.
+    // If the script computes the number of processes from unknown values, it is taken as nodes × GPUs per node.
     const Fact* processes = read_.find(ConfigField::gpus);
     const bool is_computed = processes != nullptr && processes->from && !processes->from->is_known && nodes && each;
     if (const auto all = is_computed ? std::nullopt : read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
@@ -181,7 +181,7 @@ class Options {
     say("--machine");
   }
 
-  /// The number of GPUs, if it follows from the degrees and the batch.
+  /// The number of GPUs, computed from the degrees and the batch. `of_a_model`: GPUs of one replica of the model.
   std::int64_t gpus_by_the_rest(std::int64_t of_a_model) {
     if (const auto replicas = read_.number(ConfigField::replicas, 1, most_configured_gpus))
       return of_a_model * *replicas * degree(ConfigField::expert);
@@ -270,7 +270,7 @@ class Options {
     }
     if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "write 1 for none, -1 for all remaining ranks");
     shards_ = *shard < 0 ? replicas_ / copies : *shard;
-    // In torchtitan and accelerate, weights are also sharded along context; the degree in the file is that of data alone.
+    // torchtitan and accelerate also shard weights among context ranks, but the file's number of shards counts data ranks.
     if (shards_ * copies != replicas_) {
       read_.fail({ConfigField::data_shard, ConfigField::data_replicate},
                  fmt::format("{} shards × {} {} are not the {} replicas that the other degrees leave of {} GPUs", shards_,
@@ -302,7 +302,7 @@ class Options {
       if (global) say("--global-batch");
     }
     if (!global && steps && !all_.own.micro_batches) {
-      // No default may contradict the steps: one sample in each.
+      // The default batch would contradict the accumulated steps, so each step gets one sample per replica.
       std::int64_t all = 0;
       if (__builtin_mul_overflow(*steps, replicas_, &all) || all > most_configured)
         read_.fail({ConfigField::accumulation}, "the batch is too large to be counted", "give fewer steps");

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Byte offsets of lines, since the readers of nested languages know lines and columns.
+/// Converts lines and columns, which the YAML and JSON readers report, to byte offsets.
 class Lines {
  public:
   explicit Lines(const std::string& text) {
@@ -85,7 +85,7 @@ class NestedReader {
   [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
 
  private:
-  /// The words of a list, those of lists in it included.
+  /// Appends the scalars of a list and of the lists inside it to `text`.
   static void add_items(std::string& text, const YamlNode& list) {
     for (const YamlNode& item : list.items()) {
       if (item.is_sequence()) add_items(text, item);

@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// Programs that start others, and the prefix of their arguments.
+/// A program that launches others, and the prefix for keys of the launcher's arguments.
 struct ScriptLauncher {
   std::string_view word, prefix;
 };
@@ -58,26 +58,26 @@ bool is_tools_program(const std::string& word) {
 }
 
 bool is_value(const PlacedText& word) {
-  if (word.text == "$@" || word.text == "$*" || word.text == "${@}") return false;  // what the caller of the script adds
+  if (word.text == "$@" || word.text == "$*" || word.text == "${@}") return false;  // arguments of the script's caller
   if (!word.text.starts_with('-')) return true;
   return word.text.size() > 1 && word.text[1] >= '0' && word.text[1] <= '9';
 }
 
-/// A word of which nothing is known may be any number of arguments.
+/// Whether no byte of a word is known. Such a word may stand for any number of arguments.
 bool is_all_unknown(const PlacedText& word) {
   return word.text.starts_with('$') && std::all_of(word.origins.begin(), word.origins.end(), [](const ByteOrigin& each) {
            return each.certainty == Certainty::outside;
          });
 }
 
-/// The parts of a command: launchers with their options, and what they run.
+/// The parts of a command: its launchers with their options, and the launched program with its arguments.
 struct LaunchedProgram {
   struct Part {
     std::size_t from, end;
     std::string prefix;
   };
   std::vector<Part> parts{};
-  std::optional<std::size_t> program{};  ///< its word
+  std::optional<std::size_t> program{};  ///< index of the program's word; unset: unknown
   const ScriptCommand* command = nullptr;
 };
 
@@ -100,7 +100,7 @@ class ArgumentsReader {
   }
 
  private:
-  /// Other programs than those that train are passed over, unless there are no others.
+  /// Reads the launched programs. Programs that do not train are skipped if the script also runs a training.
   void read_launched(const std::vector<LaunchedProgram>& launched) {
     const auto is_other = [](const LaunchedProgram& one) {
       if (!one.program) return false;
@@ -128,7 +128,7 @@ class ArgumentsReader {
     }
   }
 
-  /// What a tool is told to do: `swift sft`.
+  /// Adds the subcommand of a tool: `sft` of `swift sft`.
   void add_command(const std::vector<PlacedText>& words, std::size_t program) {
     const bool has_command = program + 1 < words.size() && is_tools_program(words[program].text) &&
                              !words[program + 1].text.starts_with('-') &&
@@ -146,7 +146,7 @@ class ArgumentsReader {
     }
     const std::string_view name = last_step(words.front().text);
     if (std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
-    // What stands before a `--` starts what stands behind it.
+    // The words before a `--` launch the command after it.
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (words[i].text == "--" && starts_something(words, i + 1)) from = i + 1;
@@ -161,7 +161,7 @@ class ArgumentsReader {
       const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
       const std::size_t at = is_module ? i + 1 : i;
       if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
-        // As many as nodes start a launcher of each node.
+        // mpirun starts one launcher on each node here, so mpirun's number of processes is not the number of GPUs.
         if (prefix == "mpirun:" && launcher->prefix != "python:") prefix.clear();
         end_part(i);
         prefix = launcher->prefix;
@@ -176,7 +176,7 @@ class ArgumentsReader {
     }
     if (all.program || prefix.empty()) return all;
     end_part(words.size());
-    // The program's name is not in the script: all arguments may be its own.
+    // The program's name is unknown, so all words after the launcher may be the program's arguments.
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
     if (may_train) all.parts.push_back({options, words.size(), ""});
     return all;
@@ -188,11 +188,11 @@ class ArgumentsReader {
     });
   }
 
-  /// Another script starts the program: its arguments are in the variables.
+  /// Reads arguments from variables, for a script that only sets variables and lets another script start the program.
   void read_assigned() {
     std::set<std::pair<std::uint8_t, std::uint32_t>> seen;
     std::vector<std::vector<PlacedText>> groups;
-    // What is part of a later variable is read there.
+    // Arguments that a later variable contains are read from the later variable only.
     for (auto variable = script_.assigned.rbegin(); variable != script_.assigned.rend(); ++variable) {
       std::vector<PlacedText> words;
       for (const PlacedText& value : variable->words) {
@@ -216,7 +216,7 @@ class ArgumentsReader {
     }
   }
 
-  /// Variables by which launchers are told of devices.
+  /// Reads the environment variables that give launchers the number of devices.
   void read_environment() {
     constexpr std::array<std::string_view, 3> names{"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES"};
     for (const std::string_view name : names) {
@@ -282,7 +282,7 @@ class ArgumentsReader {
           read_values(words, i, end, key, launches);
         }
       } else if (!launches && equals != std::string::npos && word.find_first_of(".+/") < equals) {
-        // As Hydra writes it: ++model.micro_batch_size=4.
+        // An override in the syntax of Hydra: ++model.micro_batch_size=4.
         const PlacedText value = words[i].part(equals + 1);
         std::string key = word.substr(0, equals);
         key.erase(0, std::min(key.find_first_not_of('+'), key.size()));
@@ -293,12 +293,12 @@ class ArgumentsReader {
     }
   }
 
-  /// The first argument of a program may be its configuration.
+  /// Whether a word, as the first argument of a program, names the program's configuration file.
   static bool names_configuration(std::string_view word) {
     return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json") || word.ends_with(".toml");
   }
 
-  /// The words behind an argument that may be its values.
+  /// Reads the words after an argument that may be the argument's values.
   void read_values(const std::vector<PlacedText>& words, std::size_t& i, std::size_t end, const std::string& key,
                    bool only_one) {
     const std::size_t at = i;

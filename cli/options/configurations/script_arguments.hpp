@@ -8,13 +8,13 @@
 
 namespace ddl {
 
-/// The arguments of the command of a script that trains, those of what launches it included: `slurm:--nodes`,
-/// `srun:--nodes`, `torchrun:--nnodes`, `accelerate:--num-processes`, and `--seq-length` of the program itself. A file of
-/// arguments is a script of those alone.
+/// The arguments of the training command in a script. Arguments of its launchers have a prefix: `slurm:--nodes`,
+/// `srun:--nodes`, `torchrun:--nnodes`, `accelerate:--num-processes`. Arguments of the program itself, such as
+/// `--seq-length`, have no prefix. A file that contains only arguments is read as a script.
 struct ScriptArguments {
   ConfigEntries settings;
-  std::vector<PlacedText> programs{};  ///< what the commands run: `pretrain_gpt.py`, `torchtitan.train`, `swift`
-  /// Those that train nothing, or not what their arguments say, where the script runs no other ones.
+  std::vector<PlacedText> programs{};  ///< programs that the commands run: `pretrain_gpt.py`, `torchtitan.train`, `swift`
+  /// Programs that train nothing, or another model than their arguments describe; empty if the script also runs training.
   std::vector<PlacedText> refused_programs{};
   std::vector<std::string> warnings{};
 };

@@ -6,10 +6,10 @@
 
 namespace ddl {
 
-/// Values that a script takes from outside: variables of the environment by their names, its arguments as `1`, `2`, ….
+/// Values that the user gives to a script: environment variables by name, the script's arguments as `1`, `2`, ….
 using ScriptValues = std::vector<std::pair<std::string, std::string>>;
 
-/// Reads `NAME=VALUE`. Throws Error for what is no name.
+/// Parses words of the form `NAME=VALUE`. Throws Error if a name is invalid.
 [[nodiscard]] ScriptValues script_values_in(const std::vector<std::string>& words);
 
 }  // namespace ddl

@@ -1,4 +1,4 @@
-// Simple commands of scripts, and what those do that change how the rest is read.
+// Reads simple commands of scripts, and performs the commands that affect later ones, such as assignments and `source`.
 
 #include <algorithm>
 #include <array>
@@ -47,8 +47,8 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
     ShellWordList list;
     words_.read_word(list);
     list.end();
-    if (words_.at() == from) words_.go_to(from + 1);  // whatever it is, it is passed
-    // 2>&1
+    if (words_.at() == from) words_.go_to(from + 1);  // an unexpected character is skipped
+    // The digit in 2>&1 is not a word of the command.
     const bool is_stream = list.done.size() == 1 && list.done.front().text.size() == 1 &&
                            is_shell_digit(list.done.front().text.front()) && (words_.here() == '>' || words_.here() == '<');
     if (list.done.empty() || is_stream) continue;
@@ -63,7 +63,7 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   return perform(simple, run);
 }
 
-/// Whether `NAME=value`, `NAME+=value` or an array of it stands here; then it is read.
+/// Reads an assignment at this position: `NAME=value`, `NAME+=value` or `NAME=(…)`. Returns whether there is one.
 bool ShellReader::assigns(ScriptRun run) {
   if (!begins_shell_name(words_.here())) return false;
   const std::string_view text = words_.text();
@@ -81,7 +81,7 @@ bool ShellReader::assigns(ScriptRun run) {
     ShellWordList list;
     words_.read_word(list, false);
     list.end();
-    // An array in a text is joined by blanks.
+    // If the value expands to several words, as an array does, blanks join the words.
     PlacedText joined{.start = words_.origin(end)};
     for (std::size_t i = 0; i < list.done.size(); ++i) {
       if (i > 0) joined.add(' ', list.done[i].origin());
@@ -90,7 +90,7 @@ bool ShellReader::assigns(ScriptRun run) {
     value.words.push_back(std::move(joined));
   }
   if (run == ScriptRun::no) return true;
-  // What the file does not say comes from outside.
+  // If the assigned value is unknown, a value that --set gives for the variable takes precedence.
   const auto given =
       std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
   const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
@@ -100,7 +100,7 @@ bool ShellReader::assigns(ScriptRun run) {
   return true;
 }
 
-/// `> file`, `2>&1`, `<<EOF`, `<<< word`.
+/// Reads a redirection: `> file`, `2>&1`, `<<EOF`, `<<< word`.
 void ShellReader::read_redirection(Simple& simple) {
   const bool is_document = words_.stands("<<") && !words_.stands("<<<");
   const bool writes = words_.here() == '>' || words_.stands("&>");
@@ -130,7 +130,7 @@ void ShellReader::read_redirection(Simple& simple) {
   if (writes && !target.done.empty() && target.done.front().is_known()) simple.written_to = target.done.front().text;
 }
 
-/// The lines of `<<EOF`, which stand behind this one.
+/// Reads the lines of here-documents such as `<<EOF`, which begin in the line after the command.
 void ShellReader::read_documents(Simple& simple) {
   const std::string_view text = words_.text();
   const std::size_t here = words_.at();
@@ -169,7 +169,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
   if (name == "false") return {.holds = false, .is_test = true};
   if (is_one_of(name, declaring_words)) return {.holds = true};
   if (name == "exit" || name == "return") {
-    // A script that ends with an error asks for something that its user gives.
+    // An exit with an error is assumed not to happen: it guards against missing input that the user gives.
     const bool is_guard = name == "exit" && words.size() > 1 && words[1].text != "0";
     has_ended_ = has_ended_ || !is_guard;
     return {};
@@ -224,7 +224,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
   std::optional<SourcedFile> file;
   if (name.is_known() && inputs_.load && state_.script.sources.size() < most_files) file = inputs_.load(name.text);
   if (!file || state_.depth >= most_inner_texts) {
-    // Environments of Python and modules of clusters have no arguments of a training.
+    // Files that set up Python environments or load a cluster's modules contain no training arguments.
     const bool is_environment = name.text.ends_with("activate") || name.text.find("conda") != std::string::npos ||
                                 name.text.find("module") != std::string::npos ||
                                 name.text.find("bashrc") != std::string::npos;
@@ -256,7 +256,7 @@ void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std:
   --state_.depth;
 }
 
-/// `read -r -d '' NAME <<EOF`.
+/// Performs `read -r -d '' NAME <<EOF`, which sets a variable.
 void ShellReader::perform_read(const Simple& simple) {
   const PlacedText& name = simple.words.back();
   if (simple.words.size() < 2 || name.text.starts_with('-') || !name.is_known()) return;
@@ -269,7 +269,8 @@ void ShellReader::perform_read(const Simple& simple) {
   state_.variables.assign(name.text, {.words = {std::move(value)}});
 }
 
-/// `bash -c '…'`, `bash run.sh`, `ssh node '…'` and `bash <<EOF`, behind what launches the shell.
+/// Follows the script that a command runs in another shell: `bash -c '…'`, `bash run.sh`, `ssh node '…'`, `bash <<EOF`.
+/// A launcher such as srun may precede the shell. Returns whether the command runs another shell.
 bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   const std::vector<PlacedText>& words = simple.words;
   const std::string_view name = std::string_view(words.front().text).substr(words.front().text.rfind('/') + 1);
@@ -316,7 +317,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   return false;
 }
 
-/// A file that the script writes: its text is known as far as it is put together here.
+/// Stores the text of a file that the script writes with `cat`, `tee` or `echo`.
 void ShellReader::write_document(const Simple& simple) {
   constexpr std::size_t most_documents = 20;
   const std::string& name = simple.words.front().text;

@@ -11,13 +11,13 @@
 
 namespace ddl {
 
-/// Whether commands run: in a branch that is not decided they may.
+/// Whether commands run. `maybe`: they are in a branch whose condition is unknown, or in a loop.
 enum class ScriptRun { no, maybe, yes };
 
-/// A function of a script: its body, between the braces.
+/// The functions of a script. The value is the function's body, the text between the braces.
 using ShellFunctions = std::map<std::string, PlacedText>;
 
-/// Follows the commands of one text of a script.
+/// Follows the commands in one text: the script, an included file, or the body of a function.
 class ShellReader {
  public:
   ShellReader(ShellState& state, ShellFunctions& functions, const ShellInputs& inputs, const PlacedText& text)
@@ -26,12 +26,12 @@ class ShellReader {
   void read(ScriptRun run);
 
  private:
-  /// Whether a command succeeded, if that is known.
+  /// Whether a command succeeded. `holds`: unset if this is unknown.
   struct Status {
     std::optional<bool> holds{};
     bool is_test = false;
   };
-  /// A simple command: its words, and what goes in and out of it.
+  /// A simple command: its words, the file that it writes, and the here-document that it reads.
   struct Simple {
     std::vector<PlacedText> words{};
     std::string written_to{};
@@ -65,7 +65,7 @@ class ShellReader {
   void write_document(const Simple& simple);
 
   void skip_space();
-  /// The reserved word that stands here; empty if none does.
+  /// The reserved word at the present position; empty if there is none.
   [[nodiscard]] std::string_view reserved_word() const;
   bool take_word(std::string_view word);
   void skip(std::string what, ByteOrigin origin);
@@ -75,16 +75,16 @@ class ShellReader {
   ShellFunctions& functions_;
   const ShellInputs& inputs_;
   ShellWords words_;
-  /// The end of a here-document that a line announces.
+  /// A here-document whose `<<EOF` was read, but not yet its lines. `end`: the word that ends it.
   struct Document {
     std::string end;
-    bool is_plain = false;  ///< variables are not put into it
+    bool is_plain = false;  ///< variables in the text are not expanded
   };
   std::vector<Document> documents_;
-  /// The line behind which here-documents stand that are read already, and where the text goes on.
+  /// The end of the line whose here-documents were read last, and the position after these documents.
   std::size_t document_line_ = std::string::npos, behind_documents_ = 0;
   int nesting_ = 0;
-  bool has_ended_ = false;  ///< by exit or return
+  bool has_ended_ = false;  ///< an exit or a return was reached
 };
 
 }  // namespace ddl

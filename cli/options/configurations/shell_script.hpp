@@ -13,20 +13,20 @@
 
 namespace ddl {
 
-/// Most bytes that the words of a script have once its variables stand for their values.
+/// Maximum number of bytes in all words of a script after variables are expanded.
 inline constexpr std::size_t most_expanded_bytes = std::size_t{4} << 20U;
-/// Most bytes of the texts that a script runs: bodies of functions once for each call.
+/// Maximum number of bytes in all texts that a script runs. The body of a function counts once per call.
 inline constexpr std::size_t most_inner_bytes = std::size_t{32} << 20U;
-/// Most commands that are followed, those of functions once for each call.
+/// Maximum number of commands that are followed. A command in a function counts once per call.
 inline constexpr std::size_t most_script_commands = 50'000;
-/// Deepest nesting of what a script puts into a word, `${A:-${B:-$((C * 2))}}`, of branches, and of texts that it runs.
+/// Maximum nesting depth of expansions, such as `${A:-${B:-$((C * 2))}}`, of branches, and of texts that a script runs.
 inline constexpr int most_shell_nesting = 32;
 
-/// The words of one command, in which variables stand for their values.
+/// The words of one command, with variables expanded.
 struct ScriptCommand {
   std::vector<PlacedText> words;
-  bool is_conditional = false;  ///< it stands in a branch that is not decided, or in a loop
-  bool starts_shell = false;    ///< its last words start a shell, whose commands follow
+  bool is_conditional = false;  ///< the command is in a loop, or in a branch whose condition is unknown
+  bool starts_shell = false;    ///< a launcher that starts a shell; the shell's commands are the next entries
 };
 
 /// A line such as `#SBATCH --nodes=2`, and the system that reads it: `slurm`, `pbs`, `sge`, `lsf`, `pjm`.
@@ -35,7 +35,7 @@ struct ScriptDirective {
   std::vector<PlacedText> words;
 };
 
-/// A variable as it was assigned.
+/// An assignment of a variable.
 struct ShellAssignment {
   std::string name;
   std::vector<PlacedText> words;
@@ -46,34 +46,34 @@ struct ShellDocument {
   std::string name, text;
 };
 
-/// A shell script as far as it can be read without running anything.
+/// The contents of a shell script that can be found without running it.
 struct ShellScript {
-  std::vector<std::shared_ptr<const SourceText>> sources;  ///< itself, and files that it includes
+  std::vector<std::shared_ptr<const SourceText>> sources;  ///< the script, then the files that it includes or runs
   std::vector<ScriptCommand> commands;
   std::vector<ScriptDirective> directives;
   std::vector<ShellAssignment> assigned;
   std::vector<ShellDocument> documents;
-  std::vector<std::string> skipped;  ///< what was not read: `run.sh:3: 'source sizes.sh': there is no such file`
+  std::vector<std::string> skipped;  ///< parts that were not read: `run.sh:3: 'source sizes.sh': there is no such file`
 };
 
 /// A file that a script includes.
 struct SourcedFile {
   std::string path, text;
 };
-/// What a script takes from outside.
+/// The inputs of a script: values of variables and arguments, and a function that loads included files.
 struct ShellInputs {
   ScriptValues values{};
   std::function<std::optional<SourcedFile>(const std::string& name)> load{};
 };
 
-/// Follows a script as a shell would: quotes, here-documents, variables and arrays that it sets itself, functions,
-/// arithmetic, `source`, `eval` and `bash -c`. Tests on known values are decided; of branches that are not, each byte knows
-/// what is certain of it. What only a shell can know, such as the output of another command, is unknown. The folder of the
-/// script itself, as `$(dirname "$0")` finds it, is `.`. Nothing is executed. Throws Error, placed in the text, on a quote
-/// that is not closed, and on what exceeds the limits above.
+/// Follows a script as a shell would: quotes, here-documents, variables and arrays that the script sets, functions,
+/// arithmetic, `source`, `eval` and `bash -c`. Tests on known values are decided. If a test cannot be decided, all branches
+/// are read, and each byte of a value records its Certainty. The output of other commands is unknown. The script's folder,
+/// `$(dirname "$0")`, is `.`. Nothing is executed. Throws Error, with a position in the text, if a quote is not closed or a
+/// limit above is exceeded.
 [[nodiscard]] ShellScript read_shell_script(const std::string& text, const std::string& origin, const ShellInputs& inputs);
 
-/// The place of a text's begin.
+/// The position at which `text` begins.
 [[nodiscard]] Place place_of(const ShellScript& script, const PlacedText& text);
 
 }  // namespace ddl

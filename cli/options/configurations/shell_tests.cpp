@@ -9,7 +9,7 @@ namespace {
 
 constexpr int most_test_nesting = 32;
 
-/// Of one text, from the loosest operator to the tightest.
+/// Evaluates one expression by recursive descent, from the operator of lowest precedence to the highest.
 class ShellArithmetic {
  public:
   ShellArithmetic(std::string_view text, const ShellNumbers& numbers) : text_(text), numbers_(numbers) {}
@@ -62,7 +62,7 @@ class ShellArithmetic {
     if (sign == "+") return __builtin_add_overflow(a, b, &result) ? std::nullopt : Number(result);
     if (sign == "-") return __builtin_sub_overflow(a, b, &result) ? std::nullopt : Number(result);
     if (sign == "*") return __builtin_mul_overflow(a, b, &result) ? std::nullopt : Number(result);
-    // The smallest number over -1 is no number.
+    // Division by -1 is refused as well, because the smallest number divided by -1 overflows.
     if (b == 0 || b == -1) return std::nullopt;
     return sign == "/" ? a / b : a % b;
   }
@@ -156,7 +156,7 @@ class ShellTest {
       at_ += 2;
       if (sign == "-z") return negation(is_something(operand));
       if (sign == "-n") return is_something(operand);
-      return std::nullopt;  // files
+      return std::nullopt;  // tests of files, such as -f, are not decided
     }
     return is_something(words_[at_++]);
   }
@@ -170,7 +170,7 @@ class ShellTest {
   [[nodiscard]] Answer is_something(const PlacedText& text) const {
     if (text.is_known()) return !text.text.empty();
     if (is_unset_(text)) return false;
-    // What has known parts is not empty.
+    // A word with a known byte is not empty.
     const bool has_known = std::any_of(text.origins.begin(), text.origins.end(),
                                        [](const ByteOrigin& each) { return each.certainty == Certainty::known; });
     return has_known ? Answer(true) : std::nullopt;
@@ -222,7 +222,7 @@ std::optional<bool> shell_test(const std::vector<PlacedText>& words,
 bool fits_pattern(std::string_view pattern, std::string_view word) {
   constexpr std::size_t most_steps = 1'000'000;
   if (pattern.size() * word.size() > most_steps) return pattern == word;
-  // Back to the last star, which takes one character more.
+  // After a mismatch, the last star matches one more character, and the comparison resumes behind the star.
   std::size_t p = 0, w = 0, star = std::string_view::npos, from = 0;
   while (w < word.size()) {
     bool fits = false;

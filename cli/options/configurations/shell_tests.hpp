@@ -11,18 +11,18 @@
 
 namespace ddl {
 
-/// The value of a variable as a whole number; nothing if it is not known.
+/// Returns a variable's value as a whole number; unset if the value is unknown or not a whole number.
 using ShellNumbers = std::function<std::optional<std::int64_t>(const std::string& name)>;
 
-/// The value of `$((…))`: whole numbers, with comparisons and conditions as in C. Nothing if a part is not known.
+/// The value of `$((…))`: whole numbers, with comparisons and conditions as in C. Unset if an operand is unknown.
 [[nodiscard]] std::optional<std::int64_t> shell_arithmetic(std::string_view text, const ShellNumbers& numbers);
 
-/// Whether the words of `[ … ]` or `[[ … ]]` between the brackets hold; nothing if that is not known.
-/// `is_unset`: whether a word is nothing but a variable that has no value.
+/// Whether the condition between the brackets of `[ … ]` or `[[ … ]]` is true; unset if this is unknown.
+/// `is_unset`: whether a word consists of a single variable that has no value.
 [[nodiscard]] std::optional<bool> shell_test(const std::vector<PlacedText>& words,
                                              const std::function<bool(const PlacedText&)>& is_unset);
 
-/// Whether a pattern with `*`, `?` and `[…]` fits a whole word.
+/// Whether a pattern with `*`, `?` and `[…]` matches the whole word.
 [[nodiscard]] bool fits_pattern(std::string_view pattern, std::string_view word);
 
 }  // namespace ddl

@@ -8,30 +8,30 @@
 
 namespace ddl {
 
-/// What is certain of a byte of a script, once variables stand for their values. What is worse is greater.
+/// How certain a byte of a word is after variables are expanded. A less certain byte has a greater value.
 enum class Certainty : std::uint8_t {
   known,
-  optional,     ///< only one way through branches that are not decided has it
-  of_branches,  ///< these ways have different values
-  outside,      ///< the file does not say it
+  optional,     ///< only some of the branches that may run have the byte
+  of_branches,  ///< the branches that may run have different values
+  outside,      ///< the script does not set the value
 };
 
-/// Where a byte stands.
+/// The position of a byte, and its certainty.
 struct ByteOrigin {
   std::uint32_t offset = 0;  ///< in bytes
-  std::uint8_t file = 0;     ///< of the sources of its script
+  std::uint8_t file = 0;     ///< index in ShellScript::sources
   Certainty certainty = Certainty::known;
 };
 
-/// A text of a script, each of whose bytes knows where it stands.
+/// A text from a script, with the origin of each byte.
 struct PlacedText {
   std::string text{};
-  std::vector<ByteOrigin> origins{};  ///< of each byte
-  ByteOrigin start{};                 ///< of an empty text
+  std::vector<ByteOrigin> origins{};  ///< one per byte of `text`
+  ByteOrigin start{};                 ///< the origin if `text` is empty
 
   [[nodiscard]] ByteOrigin origin() const { return origins.empty() ? start : origins.front(); }
   [[nodiscard]] std::size_t offset() const { return origin().offset; }
-  /// The worst of its bytes.
+  /// The certainty of the least certain byte.
   [[nodiscard]] Certainty certainty() const;
   [[nodiscard]] bool is_known() const { return certainty() == Certainty::known; }
   [[nodiscard]] PlacedText part(std::size_t from, std::size_t to = std::string::npos) const;
@@ -41,16 +41,16 @@ struct PlacedText {
     origins.push_back(origin);
   }
   void add(const PlacedText& other);
-  /// No byte is more certain.
+  /// Makes the bytes from `from` to `to` at most as certain as `certainty`.
   void mark(Certainty certainty, std::size_t from = 0, std::size_t to = std::string::npos);
 };
 
-/// A text that stands in a file as it is.
+/// The text of a whole file. `file`: index in ShellScript::sources.
 [[nodiscard]] PlacedText placed_text(const std::string& text, std::uint8_t file);
-/// Parts between blanks and ends of lines.
+/// Splits a text at blanks and line ends.
 [[nodiscard]] std::vector<PlacedText> split_words(const PlacedText& text);
 
-/// Characters of shells.
+/// Classes of characters in shell scripts.
 [[nodiscard]] constexpr bool is_shell_digit(char c) { return c >= '0' && c <= '9'; }
 [[nodiscard]] constexpr bool begins_shell_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

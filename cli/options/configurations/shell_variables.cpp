@@ -14,7 +14,7 @@ bool is_same_value(const std::optional<ShellVariable>& a, const std::optional<Sh
                                                   [](const PlacedText& x, const PlacedText& y) { return x.text == y.text; });
 }
 
-/// Marks the words of `value` that are not in `other` as well, from the front and from the end.
+/// Marks the words of `value` between the longest common prefix and suffix of `value` and `other`.
 template <class Words, class Mark>
 void mark_difference(Words& value, const Words& other, const Mark& mark) {
   const auto is_same = [](const PlacedText& x, const PlacedText& y) { return x.text == y.text; };
@@ -22,18 +22,18 @@ void mark_difference(Words& value, const Words& other, const Mark& mark) {
   std::size_t front = 0, back = 0;
   while (front < shorter && is_same(value[front], other[front])) ++front;
   while (back < shorter - front && is_same(value[value.size() - 1 - back], other[other.size() - 1 - back])) ++back;
-  // What only one of them has is optional; what both have in different forms is one of several values.
+  // Words that only `value` has are optional. Words that differ in `value` and `other` are of_branches.
   const bool is_added = front + back == other.size();
   for (std::size_t i = front; i < value.size() - back; ++i)
     mark(value[i], is_added ? Certainty::optional : Certainty::of_branches);
 }
 
-/// Of two values in branches that are not decided.
+/// Merges the values that a variable has after two branches, of which either may run.
 ShellVariable merge(ShellVariable a, ShellVariable b) {
   std::size_t size_a = 0, size_b = 0;
   for (const PlacedText& word : a.words) size_a += word.text.size() + 1;
   for (const PlacedText& word : b.words) size_b += word.text.size() + 1;
-  if (size_a > size_b) std::swap(a, b);  // the longer one says what both may be
+  if (size_a > size_b) std::swap(a, b);  // the longer value is kept, with its certainty marked
   if (b.is_array || a.is_array || b.words.empty()) {
     mark_difference(b.words, a.words, [](PlacedText& word, Certainty certainty) { word.mark(certainty); });
     return b;

@@ -17,30 +17,30 @@ struct ShellVariable {
   bool is_array = false;
 };
 
-/// The variables of a script. Of branches that are not decided, each starts with the values before all of them, and what
-/// the branches do not agree on is no longer known.
+/// The variables of a script. If it is unknown which of several branches runs, each branch starts with the values before
+/// the branches. Where the results of the branches differ, the value is marked as uncertain afterwards.
 class ShellVariables {
  public:
   [[nodiscard]] const ShellVariable* find(const std::string& name) const;
-  /// `adds`: of `+=`.
+  /// `adds`: the value is appended, as by `+=`.
   void assign(const std::string& name, ShellVariable value, bool adds = false);
   void forget(const std::string& name) { replace(name, std::nullopt); }
-  /// Its value as a whole number; nothing if that is not known.
+  /// The variable's value as a whole number; unset if the value is unknown or not a whole number.
   [[nodiscard]] std::optional<std::int64_t> number(const std::string& name) const;
 
-  /// Bytes that were copied so far, which a script may make many.
+  /// Number of bytes copied so far. The reader limits this number, because branches of a hostile script copy many values.
   [[nodiscard]] std::size_t copied() const { return copied_; }
 
   void begin_branches() { branches_.emplace_back(); }
   void end_branch();
-  /// `is_complete`: one of the branches is taken.
+  /// `is_complete`: exactly one of the branches runs. Otherwise, possibly none runs.
   void end_branches(bool is_complete);
 
  private:
   using Values = std::map<std::string, std::optional<ShellVariable>>;
   struct Branches {
-    Values before;                ///< of what the current branch assigned
-    std::vector<Values> results;  ///< of branches that are read
+    Values before;                ///< earlier values of the variables that the current branch has assigned
+    std::vector<Values> results;  ///< the assigned values of each finished branch
   };
 
   void replace(const std::string& name, std::optional<ShellVariable> value);
@@ -51,7 +51,7 @@ class ShellVariables {
   std::size_t copied_ = 0;
 };
 
-/// The whole number that a text is; nothing if it is none, or is not known.
+/// Parses a text as a whole number; unset if the text is unknown or not a whole number.
 [[nodiscard]] std::optional<std::int64_t> shell_number(const PlacedText& text);
 
 }  // namespace ddl

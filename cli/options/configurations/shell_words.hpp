@@ -12,21 +12,21 @@
 
 namespace ddl {
 
-/// What all texts of one script share.
+/// The state that the readers of all texts of one script share.
 struct ShellState {
   ShellScript script{};
   ShellVariables variables{};
-  std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the calls that run; of the script itself first
+  std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the script, then of each active call
   std::size_t expanded = 0, commands = 0;
-  std::size_t inner_bytes = 0;  ///< of texts that the script runs, functions once for each call
-  int depth = 0;                ///< of texts that the script runs
+  std::size_t inner_bytes = 0;  ///< bytes in texts that the script runs; a function counts once per call
+  int depth = 0;                ///< nesting depth of texts that the script runs
 
   [[nodiscard]] Error error(ByteOrigin origin, std::string_view message, std::string hint = {}) const {
     return script.sources[origin.file]->error(origin.offset, message, std::move(hint));
   }
 };
 
-/// Words that are being made: the last one is not at its end yet.
+/// Finished words, and the current word, which may not be complete yet.
 struct ShellWordList {
   std::vector<PlacedText> done{};
   PlacedText current{};
@@ -39,7 +39,7 @@ struct ShellWordList {
   }
 };
 
-/// Reads words of one text, in which variables stand for their values.
+/// Reads the words of one text and expands variables in them.
 class ShellWords {
  public:
   ShellWords(ShellState& state, const PlacedText& text) : state_(state), placed_(text), text_(text.text) {}
@@ -54,19 +54,19 @@ class ShellWords {
   [[nodiscard]] ByteOrigin origin(std::size_t at) const {
     return at < placed_.origins.size() ? placed_.origins[at] : placed_.origin();
   }
-  /// Whether variables are put into words: not in what is passed over.
+  /// Switches the expansion of variables on or off. It is off in commands that do not run.
   void expand(bool expands) { expands_ = expands; }
 
-  /// Blanks, and ends of lines behind a backslash.
+  /// Skips blanks, and line ends after a backslash.
   void skip_blanks();
   void skip_line();
-  /// Up to a blank or an operator. `splits`: values of variables outside of quotes are words of their own.
+  /// Reads up to a blank or an operator. `splits`: values of variables outside of quotes are split into words at blanks.
   void read_word(ShellWordList& words, bool splits = true);
-  /// The words between the brackets of an array; the text stands behind the first one.
+  /// Reads the words of an array up to the closing bracket. The position must be after the opening bracket.
   std::vector<PlacedText> read_array();
-  /// The text with variables in it, as in double quotes.
+  /// Expands the variables of a text by the rules of double quotes.
   [[nodiscard]] static PlacedText expanded(ShellState& state, const PlacedText& text);
-  /// Behind the bracket that closes the one before `from`; the end if none does.
+  /// The position after the bracket that closes the bracket before `from`; the end of the text if no bracket closes it.
   [[nodiscard]] std::size_t closing(std::size_t from, char open, char close) const;
 
  private:
@@ -95,9 +95,9 @@ class ShellWords {
   bool expands_ = true, in_quotes_ = false, has_empty_list_ = false;
 };
 
-/// What the directives of a batch system say of one of its variables, such as SLURM_NNODES.
+/// The value of a batch system's variable, such as SLURM_NNODES, according to the script's directives.
 [[nodiscard]] std::optional<PlacedText> directive_value(const ShellScript& script, const std::string& name);
-/// Whether a variable is set by the system that starts a script, so that it is never empty.
+/// Whether the batch system or launcher that starts a script sets this variable. Such a variable is never empty.
 [[nodiscard]] bool is_of_launchers(std::string_view name);
 
 }  // namespace ddl

@@ -16,7 +16,7 @@ struct Format {
   std::string (*write)(const Report&, const Style&);
 };
 
-/// All formats, in the order of help. Each is defined in its own file.
+/// All formats, in the order of help. Each format is defined in its own file.
 [[nodiscard]] std::span<const Format> formats();
 /// Throws Error for an unknown name.
 [[nodiscard]] const Format& format_named(std::string_view name);

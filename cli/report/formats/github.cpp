@@ -23,7 +23,7 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-/// By FileVerdict::Level.
+/// The workflow command for each FileVerdict::Level.
 constexpr EnumNames<FileVerdict::Level> kinds{"notice", "warning", "error", "error"};
 
 }  // namespace

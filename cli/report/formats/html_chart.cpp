@@ -17,7 +17,7 @@ namespace {
 
 /// If there are more slices, each kind has one path per lane, without texts.
 constexpr std::size_t slices_with_texts = 4000;
-/// The width of a drawing in its own units. It is scaled to the width of the page.
+/// The width of a drawing in the drawing's own units. Browsers scale the drawing to the width of the page.
 constexpr double across = 100'000;
 constexpr double lane_height = 22;
 

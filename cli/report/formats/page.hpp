@@ -17,9 +17,9 @@ struct Page {
   static constexpr std::size_t usual_width = 100, least_width = 20;
 };
 
-/// The page of the standard output. It is as wide as the terminal; if there is none, COLUMNS or a default gives the width.
-/// It is ASCII if the locale (LC_ALL, LC_CTYPE or LANG) has no other characters. With `to_file`: the page of a file, which
-/// is UTF-8 and independent of any terminal.
+/// The page of the standard output. The page is as wide as the terminal. Without a terminal, COLUMNS or a default gives the
+/// width. The page is ASCII if the locale (LC_ALL, LC_CTYPE or LANG) has no other characters. With `to_file`: the page of a
+/// file, which is UTF-8 and independent of any terminal.
 [[nodiscard]] Page page_of_output(bool to_file);
 
 /// Converts a text to ASCII. Characters that reports use have replacements; all others are escaped, such as \u00E9.

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// Columns of a bar, and the minimum number of columns for prose.
+/// The width of a drawn bar, and the least width of a prose column, in characters.
 inline constexpr std::size_t bar_width = 16, least_prose = 24;
 
 /// The visible columns of a table, and their widths.

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> bar_signs{"▇", "▒", "░"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether `word` is a number and the next word is not. The two, such as a number and its unit, are kept on one line.
+/// Whether `word` is a number and the next word is not. Such a pair, for example a number and its unit, is kept on one line.
 bool belongs_to_next(std::string_view word, std::string_view rest) {
   return !word.empty() && is_digit(word.front()) && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
          !rest.empty() && rest.front() != ' ' && !is_digit(rest.front());
@@ -182,7 +182,7 @@ class TextWriter {
     std::string text;
     if (!layout.left_out.empty()) {
       std::vector<std::string> names;
-      // The heading of a column that is a part of a sum begins with `=` or `+`.
+      // If a column is a term of a sum, its heading begins with `=` or `+`.
       for (const std::string& heading : layout.left_out) {
         const bool is_part = heading.starts_with("= ") || heading.starts_with("+ ");
         names.push_back(heading.empty() ? "a column without a heading" : is_part ? heading.substr(2) : heading);
@@ -207,7 +207,7 @@ class TextWriter {
   void add_spans(const std::vector<Span>& spans, std::size_t indent, std::size_t hanging) {
     std::vector<Span> line;
     std::size_t column = indent;
-    bool begins = true;  // this line is still empty
+    bool begins = true;  // whether the current line is still empty
     const auto flush = [&] {
       for (const Span& each : line) out_ += each.strong ? style_.bold(each.text) : each.text;
       line.clear();

@@ -83,7 +83,7 @@ class TraceWriter {
 }  // namespace
 
 /// The object format of traces, which chrome://tracing and Perfetto open [Duca and Sinclair, Trace Event Format, 2016]. Each
-/// step is a process, and each stage has two rows in it.
+/// step is a process of the trace, and each stage has two rows in this process.
 std::string trace_format(const Report& report, const Style& /*style*/) {
   const std::vector<NamedStep> steps = report.steps ? report.steps() : std::vector<NamedStep>();
   if (steps.empty()) {

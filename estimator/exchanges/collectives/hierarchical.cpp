@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// A link shared by φ flows: each sees φβ; φ is at least 1 [Mart11].
+/// A link that φ flows share: every flow takes φβ per byte. φ is at least 1 [Mart11].
 Link shared_by(const Link& link, double phi) { return {link.alpha, phi * link.beta, link.add}; }
 
 }  // namespace
@@ -18,8 +18,8 @@ Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double
 }
 
 // 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/n·φβe), and the reduction of the rings. [ParaDL]: reduce inside to a leader, ring
-// Allreduce of the leaders' whole vectors, broadcast inside. Reduce and broadcast are modelled as the two halves of a ring,
-// as in [ParaDL].
+// Allreduce of the leaders' whole vectors, broadcast inside. As in [ParaDL], reduce and broadcast each take half as long as
+// a ring Allreduce.
 Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside, const Link& between,
                               double phi) {
   return ring_allreduce_time(message, ranks_per_node, inside) + ring_allreduce_time(message, nodes, shared_by(between, phi));

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// The transfer of bytes overlaps with the start-up of every step but the first.
+/// Returns the time of a pipeline: start-ups, bytes, and the time to fill it, `fill`·√(start-ups · bytes).
 Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGroup& group) {
   const double waiting = std::sqrt(startups.value() * bytes.value() * (group.beta_factor / group.alpha_factor));
   return startups + bytes + Seconds(fill * waiting);
@@ -13,13 +13,13 @@ Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGro
 
 Seconds call_of(const LibraryGroup& group, const LibraryHabits& habits) { return group.alpha_factor * habits.call; }
 
-/// How many times the vector leaves a node. A node is a leaf of one tree and has two children in the other. With two nodes,
-/// each is the root of one tree and the only child in the other.
+/// How many times the vector leaves a node in two trees. A node is a leaf of one tree and has two children in the other
+/// tree. If there are only two nodes, each node is the root of one tree and the only child in the other tree.
 double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 
 }  // namespace
 
-// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: of P hops round the ring n cross nodes.
+// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: n of the P hops round the ring lead to another node.
 Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double turns = rounds * (group.ranks - 1) / group.ranks;
   const Seconds startups = turns * (group.nodes * group.between + (group.ranks - group.nodes) * group.inside);
@@ -27,7 +27,7 @@ Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& grou
   return call_of(group, habits) + pipelined(startups, turns * (message * group.ring), habits.ring_fill, group) + adding;
 }
 
-// Start-ups: 2·log2(n)·tα + 2(g−1)·t′αi. Bytes: c·mβ out of a node or 2mβi along its chain, whichever takes longer.
+// Start-ups: 2·log2(n)·tα + 2(g−1)·t′αi. Bytes: c·mβ to leave a node or 2mβi along the node's chain, whichever takes longer.
 Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double in_node = group.ranks / group.nodes;
   const Seconds startups =
@@ -37,7 +37,7 @@ Seconds library_tree_time(Bytes message, const LibraryGroup& group, const Librar
   return call_of(group, habits) + pipelined(startups, bytes, habits.tree_fill, group) + message * group.add;
 }
 
-// (P−g)·m′α + (m/P)(P−g)β/s: traffic inside a node is overlapped.
+// (P−g)·m′α + (m/P)(P−g)β/s: traffic inside a node overlaps with the traffic between nodes.
 Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double others = group.ranks - group.ranks / group.nodes;
   return call_of(group, habits) + others * habits.message * group.between +

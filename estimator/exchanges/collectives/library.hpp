@@ -24,12 +24,12 @@ struct LibraryGroup {
 /// Reduce-scatter. Times are for the full vector.
 [[nodiscard]] Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group,
                                         const LibraryHabits& habits);
-/// Allreduce up and down two binary trees of nodes at once, each of which carries half of the vector [SST09]. Inside a node
-/// the ranks form a chain.
+/// An Allreduce up and down two binary trees of nodes at once. Each tree carries half of the vector [SST09]. The ranks
+/// inside a node form a chain.
 [[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
 /// All-to-all between nodes: one message to each rank of each other node.
 [[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
-/// A lower bound. A ring takes at least this time, and a tree at least twice this time.
+/// A lower bound for rings and trees. A ring takes at least this long, and a tree takes at least twice this long.
 [[nodiscard]] Seconds library_least_time(Bytes message, const LibraryGroup& group);
 
 }  // namespace ddl

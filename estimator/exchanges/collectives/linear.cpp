@@ -8,7 +8,7 @@ Seconds linear_reduce_time(Bytes message, double ranks, const Link& link) {
   return (ranks - 1) * (link.alpha + message * link.beta + message * link.add);
 }
 
-// 2(P−1)(α + mβ) + (P−1)mc: the reduce above, then a broadcast of the same form without additions. [BH18] §2.
+// 2(P−1)(α + mβ) + (P−1)mc: a linear reduce, then a broadcast of the same form but without additions. [BH18] §2.
 Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   const Seconds broadcast = (ranks - 1) * (link.alpha + message * link.beta);

@@ -6,8 +6,8 @@
 namespace ddl {
 
 // 2mβ·max(1, P/s) + 2α: push and pull. Each server holds m/s and transfers it P times in each direction; each worker's own
-// link transfers m in each direction. [BH18] §2 prints 2P·mβ/s + 2α. If s > P, this exceeds the rate of the worker's link,
-// so the maximum is taken.
+// link transfers m in each direction. [BH18] §2 prints 2P·mβ/s + 2α. If s > P, that formula exceeds the rate of a worker's
+// link, so the maximum is taken here.
 Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link) {
   assert(servers > 0);
   if (ranks <= 1) return {};

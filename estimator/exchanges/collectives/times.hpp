@@ -11,7 +11,7 @@ namespace ddl {
 // Times of collectives over `ranks` PEs on one link level, `message` being the full vector. Every time is zero for one rank.
 // Sources: [BH18] Ben-Nun and Hoefler, "Demystifying Parallel and Distributed Deep Learning", section 2; [ParaDL].
 
-/// One-to-all or all-to-one, one after the other: (P−1)(α + mβ + mc).
+/// One-to-all or all-to-one, one message after the other: (P−1)(α + mβ + mc).
 [[nodiscard]] Seconds linear_reduce_time(Bytes message, double ranks, const Link& link);
 /// Linear reduce, then linear broadcast.
 [[nodiscard]] Seconds linear_allreduce_time(Bytes message, double ranks, const Link& link);
@@ -25,16 +25,16 @@ namespace ddl {
 [[nodiscard]] Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Reduce-scatter and gather: 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P.
 [[nodiscard]] Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link);
-/// A round of recursive halving, and the doubling round that mirrors it: the distance to the partner, and the share of the
-/// vector that is sent.
+/// One round of recursive halving, or the doubling round that mirrors the halving round: the distance to the partner, and
+/// the share of the vector that a rank sends.
 struct HalvingRound {
   double step = 1, part = 0;
 };
-/// The rounds of Rabenseifner's Reduce-scatter: half of the vector to the neighbour, a quarter to the rank two places away,
-/// and so on.
+/// The rounds of Rabenseifner's Reduce-scatter: a rank sends half of the vector to its neighbour, a quarter to the rank two
+/// places away, and so on.
 [[nodiscard]] std::vector<HalvingRound> halving_rounds(double ranks);
-/// The rounds of a Reduce-scatter in which every rank sends to the rank ⌈p/2⌉ places on, then ⌈p/4⌉ and so on down to 1; any
-/// p [Träff, 2024, circulant graphs].
+/// The rounds of a Reduce-scatter in which every rank sends to the rank ⌈p/2⌉ places ahead, then ⌈p/4⌉ places ahead, and so
+/// on down to 1 place, for any p [Träff, 2024, circulant graphs].
 [[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);
 /// Shifted halving-doubling, if messages over all distances use the same link. It takes as long as Rabenseifner's algorithm,
 /// but works for any P.
@@ -47,12 +47,12 @@ struct HalvingRound {
 [[nodiscard]] Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link);
 /// Pairwise exchange: (P−1)(α + (m/P)β).
 [[nodiscard]] Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link);
-/// The same between n nodes of g ranks, P in all. Traffic inside a node overlaps with traffic between nodes: (P−1)αe +
-/// (m/P)·max((P−g)βe, (g−1)βi).
+/// A pairwise exchange among P ranks in n nodes of g ranks. Traffic inside a node overlaps with traffic between nodes:
+/// (P−1)αe + (m/P)·max((P−g)βe, (g−1)βi).
 [[nodiscard]] Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                    const Link& between);
-/// Token copies sent if each of n units receives at most one, relative to the k copies that the k experts of a token
-/// require. Experts are assumed equally popular, so a token reaches n(1−(1−1/n)^k) units on average.
+/// The copies of a token that are sent if each of n units receives at most one copy, divided by the k copies that the
+/// token's k experts require. Experts are assumed equally popular, so a token reaches n(1−(1−1/n)^k) units on average.
 [[nodiscard]] double share_of_copies(double units, double copies);
 /// Tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
@@ -62,20 +62,20 @@ struct HalvingRound {
 [[nodiscard]] Seconds reduce_broadcast_time(Bytes message, double ranks, const Link& link);
 /// s servers share the vector and serve P workers: 2mβ·max(1, P/s) + 2α.
 [[nodiscard]] Seconds parameter_server_time(Bytes message, double ranks, double servers, const Link& link);
-/// Sparse Allreduce of N2 bytes of indices and values per rank: 2(P−1)α + 2(P−1)N2β; with `dense` set, switching to dense
-/// blocks as they fill: 2(P−1)α + 2(P−1)·min(N2, N1/P)·β; both plus the compression time.
+/// Sparse Allreduce of N2 bytes of indices and values per rank: 2(P−1)α + 2(P−1)N2β. If `dense` is set, full blocks are sent
+/// in dense form: 2(P−1)α + 2(P−1)·min(N2, N1/P)·β. The compression time is added in either case.
 [[nodiscard]] Seconds sparse_allreduce_time(Bytes sparse, std::optional<Bytes> dense, double ranks, Seconds compression,
                                             const Link& link);
 /// Reduce-scatter inside each node of g ranks, ring Allreduce of the g slices between n nodes with the NIC shared by φ
 /// flows, Allgather inside: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(gn)·φβe).
 [[nodiscard]] Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                   const Link& between, double phi);
-/// ParaDL's variant: reduce inside to one leader, ring Allreduce of the leaders, broadcast inside; reduce and broadcast as
-/// rings.
+/// ParaDL's variant: reduce inside a node to one leader, ring Allreduce of the leaders, broadcast inside a node. Reduce and
+/// broadcast are modelled as rings.
 [[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                             const Link& between, double phi);
-/// The same with k leaders in each node, each of which exchanges 1/k of the vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe +
-/// m/(kn)·βe).
+/// Like leader_allreduce_time, but with k leaders in each node. Each leader exchanges 1/k of the vector: 2(g−1)(αi + m/g·βi)
+/// + 2(n−1)(αe + m/(kn)·βe).
 [[nodiscard]] Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders,
                                                   const Link& inside, const Link& between);
 }  // namespace ddl

@@ -20,8 +20,8 @@ Seconds tree_allreduce_time(Bytes message, double ranks, const Link& link) {
   return tree_reduce_time(message, ranks, link) + tree_broadcast_time(message, ranks, link);
 }
 
-// 2α⌈log2 P⌉ + 2mβ + mc. [SST09]: pipelined in slices through two trees, in which each rank is a leaf of one and has two
-// children in the other.
+// 2α⌈log2 P⌉ + 2mβ + mc. [SST09]: slices are pipelined through two trees. Each rank is a leaf of one tree and has two
+// children in the other tree.
 Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return 2 * log2_rounds(ranks) * link.alpha + 2.0 * (message * link.beta) + message * link.add;

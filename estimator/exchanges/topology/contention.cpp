@@ -10,12 +10,12 @@ namespace {
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
 /// Flows that one unit of level `l−1` sends up into level `l` at once. Each group with ranks in the unit sends `per_group`
-/// of them.
+/// of these flows.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
   return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
 }
 
-/// The link limits the flow if it is slower than the links before it.
+/// Makes a link the bottleneck of the flow if the link is slower than all links before it.
 void narrow(SharedLink& shared, SecondsPerByte beta, const Bottleneck& bottleneck) {
   if (beta <= shared.link.beta) return;
   shared.link.beta = beta;
@@ -27,8 +27,8 @@ double members_below(const Group& group, std::size_t level) {
   return level == 0 ? 1.0 : std::max(1.0, group.members[level - 1]);
 }
 
-/// Measured φ if this number of flows share the links. A striped flow counts as `members` flows: each of its group's ranks
-/// in the unit sends its part of the bytes.
+/// Returns the measured φ of links that this number of flows share. A striped flow counts as `members` flows, because each
+/// of its group's ranks in the unit sends a part of the bytes.
 std::optional<double> known_phi(const std::vector<MeasuredContention>& measured, std::string_view level, double flows,
                                 bool striped, double members) {
   if (measured.empty()) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
   return phi ? std::optional(*phi / members) : std::nullopt;
 }
 
-/// β and φ of a level's links with this many flows.
+/// Updates β and φ for a level whose links carry this number of flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
   // A striped flow uses every link, so each link carries flows/links flows. This number is less than one if there are more
@@ -48,7 +48,7 @@ void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, 
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// Sets β and φ for a network that is not a tree. Its links stand for the links of all levels outside the node.
+/// Sets β and φ for a network that is not a tree. Its links replace the links of all levels outside the node.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];

@@ -13,28 +13,28 @@
 
 namespace ddl {
 
-/// The link that limits the flows of a phase, and its load.
+/// The link that limits the flows of a phase, and the load of this link.
 struct Bottleneck {
   std::string_view level;  ///< name of the machine's level that the link belongs to, or `host link`
-  double flows = 1;        ///< flows of all groups on the link at once; the mean if units differ
+  double flows = 1;        ///< flows of all groups on the link at once; a mean if units have different numbers of flows
   double links = 1;        ///< number of parallel links
   double phi = 1;          ///< φ ≥ 1: time per byte relative to a single flow on one such link
-  bool measured = false;   ///< φ is a measured coefficient
+  bool measured = false;   ///< whether φ is a measured coefficient
 };
 
-/// α and β of a flow while all groups communicate, and the link that limits it.
+/// α and β of a flow while all groups communicate, and the link that limits the flow.
 struct SharedLink {
   Link link;
   Bottleneck bottleneck;
 };
 
-/// A pattern of flows that run at the same time. It is the same in every group.
+/// A pattern of flows that run at the same time. All groups have the same pattern.
 enum class Pattern {
-  ring,        ///< each rank to the next of its group
+  ring,        ///< each rank sends to the next rank of its group
   slices,      ///< each rank sends to the rank at the same position in the next node
-  leaders,     ///< `per_group` ranks of each node to the next node
-  neighbours,  ///< each rank at the edge of a node to its neighbour in the next node, on a single link
-  shift,       ///< each rank to the rank `step` places ahead, wrapping around in the group
+  leaders,     ///< `per_group` ranks of each node send to the next node
+  neighbours,  ///< each rank at the edge of a node sends to its neighbour in the next node, on a single link
+  shift,       ///< each rank sends to the rank `step` places ahead, wrapping around in the group
   exchange     ///< ranks whose positions differ in the bit `step` exchange in pairs
 };
 
@@ -48,8 +48,8 @@ struct Flows {
   /// The innermost and the outermost level whose links count. Levels above the one that joins all ranks of the group never
   /// count.
   std::size_t from = 0, to = Group::max_levels;
-  /// For neighbours, shift and exchange: the distance in places. `extent`, for neighbours only: the number of such steps in
-  /// a row.
+  /// For neighbours, shift and exchange: the distance in places. `extent`, only for neighbours: the number of ranks in a row
+  /// at this distance from each other.
   double step = 1, extent = 0;
 };
 
@@ -64,8 +64,8 @@ struct Flows {
 [[nodiscard]] SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
                                             const std::vector<MeasuredContention>& measured);
 
-/// The measured φ of this number of flows on the links of a level. It is linear between two measured counts. Outside of the
-/// measured counts it changes as the model's φ does (flows divided by links). Empty if no φ was measured there.
+/// The measured φ of this number of flows on the links of a level. It is linear between two measured numbers of flows.
+/// Outside of the measured range, it changes like the model's φ (flows divided by links). Empty if no φ was measured.
 [[nodiscard]] std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level,
                                                  double flows);
 

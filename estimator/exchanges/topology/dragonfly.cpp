@@ -16,7 +16,7 @@ class Dragonfly final : public Network {
         global_links_(machine.shape.global_links) {
     const int in_group = nodes_per_router_ * routers_;
     groups_ = (nodes_ + in_group - 1) / in_group;
-    // Global links are distributed evenly over the other groups. Remaining links are not used.
+    // Each group distributes its global links evenly over the other groups. Links that remain are not used.
     per_pair_ = groups_ > 1 ? std::max(1, channels_ / (groups_ - 1)) : 0;
     local_ = {"local link", machine.shape.link_bandwidth.value()};
     global_ = {"global link", machine.shape.global_bandwidth.value()};
@@ -36,7 +36,7 @@ class Dragonfly final : public Network {
     if (source_group == target_group) {
       cross(source_group, source % routers_, target % routers_, 1, path);
     } else {
-      // The other groups are numbered from the next one on. Each of them uses the next few of the group's links.
+      // A group numbers the other groups, starting with the next one. In this order, each gets `per_pair_` of its links.
       const int there = (target_group - source_group - 1 + groups_) % groups_;
       const int back = (source_group - target_group - 1 + groups_) % groups_;
       const double part = 1.0 / per_pair_;

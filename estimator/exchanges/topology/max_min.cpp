@@ -10,8 +10,8 @@ namespace {
 /// Links whose fill rates differ only by rounding are filled in one step.
 constexpr double alike = 1 + 1e-12;
 
-/// The state of a link while flows grow: the capacity that stopped flows leave free, and the rate at which the other flows
-/// fill it.
+/// The state of a link while flows grow: the capacity that stopped flows leave free, and the rate at which growing flows
+/// fill this capacity.
 struct Filling {
   double left = 0;   ///< capacity that stopped flows do not use
   double slope = 0;  ///< sum of the amounts of the flows that still grow
@@ -77,7 +77,7 @@ FairShares max_min_shares(const std::vector<double>& capacities, const std::vect
     if (level == std::numeric_limits<double>::infinity()) {
       throw Error("a flow that crosses no link has no rate", "give it a limit");
     }
-    // The full links are determined before the first flow stops: stopping changes the remaining capacity of the others.
+    // The full links are determined before the first flow stops, because a stop changes the free capacity of other links.
     std::vector<std::size_t> full_links;
     for (const std::size_t link : open) {
       if (links[link].full_at() <= level * alike) full_links.push_back(link);

@@ -27,10 +27,10 @@ struct FairShares {
   std::vector<std::size_t> bottleneck;  ///< the saturated link that limits each flow, or `own_limit`
 };
 
-/// Max-min fair shares: no flow can get more without taking from a flow that has no more than itself. They are computed by
-/// progressive filling: all rates grow equally until a link is full; the flows on it then keep their rates [Bertsekas and
-/// Gallager, Data Networks, section 6.5.2]. A flow without links and without a limit has no rate, which is an Error.
-/// `capacities` must be finite and not negative.
+/// Max-min fair shares: no flow can get a higher rate without lowering a rate that is not higher than its own. The shares
+/// are computed by progressive filling: all rates grow equally until a link is full; the flows on it then keep their rates
+/// [Bertsekas and Gallager, Data Networks, section 6.5.2]. A flow without links and without a limit has no rate, which is an
+/// Error. `capacities` must be finite and not negative.
 [[nodiscard]] FairShares max_min_shares(const std::vector<double>& capacities, const std::vector<Flow>& flows);
 
 }  // namespace ddl

@@ -104,7 +104,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
       other += rest % size * static_cast<std::int64_t>(group.digits[i].stride);
       rest /= size;
     }
-    // Plans that are larger than the machine are estimated as well.
+    // A plan may have more devices than the machine has. Its nodes are then numbered modulo the machine's nodes.
     const auto from = static_cast<int>(rank / devices_per_node_ % nodes_);
     const auto to = static_cast<int>(other / devices_per_node_ % nodes_);
     if (from != to) streams.push_back({from, to, lane_of(static_cast<int>(other % devices_per_node_), flows.striped)});

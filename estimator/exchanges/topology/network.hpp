@@ -19,7 +19,7 @@ struct NetworkShare {
   double flows = 1;  ///< flows on that link
   double links = 1;  ///< number of parallel links in that link
   double phi = 1;    ///< rate of a single flow on single links, divided by `rate`
-  double hops = 0;   ///< on the longest route, links between the sending node's and the receiving node's own links
+  double hops = 0;   ///< links on the longest route, without the sending node's and the receiving node's own links
 };
 
 /// The links between the nodes of a machine, one by one and per direction, and the routes between nodes.
@@ -40,7 +40,7 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  /// Puts the flows of all groups on the links at once and returns max-min fair shares. Results are cached.
+  /// Puts the flows of all groups on the links at once. Returns the share of the slowest flow. Results are cached.
   [[nodiscard]] NetworkShare share(const Group& group, const Flows& flows) const;
 
   [[nodiscard]] int nodes() const { return nodes_; }
@@ -69,18 +69,18 @@ class Network {
 /// The links that a machine's levels and shape describe. Null for a fat tree, whose levels suffice (`share_of_levels`).
 [[nodiscard]] std::shared_ptr<const Network> make_network(const Machine& machine);
 
-// Each is defined in its own file.
+// Each network below is defined in its own file.
 /// A fat tree with every link, for analysing flows one by one. A level with a fraction of a link per unit has bundles.
 [[nodiscard]] std::shared_ptr<const Network> fat_tree_network(const Machine& machine);
 /// Rail r of every node leads to switch r of its unit, and switches r of all units to spine r.
 [[nodiscard]] std::shared_ptr<const Network> rail_optimised_network(const Machine& machine);
 /// Groups of fully connected routers, with links between each pair of groups [Kim et al., ISCA 2008]. Routes are minimal: to
-/// the router that has a link to the target group, over it, and to the router of the node.
+/// the router with a link to the target group, over that link, and then to the router of the target node.
 [[nodiscard]] std::shared_ptr<const Network> dragonfly_network(const Machine& machine);
 /// Nodes in a grid whose rows are rings. Routes are dimension-ordered and take the shorter way round, or both ways if they
 /// are equally long.
 [[nodiscard]] std::shared_ptr<const Network> torus_network(const Machine& machine);
-/// A ring with additional links to nodes further on; at each hop, a message takes the link that brings it nearest.
+/// A ring with additional links to nodes further on; at each hop, a message takes the link that ends nearest to its target.
 [[nodiscard]] std::shared_ptr<const Network> distributed_loop_network(const Machine& machine);
 
 }  // namespace ddl

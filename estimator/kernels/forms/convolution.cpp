@@ -35,10 +35,10 @@ constexpr WinogradTiles small_tiles{2, 16}, large_tiles{4, 36};
 constexpr std::array<Tile, 1> fused_blocks{{{32, 64, 0}}};
 /// Multiplications per position in a window of 3 × 3.
 constexpr double window = 9;
-/// Kernels that transform filters move this many times the bytes that they read and write.
+/// Kernels that transform filters move this many times the bytes of the filters that they read and write.
 constexpr double filter_passes = 3;
 
-/// The area covered by the tiles of one image, relative to its positions.
+/// The number of positions that the tiles of one image cover, divided by the number of positions of the image.
 double filling(const KernelShape& shape, double side) {
   return std::ceil(shape.square3_rows / side - 1e-9) * std::ceil(shape.square3_columns / side - 1e-9) * side * side /
          (shape.square3_rows * shape.square3_columns);
@@ -94,7 +94,7 @@ double by_summed_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::
                   2 * shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// Only for devices without matrix units, and windows of 3 × 3 with stride 1.
+/// The time with the best tiles. Only for devices without matrix units, and windows of 3 × 3 with stride 1.
 double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   if (shape.sums_positions) return by_summed_tiles(shape, peaks, c);
   return std::min(by_fused_tiles(shape, peaks, c), by_separate_tiles(shape, peaks, c));

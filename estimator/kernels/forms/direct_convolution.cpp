@@ -20,7 +20,7 @@ double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  constexpr double sharpness = 2;  // the same as for memory-bound operations
+  constexpr double sharpness = 2;  // as for memory-bound operations
   return soft_max(c[start] * microsecond, least(shape, peaks, c), sharpness);
 }
 

@@ -27,7 +27,7 @@ inline constexpr double microsecond = 1e-6;
 /// The constants for matrix products, and for convolutions, which are implicit matrix products.
 namespace product {
 enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave };
-/// The sides of the output tile of one thread block, and its position in the list of tiles from large to small.
+/// The sides of the output tile of one thread block, and the tile's position in the list of tiles from large to small.
 struct Tile {
   double m, n, step;
 };

@@ -20,7 +20,7 @@ constexpr double query_block = 128;
 constexpr double least_rows = 16;  // rows of a matrix unit: shorter sequences are padded to this many
 constexpr double femtosecond = 1e-15;
 
-/// The length padded to whole blocks, or, if it is less than a block, to whole rows of matrix units.
+/// The length padded to whole blocks, or, if the length is less than a block, to whole rows of matrix units.
 double filled(double length) {
   const double whole = length < query_block ? least_rows : query_block;
   return std::ceil(length / whole - 1e-9) * whole;
@@ -40,7 +40,7 @@ double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const 
   const double rows = std::min(filled(shape.m), query_block);
   const double keys = masked && shape.m >= query_block ? std::max(shape.n + query_block / 2, query_block)
                                                        : filled(masked ? shape.m : shape.n);
-  // With a causal mask, the last block has twice as many keys as the mean, and the kernel cannot end before it.
+  // With a causal mask, the last block has twice as many keys as the mean, and the kernel cannot end before this block.
   const double most_keys = masked ? filled(std::min(shape.m, 2 * shape.n)) : keys;
   const double blocks = shape.count * blocks_each;
   const double units = std::max(1.0, peaks.multiprocessors);

@@ -24,13 +24,13 @@ constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
                                            {64, 64, 4},
                                            {64, 32, 5},
                                            {32, 64, 5}}};
-/// Shorter sums are not divided among several blocks (split-K).
+/// Sums with fewer terms are not divided among several blocks (split-K).
 constexpr double least_split_depth = 1024;
 /// Half-precision items in the 16 bytes that matrix units load at once.
 constexpr double aligned_items = 8;
 
 /// Batched products whose rows are not aligned to this number of items have no kernel on matrix units. An example is heads
-/// of 108 channels [BigScience, chronicles of tr11-176B-ml: steps with them take a third longer than with 104, 112 or 144].
+/// of 108 channels [BigScience, chronicles of tr11-176B-ml: steps take a third longer than with 104, 112 or 144 channels].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
   // Long sums run over tokens, whose items are not contiguous in memory.

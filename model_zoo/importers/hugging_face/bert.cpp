@@ -37,7 +37,7 @@ FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, st
   return model;
 }
 
-/// Positions are counted from the padding token's number plus 1. That number is 1 by default.
+/// Positions are counted from the padding token's number plus 1. By default, the padding token has the number 1.
 FamilyModel read_padded(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
   FamilyModel model = read_encoder(config, classes, vocabulary);
   const std::int64_t positions = config.tokens({"max_position_embeddings"}, 512);

@@ -70,8 +70,8 @@ HuggingFaceConfig::HuggingFaceConfig(std::string text, std::string origin, const
 }
 
 void HuggingFaceConfig::enter(std::string_view key) {
-  // Since version 5 of the library, the object of the whole model tells whether the head shares the embedding; before, that
-  // of its language model.
+  // Whether the head shares the embedding is given in the object of the whole model since version 5 of the library, and in
+  // the object of its language model before version 5.
   if (!is_inner_) outer_counts_ = text({"transformers_version"}, "").starts_with("5.");
   if (has("tie_word_embeddings") && !is_null("tie_word_embeddings")) outer_tied_ = boolean("tie_word_embeddings", false);
   root_ = &root_->at(std::string(key));
@@ -111,7 +111,7 @@ const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
 std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
                                              std::int64_t high) const {
   const std::string_view key = path.substr(path.find('/') + 1);
-  // A list with one number for each layer, if all are equal.
+  // A list with one number for each layer counts as one number if all its numbers are equal.
   if (value.is_array() && !value.empty() && value.front().is_number() &&
       std::all_of(value.begin(), value.end(), [&value](const Json& each) { return each == value.front(); })) {
     return whole_number(value.front(), path, low, high);

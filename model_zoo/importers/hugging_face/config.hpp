@@ -35,8 +35,8 @@ class HuggingFaceConfig {
   HuggingFaceConfig(const HuggingFaceConfig&) = delete;
   HuggingFaceConfig& operator=(const HuggingFaceConfig&) = delete;
 
-  /// From now on, reads the object that is the value of a key: the language model of a multimodal model. Only whether the
-  /// head shares the embedding may still be read outside of it.
+  /// From now on, reads the object that is the value of a key, such as the language model of a multimodal model. Outside of
+  /// this object, only the key that says whether the head shares the embedding may still be read.
   void enter(std::string_view key);
   [[nodiscard]] bool has_object(std::string_view key) const;
 
@@ -56,20 +56,20 @@ class HuggingFaceConfig {
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
   /// A whole number of the object `outer`.
   [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback);
-  /// Read a boolean, and a text, with a default.
+  /// Read a boolean and a text of the object `outer`.
   [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
   [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
 
   /// A number of heads, which must divide `whole` channels.
   [[nodiscard]] std::int64_t heads(Names names, std::int64_t fallback, std::int64_t whole);
-  /// The operation `activation` for the function that a key names.
+  /// The name in model files of the activation function that a key names.
   [[nodiscard]] std::string activation(Names names, std::string_view fallback);
   [[nodiscard]] std::string activation_of(std::string_view key, std::string_view name);
-  /// The family's name for the first of `architectures`; if the file has none, that of the first known architecture. All
-  /// classes begin with the name of their type.
+  /// The head of the model, as the families name it: that of the first class in `architectures` or, if the file names no
+  /// class, of the first entry of `endings`. A class name is the type followed by one of the endings.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] std::string head_with(std::string_view type, Architectures endings);
-  /// The same for decoders. Their classes all begin with the name of the type, or with another name: `Llama` of
+  /// Like head_with, for decoders. The names of their classes all begin with `type` or with `other`: `Llama` of
   /// `LlamaForCausalLM`.
   [[nodiscard]] std::string head_of(std::string_view type, std::string_view other = {});
   /// The number of classes of a classifier.
@@ -78,8 +78,8 @@ class HuggingFaceConfig {
   [[nodiscard]] std::string_view fused(std::string_view usual = "sdpa");
   /// Whether the head shares the embedding.
   [[nodiscard]] bool tied(bool fallback);
-  /// The number of channels of a head that rotary positions rotate. It is even: a share of the channels, which the library
-  /// truncates. Throws Error if there are none.
+  /// The number of channels of a head that rotary positions rotate: a share of the head's channels, which the library
+  /// truncates. The number is even. Throws Error if no channels are rotated.
   [[nodiscard]] std::int64_t turned(Names names, double fallback, std::int64_t head_size);
   /// Tokens of a sample: the number that the model was trained with before RoPE scaling. Throws Error for an unknown kind or
   /// an invalid factor of scaling.
@@ -89,7 +89,7 @@ class HuggingFaceConfig {
   /// Throws Error if layers are in any other order.
   [[nodiscard]] std::int64_t windows(std::int64_t layers, std::int64_t fallback);
   /// The kinds of the layers in a list, with one letter for each; `kinds` gives the letter of each name. Empty if there is
-  /// no such list. Throws Error for any other name.
+  /// no such list. Throws Error for a name that `kinds` lacks.
   using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
   /// A list of whole numbers of at least `low`; empty if there is none.
@@ -101,10 +101,10 @@ class HuggingFaceConfig {
     std::int64_t count, active;
   };
   [[nodiscard]] Experts experts(Names count, std::int64_t count_fallback, Names active, std::int64_t active_fallback);
-  /// Throws Error with this reason if a number is not `expected`.
+  /// Throws Error that gives `reason` if the number `key` is not `expected`.
   void require_number(std::string_view key, double expected, std::string_view reason);
 
-  /// Throws Error with this reason if the value of `key` is not `expected`.
+  /// Throws Error that gives `reason` if the value of `key` is not `expected`.
   void require(std::string_view key, bool expected, std::string_view reason);
   /// Reports a setting that no family supports. It throws Error that points to the key or, with `allow_unknown`, warns.
   void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
@@ -118,7 +118,7 @@ class HuggingFaceConfig {
   /// Warns of the sizes for which the file relies on the library's defaults. Throws Error if the file gives one of these
   /// sizes by a key of another type.
   void warn_of_defaults();
-  /// Throws Error for keys that were never read and that change the number of parameters; warns of those that might.
+  /// Throws Error for unread keys that change the number of parameters; warns of unread keys that might change it.
   void warn_of_rest();
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -130,27 +130,27 @@ class HuggingFaceConfig {
                                           std::int64_t high) const;
 
   [[nodiscard]] std::string head_among(std::span<const std::pair<std::string, std::string>> known);
-  /// Returns `count` as it was before the scaling that the object at a path describes.
+  /// Returns the number of tokens before the RoPE scaling to `count` that the object at a path describes.
   [[nodiscard]] std::int64_t unstretched(const std::string& path, const nlohmann::ordered_json& object, std::int64_t count);
   /// Records a size that is the library's default.
   void note_default(std::string_view key, std::int64_t value);
   /// Records keys by which other types give a size that the file leaves out.
   void note_foreign(Names names, std::int64_t used);
-  /// Throws Error for the first of these keys in the file.
+  /// Throws Error for the first key in the file that note_foreign() recorded.
   void refuse_foreign();
 
   JsonSource source_;
   const nlohmann::ordered_json* root_;  ///< the object that is being read
-  std::string path_;                    ///< `text_config/`, if it is not the whole file
+  std::string path_;                    ///< path of this object, such as `text_config/`
   std::optional<bool> outer_tied_;      ///< whether the head shares the embedding, according to the whole file
-  bool outer_counts_ = false;           ///< whether that value counts, and not that of the object
+  bool outer_counts_ = false;           ///< whether `outer_tied_` counts, and not the value in the object
   bool is_inner_ = false;
   bool allow_unknown_;
   std::set<std::string, std::less<>> asked_;
-  std::vector<std::string> defaults_;  ///< `num_hidden_layers 32`
+  std::vector<std::string> defaults_;  ///< keys that the file lacks, with their values, such as `num_hidden_layers 32`
   struct Foreign {
     std::string key, own;
-    std::int64_t used;  ///< the library's default
+    std::int64_t used;  ///< the library's default, which is used
   };
   std::vector<Foreign> foreign_;
   std::vector<std::string> warnings_;

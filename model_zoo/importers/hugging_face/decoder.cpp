@@ -3,7 +3,7 @@
 namespace ddl {
 
 std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback) {
-  // The value null means the number of heads, whatever the default is.
+  // If the key is null, there are as many key and value heads as query heads, whatever the default is.
   const bool as_many = fallback == 0 || config.is_null("num_key_value_heads");
   const std::int64_t kv_heads = config.integer({"num_key_value_heads"}, as_many ? heads : fallback);
   if (heads % kv_heads != 0) {

@@ -19,7 +19,7 @@ std::optional<std::string> listed(HuggingFaceConfig& config, HuggingFaceConfig::
   config.fail(key, fmt::format("'{}' has {} entries, but there are {} layers", key, letters->size(), layers));
 }
 
-/// Whether each layer is in a list of numbers of layers.
+/// For each layer, whether a list of layer numbers contains it.
 std::vector<bool> marked(const std::vector<std::int64_t>& numbers, std::int64_t layers) {
   std::vector<bool> marks(static_cast<std::size_t>(layers), false);
   for (const std::int64_t number : numbers) {
@@ -28,7 +28,7 @@ std::vector<bool> marked(const std::vector<std::int64_t>& numbers, std::int64_t 
   return marks;
 }
 
-/// `W` for layers with a window or chunk, `F` for others.
+/// Marks layers with a window or chunk by `W`, and all other layers by `F`.
 void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLayers& made) {
   const auto layers = static_cast<std::int64_t>(made.letters.size());
   if (type.parts.windows == DecoderWindows::none) {

@@ -21,11 +21,11 @@ struct DecoderDelta {
 /// The layers of a decoder, as letters of the family `decoder`.
 struct DecoderLayers {
   std::string letters{};
-  std::int64_t window = 0, chunk = 0;  ///< 0: none
+  std::int64_t window = 0, chunk = 0;  ///< tokens of a window or chunk; 0: no layer has one
   DecoderMamba mamba{};
   DecoderDelta delta{};
 };
-/// What the kinds of the layers depend on.
+/// The sizes of a decoder from which the kinds of its layers are determined.
 struct DecoderDepth {
   std::int64_t layers, hidden, experts;
 };

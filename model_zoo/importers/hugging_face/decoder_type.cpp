@@ -17,7 +17,7 @@ bool is_on(HuggingFaceConfig& config, const DecoderSwitch& part) {
 /// A decoder as the file describes it.
 struct Decoder {
   std::int64_t hidden = 1, heads = 1, kv_heads = 1, head_size = 1, feed_forward = 0, vocabulary = 1, tokens = 1;
-  std::int64_t turned = 0;  ///< 0: no rotary positions
+  std::int64_t turned = 0;  ///< channels of a head that rotary positions rotate; 0: no rotary positions
   bool qkv_bias = false, projection_bias = false, feed_forward_bias = false, head_bias = false, parallel = false;
   DecoderQueryKeyNorm query_key_norm = DecoderQueryKeyNorm::none;
   DecoderLayers layers{};
@@ -150,7 +150,7 @@ bool is_llama(const DecoderType& type, const Decoder& decoder) {
          !decoder.parallel && type.parts.is_gated && !decoder.head_bias && decoder.turned > 0;
 }
 
-/// The parameters that both families have.
+/// Sets the parameters that the families `llama` and `decoder` share.
 void set_shared(const Decoder& decoder, FamilyModel& model) {
   model.set("hidden", decoder.hidden);
   model.set("heads", decoder.heads);

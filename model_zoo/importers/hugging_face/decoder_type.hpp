@@ -8,19 +8,19 @@
 
 namespace ddl {
 
-/// A part that a key of the file turns on or off. Without a key, either all models of the type have it, or none.
+/// A part that a key of the file turns on or off. Without a key, either all models of the type have the part, or none.
 struct DecoderSwitch {
   std::string_view key{};
-  bool usual = false;  ///< if the file does not have the key
+  bool usual = false;  ///< the value if the file does not have the key
 };
 
 enum class DecoderNorm { rms, layer, layer_without_bias, without_weights };
-/// Whether norms are before each part, after it, or both.
+/// Whether norms are before each part, after each part, or both before and after.
 enum class DecoderNorms { before, behind, both };
-/// What a norm of queries and keys covers; see the operation query_key_norm.
+/// The heads that a norm of queries and keys covers; see the operation query_key_norm.
 enum class DecoderQueryKeyNorm { none, head, each_head, all_heads };
 
-/// Which layers attend only to a window or chunk.
+/// The layers that attend only to a window or chunk.
 enum class DecoderWindows {
   none,
   all,       ///< all, if `sliding_window` is a number
@@ -29,7 +29,7 @@ enum class DecoderWindows {
   chunks     ///< as in `layer_types`, otherwise layers with rotary positions; chunks of `attention_chunk_size`
 };
 
-/// Which layers have no rotary positions.
+/// The layers without rotary positions.
 enum class DecoderUnrotated {
   none,
   listed,     ///< as in `no_rope_layers`, otherwise each n-th, by `no_rope_layer_interval`
@@ -43,11 +43,11 @@ enum class DecoderMixer {
   attention,
   listed,   ///< as in `layers_block_type` or `layer_types`; Mamba-2 if there is no list
   indexed,  ///< attention in `attn_layer_indices`, elsewhere Mamba-2
-  both,     ///< the sum of both in each layer
+  both,     ///< in each layer, the sum of attention and Mamba-2
   delta     ///< as in `layer_types`, otherwise a gated delta rule in all but each n-th
 };
 
-/// Which layers have an MLP without experts.
+/// The layers whose MLP has no experts.
 enum class DecoderDense {
   none,
   first,        ///< `first_k_dense_replace` layers at the beginning
@@ -65,11 +65,11 @@ struct DecoderExperts {
   std::string_view width_key{};  ///< if empty, `intermediate_size` is the width of an expert
   std::int64_t width = 0;
   DecoderDense dense = DecoderDense::none;
-  std::int64_t dense_layers = 0;  ///< of DecoderDense::first
+  std::int64_t dense_layers = 0;  ///< for DecoderDense::first: default number of layers without experts
   std::string_view dense_width_key{};
   std::int64_t dense_width = 0;
   std::string_view shared_key{};        ///< key for the number of experts that all tokens share
-  std::string_view shared_width_key{};  ///< key for the total width of these experts
+  std::string_view shared_width_key{};  ///< key for the total width of the shared experts
   std::int64_t shared = 0;              ///< the library's default for `shared_width_key` or `shared_key`
   bool has_shared_gate = false, is_sigmoid = false, is_corrected = false, has_groups = false;
 };
@@ -79,7 +79,7 @@ struct DecoderSizes {
   std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as heads
 };
 
-/// What distinguishes a decoder from Llama.
+/// The properties in which a decoder may differ from Llama.
 struct DecoderParts {
   std::string_view other_classes{};  ///< the beginning of class names in files of another library
   std::int64_t head_size = 0;        ///< 0: hidden / heads
@@ -88,7 +88,7 @@ struct DecoderParts {
   bool is_tied = false;                 ///< whether the head shares the embedding
   double dropout = 0, residual_dropout = 0, embedding_dropout = 0;
   DecoderSwitch attention_bias{};               ///< biases of the matrices before and after attention
-  DecoderSwitch qkv_bias{}, projection_bias{};  ///< bias of only one of them
+  DecoderSwitch qkv_bias{}, projection_bias{};  ///< biases of only the matrix before, or only the matrix after attention
   DecoderSwitch feed_forward_bias{}, head_bias{};
   DecoderQueryKeyNorm query_key_norm = DecoderQueryKeyNorm::none;
   DecoderSwitch query_key_norm_switch{.usual = true};
@@ -96,12 +96,12 @@ struct DecoderParts {
   DecoderNorms norms = DecoderNorms::before;
   DecoderSwitch parallel{};
   bool is_gated = true;
-  bool has_output_gate = false;  ///< attention
+  bool has_output_gate = false;  ///< whether the output of attention is gated
   double turned = 1;             ///< share of a head's channels that rotary positions turn
   DecoderUnrotated unrotated = DecoderUnrotated::none;
   DecoderWindows windows = DecoderWindows::none;
-  std::int64_t window = 0;  ///< its usual size
-  std::int64_t period = 0;  ///< each n-th layer has no window, or no rotary positions; 0: all have
+  std::int64_t window = 0;  ///< default size of the window
+  std::int64_t period = 0;  ///< each n-th layer has no window, or no rotary positions; 0: all layers have them
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
   bool has_gpt_keys = false;    ///< n_embd, n_head, n_layer, n_inner, n_positions

@@ -7,7 +7,7 @@ namespace {
 /// Defaults of the configurations of the two versions.
 struct Defaults {
   std::int64_t vocabulary, hidden, feed_forward, layers, heads, tokens, dense_layers, width, experts, shared;
-  std::int64_t active;  ///< 0: there is none
+  std::int64_t active;  ///< experts per token; 0: the library has no default
 };
 
 /// Everything except the router.
@@ -46,7 +46,7 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
   model.set_head(config, classes, false);
   config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
-  // Keys and values are computed for each head, so the library does not use the key.
+  // Keys and values are computed for each head, so the library does not use the key `num_key_value_heads`.
   static_cast<void>(config.integer({"num_key_value_heads"}, heads));
   static_cast<void>(config.integer({"head_dim"}, rotary));
   config.warn_of_predictors("predicted");

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of FalconConfig. In the newer architecture there is a separate number of key and value heads, and both parts have
-// a norm.
+// Defaults of FalconConfig. In the newer architecture, the number of key and value heads is a separate setting, and
+// attention and MLP each have a norm.
 FamilyModel read_falcon(HuggingFaceConfig& config) {
   FamilyModel model{.family = "falcon"};
   const std::int64_t hidden = config.size({"hidden_size", "n_embed"}, 4544);

@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// A model of a bundled family: the name of the family, the values of its parameters in order, and the input as in a model
-/// file, if it differs from that of the family.
+/// A model of a bundled family: the name of the family, the values of the family's parameters in order, and, if the model's
+/// input differs from the family's, the input as in a model file.
 struct FamilyModel {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string>> parameters{};
@@ -41,8 +41,8 @@ struct DecoderDefaults {
 };
 /// The number of key and value heads, from `num_key_value_heads`, which has to divide the number of heads.
 [[nodiscard]] std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback);
-/// The parameters that families of such decoders have in common: layers, hidden, heads, kv_heads, head_size, feed_forward,
-/// vocabulary, tokens, activation, fused, dropout of attention, head, tied, labels.
+/// The parameters that all families of decoders with gated MLPs have: layers, hidden, heads, kv_heads, head_size,
+/// feed_forward, vocabulary, tokens, activation, fused, dropout of attention, head, tied, labels.
 [[nodiscard]] FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, const DecoderDefaults& defaults,
                                        std::string_view classes, std::string_view other_classes = {});
 

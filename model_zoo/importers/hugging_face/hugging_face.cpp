@@ -144,7 +144,7 @@ std::string entered_type(HuggingFaceConfig& config) {
                               whole.empty() ? "model of several media" : quote(whole)));
     }
   }
-  // In older files of such models, the sizes of the language model are not inside an object.
+  // In older files of multimodal models, the sizes of the language model are not inside an object.
   if (const std::string text = type + "_text"; !is_known(type) && is_known(text)) {
     type = text;
     for (const std::string_view media : {"vision_config", "audio_config"}) config.accept(media);
@@ -165,7 +165,7 @@ FamilyModel read(HuggingFaceConfig& config, std::string& type) {
               near.starts_with("did you mean") ? near : all);
 }
 
-/// Letters, digits and separators; the last part of a path such as `meta-llama/Llama-2-7b-hf`.
+/// The letters, digits and separators in the last part of a path such as `meta-llama/Llama-2-7b-hf`.
 std::string plain_name(std::string_view text) {
   while (!text.empty() && text.back() == '/') text.remove_suffix(1);
   text.remove_prefix(text.rfind('/') + 1);
@@ -182,7 +182,7 @@ std::string plain_name(std::string_view text) {
   return name == "null" ? std::string() : name;
 }
 
-/// The name of the folder of a `config.json`, because all such files have the same name; else the name of the file itself.
+/// The folder's name for a `config.json`, because all models have a file of that name; otherwise the file's name.
 std::string name_of_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view file = path.substr(slash + 1);
@@ -201,7 +201,7 @@ std::string model_text(const std::string& name, std::string_view type, const Fam
   return text;
 }
 
-/// Throws Error if the values contradict each other in a way that only shapes show.
+/// Throws Error if the values contradict each other in a way that is only found when shapes are inferred.
 void check(const std::string& text, const std::string& name, const HuggingFaceConfig& config) {
   try {
     static_cast<void>(parse_model(text, name + ".yaml"));

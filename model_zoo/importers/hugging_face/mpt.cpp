@@ -17,7 +17,7 @@ FamilyModel read_mpt(HuggingFaceConfig& config) {
   model.set_number("embedding_dropout", config.fraction({"emb_pdrop"}, 0));
   model.set_head(config, "Mpt", true, "MPT");
   config.require("no_bias", true, "matrices and norms have no bias");
-  // With ALiBi, no position embedding is trained, and the library reads neither of these keys.
+  // With ALiBi, no position embedding is trained, and the library does not read these two keys.
   static_cast<void>(config.boolean("learned_pos_emb", true));
   if (config.inner_text("attn_config", "attn_type", "multihead_attention") != "multihead_attention") {
     config.unknown("attn_config/attn_type", "queries, keys and values have the same number of heads here");

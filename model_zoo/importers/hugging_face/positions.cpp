@@ -13,9 +13,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t long_sample = 16384;
 
-/// Names of both versions of the library for the object that describes rotary positions.
+/// Names of the object that describes rotary positions, in versions 4 and 5 of the library.
 constexpr std::array<std::string_view, 2> rotary_objects{"rope_scaling", "rope_parameters"};
-/// Kinds of layers, each of which may have positions of its own in version 5.
+/// Kinds of layers. In version 5 of the library, each kind may have its own settings of rotary positions.
 constexpr std::array<std::string_view, 3> kinds_of_layers{"full_attention", "sliding_attention", "chunked_attention"};
 
 bool is_kind_of_layer(std::string_view key) {
@@ -64,7 +64,7 @@ std::int64_t HuggingFaceConfig::unstretched(const std::string& path, const Json&
   }
   if (const Json* const original = entry("original_max_position_embeddings"))
     return std::min(count, whole_number(*original, path_to("original_max_position_embeddings"), 1, max_attribute));
-  // A linearly scaled model is trained at its full length only after training at the shorter one.
+  // A model with linear scaling is trained at the scaled length only after training at the original length.
   if (kind != "linear") return count;
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) / factor));
 }
@@ -86,8 +86,8 @@ std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
 
 std::int64_t HuggingFaceConfig::turned(Names names, double fallback, std::int64_t head_size) {
   double share = fraction(names, fallback);
-  // Since version 5 of the library, the share is stored with the other parameters of rotary positions, possibly for each
-  // kind of layer.
+  // Since version 5 of the library, the share of rotated channels is stored with the other parameters of rotary positions,
+  // possibly for each kind of layer.
   const auto take = [&](const Json& object) {
     const auto said = object.find("partial_rotary_factor");
     if (said == object.end() || !said->is_number()) return;

@@ -21,7 +21,7 @@ FamilyModel read_t5(HuggingFaceConfig& config) {
   model.set("vocabulary", config.size({"vocab_size"}, 32128));
   model.set("tokens", config.tokens({"n_positions"}, 512));
   model.set("buckets", config.integer({"relative_attention_num_buckets"}, 32));
-  // `gated-gelu`: the function, after the prefix for a multiplied second branch.
+  // In `gated-gelu`, this prefix says that a second branch is multiplied; the activation function follows the prefix.
   constexpr std::string_view gate = "gated-";
   const std::string kind = config.text({"feed_forward_proj"}, "relu");
   const bool gated = kind.starts_with(gate);

@@ -62,8 +62,8 @@ ssm_state_size text_config use_qk_norm use_qkv_bias vision_config
 /// The keys in this list that are numbers of experts. A single expert is an MLP.
 constexpr std::string_view expert_counts = "moe_num_experts n_routed_experts num_experts num_local_experts";
 
-/// The keys of all types for each size: layers, channels, heads, heads of keys, channels inside an MLP, words, tokens,
-/// channels of a head. No size has more keys than this.
+/// `keys_of_sizes` has the keys of all types for each size: layers, channels, heads, heads of keys, channels inside an MLP,
+/// words, tokens, channels of a head. `most_keys` is the maximum number of keys of one size.
 constexpr std::size_t most_keys = 10;
 using Keys = std::array<std::string_view, most_keys>;
 constexpr std::array<Keys, 8> keys_of_sizes{

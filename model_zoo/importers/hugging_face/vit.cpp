@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-// Defaults of ViTConfig. The pooler of a model without a classifier is that of ViTModel.
+// Defaults of ViTConfig. A model without a classifier has a pooler, like ViTModel.
 FamilyModel read_vit(HuggingFaceConfig& config) {
   FamilyModel model{.family = "vit"};
   const std::int64_t hidden = config.size({"hidden_size"}, 768);

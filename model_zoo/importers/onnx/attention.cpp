@@ -24,15 +24,15 @@ std::int64_t channels_in(const Dimension& dimension) {
   return count;
 }
 
-/// Number of heads: the channels in the dimensions that precede the dimensions of tokens and of a head's items.
+/// The number of heads: the product of the channel dimensions before the last two, which are tokens and items of a head.
 std::int64_t heads_of(const View& view) {
   std::int64_t heads = 1;
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);
   return heads;
 }
 
-/// Queries, keys or values. Their dimensions are batch and heads, followed by tokens and the items of a head in either
-/// order.
+/// Checks queries, keys or values. Their dimensions are batch and heads, followed by tokens and the items of a head in
+/// either order.
 void check_part(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t tokens,
                 std::size_t items, const TensorShape& shape) {
   const Graph& graph = translation.graph();
@@ -78,7 +78,7 @@ int packed(Translation& translation, const onnx::NodeProto& node, const Parts& p
                   network.readers(tensor) == 0;
   }
   if (found != total) {
-    // Queries, keys and values from the same tensor, or from parts of wider ones.
+    // If queries, keys and values are the same tensor, this tensor is concatenated three times.
     if (tensors.size() == 1 && 3 * found == total) {
       tensors = {tensors.front(), tensors.front(), tensors.front()};
       projections = false;
@@ -181,8 +181,8 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   translation.set_view(node, std::move(view));
 }
 
-/// Queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and items of a head. If the
-/// rank is 3, they are made from batch, tokens and channels.
+/// Queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and items of a head. An
+/// input of rank 3 has the dimensions batch, tokens and channels, and its channels are split into heads.
 View part_of_operator(Translation& translation, const onnx::NodeProto& node, int index, std::string_view heads) {
   const View view = translation.plain_input(node, index);
   const std::vector<std::int64_t> sizes = sizes_of(view);

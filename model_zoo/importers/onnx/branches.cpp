@@ -1,5 +1,5 @@
-// Branches of an If whose condition is known as soon as sizes are known. Exporters write such branches around sizes that
-// were open.
+// Branches of an If whose condition is known as soon as sizes are known. Exporters write an If for sizes that were open at
+// the time of the export.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Concatenation. Of channels, it is a layer. Of positions, it is a concatenation of flat tensors, which have the same number
-// of items. If it puts a stored token before a sequence, the token is a class token.
+// A concatenation of channels is a layer. A concatenation of positions becomes one of flat tensors, which have the same
+// number of items. A stored token that is concatenated before a sequence is a class token.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t largest = std::int64_t{1} << 31U;
 constexpr std::int64_t most_class_tokens = 64;
 
-/// Handles trained tokens that are put before or after those of a sequence. Returns whether the node does that.
+/// Handles a node that puts trained tokens before or after the tokens of a sequence. Returns false for any other node.
 bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   if (node.input_size() != 2) return false;
   const bool first = translation.input(node, 1).is_network();

@@ -38,7 +38,7 @@ bool hides_what_comes_later(const Numbers& numbers) {
   return true;
 }
 
-/// A square matrix that the graph only reads: in a transformer, a mask of later tokens.
+/// Whether a stored tensor of this shape may be a mask of later tokens, as in a transformer: it is a square matrix.
 bool may_hide(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] > 1 &&
@@ -84,7 +84,7 @@ Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::option
   return value;
 }
 
-/// Tokens stay tokens if only their view changes.
+/// Returns `value`, which has the items of `from` in another view. If `from` contains tokens, so does `value`.
 Value seen_as(Value value, const Value& from, std::optional<View> view) {
   value.tokens = from.tokens && view;
   if (value.tokens) value.view = std::move(*view);
@@ -306,12 +306,12 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data == nullptr) return std::nullopt;
   if (kind == "Identity") {
     Value same = *data;
-    // Exporters store equal contents only once. So two layers that read one stored tensor of ones, as in an untrained model,
-    // need not share weights.
+    // Exporters store equal contents only once. So two layers may read one stored tensor of ones, as in an untrained model,
+    // without sharing weights.
     if (same.named && same.numbers && uniform(*same.numbers)) same.source = node.output(0);
     return same;
   }
-  // Limits the values of tokens, which remain row numbers.
+  // Tokens are still row numbers after an operator has limited their values.
   if (data->tokens && (kind == "Clip" || kind == "Max" || kind == "Min")) return *data;
   if (kind == "Cast") return cast(node, *data);
   if (!data->shape) return std::nullopt;

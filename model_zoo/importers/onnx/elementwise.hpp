@@ -15,7 +15,7 @@ namespace ddl::onnx_import {
 
 /// The points at which functions are compared. They lie on both sides of every kink and saturation of the known functions.
 [[nodiscard]] const std::vector<double>& sample_points();
-/// The values of an argument at these points. If the argument is not a function yet, it is the identity.
+/// The values of a function at the sample points. A null function is the identity.
 [[nodiscard]] const std::vector<double>& values_of(const Function& function);
 
 /// The result of applying an operator with one input, such as `Relu` or `Erf`, to a function; empty for other operators.

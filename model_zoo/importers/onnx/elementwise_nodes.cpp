@@ -34,7 +34,7 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   translation.set_output(node, std::move(value));
 }
 
-/// Translates an operator whose result is a function of one item. Other operators are translated elsewhere.
+/// The function that an operator computes. It exists, because only operators that compute a function of one item get here.
 Function made(std::optional<Function> function) {
   assert(function);
   return std::move(*function);
@@ -51,7 +51,7 @@ std::optional<Function> number_in(const Value& value, const std::vector<std::int
   return constant_function(value.numbers->real(0));
 }
 
-/// A scale or a mask on scores does not change the cost.
+/// Applies a scale or a mask to attention scores, which does not change the cost.
 void act_on_scores(Translation& translation, const onnx::NodeProto& node, const Value& scores, const Value& other) {
   Value value = scores;
   if (other.is_network()) translation.graph().fail(node, "attention scores are combined with another activation");

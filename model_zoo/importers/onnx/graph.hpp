@@ -31,9 +31,9 @@ struct DataInput {
 /// The content of an ONNX file; everything that does not need the meaning of operators has been checked.
 class Graph {
  public:
-  /// Throws Error: not an ONNX file, an opset other than 7 to 28, names that are missing, defined twice or defined later,
-  /// sizes that are unknown or too large, wrong attributes or numbers of inputs of an operator. `input_shape` gives the
-  /// sizes of the first input that the file leaves open.
+  /// Throws Error if the file is not ONNX, has an opset other than 7 to 28, has names that are missing, defined twice or
+  /// defined later, has sizes that are unknown or too large, or has an operator with wrong attributes or a wrong number of
+  /// inputs. `input_shape` gives the sizes of the first input that the file leaves open.
   Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin,
         const std::vector<std::int64_t>& input_shape = {});
 
@@ -44,7 +44,7 @@ class Graph {
   [[nodiscard]] const std::unordered_map<std::string, StoredTensor>& stored() const { return stored_; }
   /// Nodes in the order of the file, without those on which no output depends.
   [[nodiscard]] const std::vector<const onnx::NodeProto*>& nodes() const { return nodes_; }
-  /// The number of these nodes and of outputs of the graph that read a tensor.
+  /// The number of times that a tensor is read by nodes(), or is an output of the graph.
   [[nodiscard]] int uses(const std::string& tensor) const;
 
   /// Whether the ONNX library knows the operator as the file's opset defines it.

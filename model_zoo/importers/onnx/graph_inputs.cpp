@@ -60,8 +60,8 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   return weights;
 }
 
-/// The sizes that the user gives if the file leaves some open. They are the sizes of the first input. Other inputs get the
-/// same size if they have an open size of the same name, or are sequences of the same kind.
+/// The sizes that the user gives for the first input, if the file leaves some of them open. Another input gets the same size
+/// if it has an open size of the same name, or is a sequence of the same kind.
 class OpenSizes {
  public:
   explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
@@ -71,7 +71,7 @@ class OpenSizes {
     const auto named = by_name_.find(dimensions[i].dim_param());
     if (!dimensions[i].dim_param().empty() && named != by_name_.end()) return named->second;
     if (i == 0 || names_batch(dimensions[i].dim_param())) return 1;  // one sample
-    // In the state of a recurrent layer, the batch is another dimension.
+    // In the state of a recurrent layer, the batch is not dimension 0.
     if (!is_first_ && dimensions.size() > 2 && dimensions[i].dim_param().empty()) return 1;
     const int skipped = static_cast<int>(given_.size()) == dimensions.size() ? 0 : 1;
     if (static_cast<int>(given_.size()) + skipped != dimensions.size()) return std::nullopt;
@@ -92,7 +92,7 @@ class OpenSizes {
   bool is_first_ = true;
 };
 
-/// An example of what to write: `3xHxW`.
+/// An example of sizes that the user may write: `3xHxW`.
 std::string example_of(const Dimensions& dimensions) {
   std::vector<std::string> sizes;
   for (int i = 1; i < dimensions.size(); ++i) {
@@ -134,7 +134,7 @@ std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& inp
 }
 
 /// If weights are inputs (`export_params=False`), the data inputs are the first input, inputs of whole numbers, and inputs
-/// with a symbolic size. All others are weights, and so are inputs that an operator reads as its weights.
+/// with a symbolic size. All other inputs are weights, and so is any input that an operator reads as its weights.
 void Graph::read_inputs(const std::vector<std::int64_t>& given) {
   const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);

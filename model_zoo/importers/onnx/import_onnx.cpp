@@ -21,7 +21,7 @@ std::string stem_of(const std::string& path) {
   return name.empty() ? "imported" : name;
 }
 
-/// A file for protobuf, which does not support exceptions: errors are thrown after it has returned.
+/// A file that protobuf reads. Protobuf does not support exceptions, so an error is thrown after protobuf has returned.
 class FileBytes : public google::protobuf::io::CopyingInputStream {
  public:
   explicit FileBytes(FileStream& file) : file_(file) {}
@@ -65,7 +65,7 @@ Import import_onnx(FileStream& file, const std::string& origin, const ImportOpti
   try {
     return imported(stream, origin, options);
   } catch (const Error&) {
-    bytes.throw_problem();  // this error has priority over one in a truncated file
+    bytes.throw_problem();  // a read error has priority over an error about a truncated file
     throw;
   }
 }

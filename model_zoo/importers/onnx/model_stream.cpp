@@ -80,8 +80,8 @@ class Reader {
     });
   }
 
-  /// Parses a message. `own` receives the tag of a field. It returns whether it could read the field, or empty if the
-  /// library is to read it.
+  /// Parses a message. `own` receives the tag of a field. `own` returns whether it could read the field, or empty if the
+  /// library is to read the field.
   template <class Message, class Own>
   bool fields(Message& message, const Own& own) {
     std::string rest;

@@ -37,7 +37,7 @@ std::string path_of(const onnx::NodeProto& node) {
     at = end + 1;
   }
   if (!steps.empty() && names_operator(steps.back(), node.op_type())) steps.pop_back();
-  // Whether the next name repeats the name of a module, as in `layer1/layer1.0`.
+  // A step is left out if the next step repeats it, as in `layer1/layer1.0`.
   std::string path;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::string start = std::string(steps[i]) + '.';

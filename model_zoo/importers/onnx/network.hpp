@@ -16,13 +16,12 @@ namespace ddl::onnx_import {
 /// A layer of the model file that is being written.
 struct NetworkLayer {
   std::string operation{};                                        ///< key of the model file
-  std::vector<std::pair<std::string, std::string>> attributes{};  ///< as written
+  std::vector<std::pair<std::string, std::string>> attributes{};  ///< as written to the model file
   std::vector<int> inputs{};                                      ///< indices of layers, -1 is the model's input
-  TensorShape shape{};                                            ///< shape of its output
+  TensorShape shape{};                                            ///< shape of the layer's output
   std::string name{};                                             ///< preferred name; made unique when the layer is added
   std::string weight{};                                           ///< the stored tensor of its matrix
-  bool has_whole_weight = true;                                   ///< false: it has a part
-                                                                  ///< each
+  bool has_whole_weight = true;                                   ///< false: the layer has only a part of this tensor
   bool removed = false;
 
   [[nodiscard]] bool has(std::string_view attribute, std::string_view value) const;
@@ -40,18 +39,18 @@ struct Network {
   }
   /// Returns the index of the new layer.
   int add(NetworkLayer layer);
-  /// The layer of this kind that reads this tensor. It is added if there is none yet, so that several readers of a tensor
-  /// share an operation.
+  /// Returns the layer with this operation, attributes and first input. It is added if there is none yet, so that several
+  /// readers of a tensor share the layer.
   int add_once(NetworkLayer layer);
   void rename(int layer, const std::string& wish);
-  /// The number of reads of a layer's output; a layer that reads it twice counts twice.
+  /// The number of reads of a layer's output; a layer that reads the output twice counts twice.
   [[nodiscard]] int readers(int layer) const { return readers_[static_cast<std::size_t>(layer)]; }
   /// Removes a layer without readers.
   void remove(int layer);
   /// The index of the first embedding with this table; -1 if there is none.
   [[nodiscard]] int embedding_with(const std::string& table) const;
-  /// A warning for each stored tensor that several layers use, and that counts for each of them. Tied layers are not
-  /// counted.
+  /// A warning for each stored tensor that is counted several times, because several layers use it. Tied layers cause no
+  /// warning.
   [[nodiscard]] std::vector<std::string> warnings_of_shared() const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 using Part = Moment::Part;
 
-/// The number of items, if all of them are known to belong to one tensor.
+/// The number of items of a stored or side value; -1 for other values, and for unknown shapes.
 std::int64_t item_count(const Value& value) {
   if (value.is_network() || !value.shape) return -1;
   std::int64_t count = 1;
@@ -54,7 +54,7 @@ Value advanced(const Value& value, Part part) {
   return result;
 }
 
-/// The dimension that a mean reduces, if this dimension is all channels.
+/// Whether a mean reduces exactly one dimension, and this dimension is the channels.
 bool is_over_channels(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
   const View& view = value.view;
   const auto axes = integers_of(translation, node, translation.graph().opset() >= 18 ? 1 : -1, "axes");
@@ -78,7 +78,7 @@ std::optional<Value> mean_of(Translation& translation, const onnx::NodeProto& no
   return mean;
 }
 
-/// Whether x and the values derived from it belong to the same tensor.
+/// Whether the moment was derived from x: both have the same view.
 bool is_of(Translation& translation, const onnx::NodeProto& node, const Value& x, const Value& moment) {
   return x.is_network() && !x.moment && !x.scores && x.pads.empty() &&
          same_view(is_linear(x.function) ? x.view : translation.plain(node, x), moment.view);
@@ -229,7 +229,7 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
   translation.set_view(node, add_norm(translation, node, view, std::move(layer)));
 }
 
-/// Normalizes over groups of channels, as one operator. It has a scale for each channel; before opset 21, for each group.
+/// Normalizes over groups of channels, as one operator, with a scale for each channel (before opset 21, for each group).
 void translate_group_norm(Translation& translation, const onnx::NodeProto& node) {
   const View view = translation.as_image(node, translation.plain_input(node, 0));
   const std::int64_t count = translation.network().shape(view.tensor).channels;

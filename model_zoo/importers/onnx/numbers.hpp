@@ -11,8 +11,8 @@ namespace ddl::onnx_import {
 struct Numbers {
   std::vector<std::int64_t> shape;
   bool integral = true;
-  std::vector<std::int64_t> integers{};  ///< if integral
-  std::vector<double> reals{};           ///< otherwise
+  std::vector<std::int64_t> integers{};  ///< the numbers if `integral`
+  std::vector<double> reals{};           ///< the numbers if not `integral`
 
   [[nodiscard]] std::size_t count() const { return integral ? integers.size() : reals.size(); }
   [[nodiscard]] double real(std::size_t index) const {
@@ -20,7 +20,7 @@ struct Numbers {
   }
 };
 
-/// Larger tensors are not evaluated.
+/// The maximum number of items of a tensor that is evaluated.
 inline constexpr std::size_t most_numbers = 1U << 18U;
 
 /// The value of all items, if there are items and all are equal.

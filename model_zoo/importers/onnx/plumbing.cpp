@@ -40,12 +40,12 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
     translation.set_output(node, std::move(value));
     return;
   }
-  // If channels and positions are split unevenly, the items belong to a new tensor.
+  // If the new sizes split channels or positions unevenly, no view is possible, and the items are copied to a new tensor.
   const View view = translation.gathered(node, translation.plain(node, value));
   translation.set_view(node, translation.fresh(node, view, sizes));
 }
 
-/// `count` items of a dimension from `start`, `step` apart. The cost only depends on their number.
+/// `count` items of a dimension from `start`, `step` apart. The cost only depends on the number of items.
 View part_of(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis, std::int64_t start,
              std::int64_t count, std::int64_t step = 1) {
   if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);
@@ -59,7 +59,7 @@ View part_of(Translation& translation, const onnx::NodeProto& node, const View& 
   return std::move(*cut);
 }
 
-/// One position of a dimension, which is removed.
+/// The view of one position along a dimension; the dimension is removed.
 View at_place(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis,
               std::int64_t place) {
   View cut = part_of(translation, node, view, axis, place, 1);

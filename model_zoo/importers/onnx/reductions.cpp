@@ -36,7 +36,7 @@ void translate_global_pool(Translation& translation, const onnx::NodeProto& node
   translation.set_view(node, image_view(tensor, image.dimensions[0], translation.network().shape(tensor)));
 }
 
-/// A reduction over all positions is a pooling. So is one over other dimensions, after a reshape that makes them positions.
+/// A reduction over all positions is a pooling. For a reduction over other dimensions, a reshape first makes them positions.
 /// A mean over channels may be part of a norm; continues_norm has handled this case before.
 void translate_reduction(Translation& translation, const onnx::NodeProto& node) {
   View view = translation.gathered(node, translation.plain_input(node, 0));

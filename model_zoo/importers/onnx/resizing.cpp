@@ -34,7 +34,7 @@ Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::
   return pads;
 }
 
-/// Sizes after a `Resize` or `Upsample`. The node gives them, or they follow from its factors. Empty if they are not known.
+/// The sizes after a `Resize` or `Upsample`. The node gives sizes or factors. Empty if neither is known.
 Sizes resized(const Translation& translation, const onnx::NodeProto& node, const Sizes& before) {
   const int opset = translation.graph().opset();
   const bool old = node.op_type() == "Upsample" || opset < 11;

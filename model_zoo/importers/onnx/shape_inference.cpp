@@ -49,8 +49,8 @@ Context context_of(onnx::NodeProto& node, const TypesByName& types, const Tensor
   }
 }
 
-/// Whether an input gives more sizes or axes than a tensor may have dimensions. The library would infer a shape with that
-/// many.
+/// Whether an input gives more sizes or axes than a tensor may have dimensions. The library would infer a shape with too
+/// many dimensions.
 bool has_too_many_sizes(const onnx::NodeProto& node, const std::vector<KnownInput>& inputs) {
   constexpr std::string_view first[] = {"ConstantOfShape", "RandomUniform", "RandomNormal"};
   constexpr std::string_view others[] = {"Reshape", "Expand",        "Tile",     "Unsqueeze", "Squeeze",

@@ -18,8 +18,8 @@ struct Range {
 /// Returns empty if bounds are not known. Throws Error if they are invalid.
 [[nodiscard]] std::optional<std::vector<Range>> ranges_of(const Translation& translation, const onnx::NodeProto& node,
                                                           const std::vector<std::int64_t>& shape);
-/// Sizes after a `Reshape` of a tensor with `shape` to the requested ones: 0 keeps a size, -1 is inferred. Empty if the
-/// numbers of items differ.
+/// Sizes after a `Reshape` of a tensor with `shape` to the requested sizes. A requested 0 keeps a size, and -1 is inferred.
+/// Empty if the numbers of items differ.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& node,
                                                                       const std::vector<std::int64_t>& shape,
                                                                       std::vector<std::int64_t> wish);
@@ -30,7 +30,7 @@ struct Range {
 [[nodiscard]] std::vector<std::int64_t> order_of(const Translation& translation, const onnx::NodeProto& node,
                                                  std::size_t rank);
 
-/// The result of `Shape` for a tensor of these sizes; since opset 15 it may be only some of the sizes.
+/// The result of `Shape` for a tensor of these sizes; since opset 15, the node may request only some of the sizes.
 [[nodiscard]] Numbers shape_numbers(const onnx::NodeProto& node, const std::vector<std::int64_t>& sizes);
 
 }  // namespace ddl::onnx_import

@@ -49,7 +49,7 @@ void lay_as_gate(Translation& translation, View& small, View& large) {
   large = translation.relaid(large, axes, false);
 }
 
-/// Whether one tensor has a number per channel, and the other one the same channels with more positions.
+/// Whether `gate` has one number per channel, and `view` has the same channels at more positions.
 bool is_gate(const Network& network, const View& gate, const View& view) {
   const TensorShape& shape = network.shape(gate.tensor);
   if (shape.positions() != 1 || shape.channels != network.shape(view.tensor).channels) return false;
@@ -61,7 +61,7 @@ bool is_gate(const Network& network, const View& gate, const View& view) {
   return true;
 }
 
-/// Removes a repetition that only expands a value to the size of the other tensor.
+/// Removes a repetition that only expands `value` to the sizes of the given view.
 Value unrepeated(Value value, const View& beside) {
   std::vector<Dimension>& dimensions = value.view.dimensions;
   for (std::size_t d = 0; d < dimensions.size() && dimensions.size() == beside.dimensions.size(); ++d) {

@@ -24,7 +24,7 @@ bool is_read_as_image(const Graph& graph, const std::string& tensor) {
   });
 }
 
-/// Whether a recurrent layer reads the tensor. If so, its first dimension is the sequence, and its second the batch.
+/// Whether a recurrent layer reads the tensor. The first dimension of such a tensor is the sequence, the second the batch.
 bool is_read_in_steps(const Graph& graph, const std::string& tensor) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
     return node->op_type() == "LSTM" && node->input_size() > 0 && node->input(0) == tensor &&
@@ -150,7 +150,7 @@ std::vector<int> Translation::outputs() {
     end.set_name(output.name());
     end.set_op_type("output");
     end.add_input(output.name());
-    // Keys and values for the next inference step are not outputs of training. They were merged with the queries.
+    // Keys and values for the next inference step are not outputs of training. The queries' layer includes their layers.
     if (value.is_plain() && value.view.tensor >= 0 && network_.layers[static_cast<std::size_t>(value.view.tensor)].removed)
       continue;
     add(plain(end, value).tensor);
@@ -219,7 +219,7 @@ void Translation::set_view(const onnx::NodeProto& node, View view) {
 }
 
 View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
-  // This is a copy, because the original may be replaced meanwhile, which the check does not detect.
+  // This is a copy of the value, because `values_` may be changed before the copy's last use.
   const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
     graph_.fail(node, "it reads weights or another input of the graph, but a layer must read activations",

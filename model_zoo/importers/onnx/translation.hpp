@@ -49,33 +49,33 @@ class Translation {
 
   /// Batch, channels, then the positions, as convolutions have them.
   [[nodiscard]] View as_image(const onnx::NodeProto& node, const View& view);
-  /// All channels are last. Before them are tokens or nothing, and the batch, in any order.
+  /// All channels are in the last dimension. Before it come the batch and, if there are any, the tokens, in any order.
   [[nodiscard]] View as_rows(const onnx::NodeProto& node, const View& view);
   /// The whole tensor of a view: if the view is a part of a tensor, layers that cut it out are added.
   [[nodiscard]] View gathered(const onnx::NodeProto& node, const View& view);
   /// The positions of an image as tokens.
   [[nodiscard]] View with_tokens(const View& view);
-  /// A new tensor with the items of a whole tensor. `axes`: its axis for each dimension of the view. `sequence`: whether
-  /// positions are tokens.
+  /// A new tensor with the items of a whole tensor. `axes`: for each dimension of the view, its axis in the new tensor.
+  /// `sequence`: whether positions are tokens.
   [[nodiscard]] View relaid(const View& view, const std::vector<int>& axes, bool sequence);
-  /// A new tensor with the items of a whole tensor, viewed as a tensor of the graph with these sizes.
+  /// A new tensor with the items of a whole tensor, viewed as a tensor of the graph with the given sizes.
   [[nodiscard]] View fresh(const onnx::NodeProto& node, const View& view, const std::vector<std::int64_t>& sizes);
   /// An image with its pending padding, as a layer that copies it.
   [[nodiscard]] View padded(const onnx::NodeProto& node, const Value& value);
   /// A pooling over the `taken` dimensions of a whole tensor, which are kept with one item each or removed.
   [[nodiscard]] View reduced(const onnx::NodeProto& node, const View& view, const std::vector<bool>& taken, bool keeps);
-  /// A layer that copies items which a view repeats, or which an operator broadcasts to these sizes.
+  /// Add a layer that copies the items that a view repeats, or that an operator broadcasts to `sizes`.
   [[nodiscard]] View repeated_copy(const onnx::NodeProto& node, const View& view);
   [[nodiscard]] View broadcast_to(const onnx::NodeProto& node, View view, const std::vector<std::int64_t>& sizes);
   /// If channels of an image are redistributed to groups, adds a layer that moves them. Otherwise returns the view itself.
   [[nodiscard]] View shuffled(const onnx::NodeProto& node, const View& view);
 
-  /// Adds a layer whose output is viewed with the given sizes. `stem` is its name if the graph has none.
+  /// Adds a layer whose output is viewed with the given sizes. If the graph has no name for the layer, it is named `stem`.
   int add_layer(const onnx::NodeProto& node, NetworkLayer layer, std::string_view stem);
   /// The layer that produced a value, if the value is unchanged and has no other reader.
   [[nodiscard]] NetworkLayer* sole_maker(const onnx::NodeProto& node, int index);
 
-  /// Records a node that looks something up by an index computed from the tokens. It is reported if no network results.
+  /// Records a node that looks up an index computed from the tokens. The node is reported if no network results.
   void lost_lookup(const onnx::NodeProto& node) {
     if (lost_lookup_ == nullptr) lost_lookup_ = &node;
   }
@@ -94,9 +94,9 @@ class Translation {
   void start();
   void visit(const onnx::NodeProto& node);
   void translate(const onnx::NodeProto& node);
-  /// Ends the network at a node, or at a node after the end, for which `reason` is null.
+  /// Leaves out a node and ends the network. `reason` is null for all nodes after the first one that is left out.
   void leave_out(const onnx::NodeProto& node, const Error* reason);
-  /// Translates the branch of an If that is taken; false for other operators.
+  /// Translates the branch of an If that is taken. Returns false for other operators.
   [[nodiscard]] bool enters_branch(const onnx::NodeProto& node);
   [[nodiscard]] bool starts_network(const onnx::NodeProto& node);
   [[nodiscard]] std::vector<int> outputs();
@@ -111,8 +111,8 @@ class Translation {
   const onnx::NodeProto* lost_lookup_ = nullptr;
   std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last node with weights
   std::vector<const onnx::NodeProto*> left_out_;
-  std::string reason_;     // reason for the first of them
-  std::vector<int> ends_;  // tensors that they read
+  std::string reason_;     // reason for leaving out the first of these nodes
+  std::vector<int> ends_;  // tensors that the nodes in left_out_ read
   /// The output of an operator as a function of one item, and the layers that represent it.
   struct Composite {
     View before, after;
@@ -141,11 +141,11 @@ void translate_constants(Translation& translation, const onnx::NodeProto& node);
 
 /// Translates a sum, product or similar of two activations.
 void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second);
-/// Translates an operation of this kind for all inputs of a node.
+/// Like join_tensors, for all inputs of a node.
 void join_many(Translation& translation, const onnx::NodeProto& node);
-/// Translates an operation of this kind for the activation `index` and a tensor that is not part of the network.
+/// Like join_tensors, for the activation `index` and a tensor that is not part of the network.
 void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);
-/// Translates the attention that a product of two values of the network belongs to: the scores, or the result.
+/// Translates a product of two activations, which belongs to an attention: it is either the scores or the result.
 void translate_attention(Translation& translation, const onnx::NodeProto& node);
 /// Whether the node is a further operator of a normalization that the graph spells out. If so, it is translated.
 [[nodiscard]] bool continues_norm(Translation& translation, const onnx::NodeProto& node);

@@ -21,7 +21,7 @@ using Function = std::shared_ptr<const std::vector<double>>;
 /// An intermediate value of a normalization that the graph spells out, in terms of x, the normalized tensor.
 struct Moment {
   enum class Part {
-    mean,        ///< of x
+    mean,        ///< the mean of x
     centred,     ///< x minus its mean
     squares,     ///< squares of the centred values
     variance,    ///< mean of the squares; with or without epsilon
@@ -32,13 +32,13 @@ struct Moment {
   };
   Part part = Part::mean;
   bool centres = true;      ///< root-mean-square norms do not subtract the mean
-  std::int64_t groups = 0;  ///< of a group norm
+  std::int64_t groups = 0;  ///< number of groups of a group norm
 };
 
 /// Intermediate scores of an attention that the graph spells out.
 struct Scores {
   View queries, keys;
-  bool normalized = false;  ///< after the softmax
+  bool normalized = false;  ///< whether these are the scores after the softmax
   bool causal = false;
   double dropout = 0;
 };
@@ -54,9 +54,9 @@ struct Value {
 
   // Shape of stored values, and of side values if it is known.
   std::optional<std::vector<std::int64_t>> shape{};
-  std::shared_ptr<const Numbers> numbers{};  ///< its content, if known
+  std::shared_ptr<const Numbers> numbers{};  ///< the tensor's content, if known
   std::string source{};                      ///< the stored tensor it is derived from; for an incomplete norm, its scale
-  std::vector<std::int64_t> source_shape{};  ///< before rearrangement
+  std::vector<std::int64_t> source_shape{};  ///< shape of the source before rearrangement
   bool named = false;                        ///< whether the source is a tensor of the file, and not a computed constant
   bool integral = false;
   bool tokens = false;     ///< the model's input itself (with the view below), which is to be looked up in a table

@@ -35,7 +35,7 @@ void tidy(Dimension& dimension) {
 }
 
 std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes) {
-  // The remaining atoms; the next one is the last of the list.
+  // The remaining atoms; the atom to be used next is at the end of the list.
   Dimension rest;
   for (const Dimension& dimension : view.dimensions) rest.insert(rest.end(), dimension.begin(), dimension.end());
   std::reverse(rest.begin(), rest.end());

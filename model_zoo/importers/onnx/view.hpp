@@ -10,7 +10,7 @@
 
 namespace ddl::onnx_import {
 
-/// The axis of one of our tensors that a dimension of a graph's tensor iterates over. Axes from `first_position` on are the
+/// A dimension of a graph's tensor iterates over an axis of one of our tensors. Axes from `first_position` on are the
 /// spatial extents, or the tokens of a sequence.
 enum Axis : int { repeated = -2, batch = -1, channels = 0, first_position = 1 };
 
@@ -27,7 +27,7 @@ inline constexpr int most_positions = 3;
 /// One dimension: the product of its atoms, the first one slowest. Empty for a dimension of size 1.
 using Dimension = std::vector<Atom>;
 
-/// The mapping of a tensor of the graph to one of ours: reshapes, transposes and slices change the view and move no data.
+/// Maps a tensor of the graph to one of our tensors: reshapes, transposes and slices change the view and move no data.
 struct View {
   int tensor = -1;  ///< index of a layer; -1 is the model's input
   std::vector<Dimension> dimensions;
@@ -48,7 +48,7 @@ void tidy(Dimension& dimension);
 /// Returns empty if a dimension would split an atom that cannot be divided in this way.
 [[nodiscard]] std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes);
 [[nodiscard]] View transposed(const View& view, std::span<const std::int64_t> order);
-/// `count` positions from `start` of one dimension, `step` apart; empty if they are not a regular part of it.
+/// `count` positions of one dimension from `start`, `step` apart; empty if no view can describe these positions.
 [[nodiscard]] std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t start, std::int64_t count,
                                          std::int64_t step = 1);
 
@@ -56,8 +56,8 @@ void tidy(Dimension& dimension);
 [[nodiscard]] View image_view(int tensor, const Dimension& samples, const TensorShape& shape);
 /// The shape with these channels and positions.
 [[nodiscard]] TensorShape image_shape(std::span<const std::int64_t> sizes);
-/// A view of a part of a tensor as a view of that part alone, whose shape is written to `inner`. Empty if it reads an item
-/// twice.
+/// Converts a view of a part of a tensor to a view of a new tensor with only this part. Writes the new tensor's shape to
+/// `inner`. Empty if the view reads an item twice.
 [[nodiscard]] std::optional<View> compacted(const View& view, const TensorShape& shape, TensorShape& inner);
 
 /// Atoms of the axis over all dimensions, in order.

@@ -17,7 +17,7 @@ bool is(const Sizes& sizes, std::int64_t value) {
   return std::all_of(sizes.begin(), sizes.end(), [value](std::int64_t size) { return size == value; });
 }
 
-/// The positions of a window along one dimension; 0 if it does not fit.
+/// The number of positions of a window along one dimension; 0 if the window does not fit.
 std::int64_t places(const Window& window, std::size_t d, std::int64_t extent, std::int64_t before, std::int64_t after,
                     bool ceil) {
   const std::int64_t room = extent + before + after - window.reach(d);

@@ -18,8 +18,8 @@ struct Window {
   [[nodiscard]] std::int64_t reach(std::size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
 };
 
-/// `count` sizes of an attribute, of at least `low`; `otherwise` if it is not given. Throws Error for other numbers of
-/// sizes.
+/// `count` sizes of an attribute, of at least `low`; `otherwise` if the attribute is not given. Throws Error for other
+/// numbers of sizes.
 [[nodiscard]] std::vector<std::int64_t> sizes_attribute(const Translation& translation, const onnx::NodeProto& node,
                                                         std::string_view name, std::size_t count, std::int64_t low,
                                                         std::int64_t otherwise);

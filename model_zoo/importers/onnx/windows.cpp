@@ -133,7 +133,7 @@ Expansion expansion_of(const Translation& translation, const onnx::NodeProto& no
     if (automatic == "VALID") count = whole + made.extra[d];
     if (automatic.starts_with("SAME")) count = extents[d] * made.stride[d];
     if (has_shape) count = wanted[d];
-    // Pads both sides by the same number, and adds the rest at the end.
+    // Pads both sides by the same number, and adds the remaining padding at the end.
     const std::int64_t cut = std::max<std::int64_t>(0, whole - count);
     made.padding.push_back((cut + 1) / 2);
     made.extra[d] = count - (whole - 2 * made.padding[d]);

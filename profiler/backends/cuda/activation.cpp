@@ -43,7 +43,7 @@ std::string refusal_activation(const Problem& problem) {
          " is not supported by this back end";
 }
 
-/// The library's kernel, called by its older interface, because the newer one compiles a kernel for each size.
+/// The library's kernel, called by its older interface, because the newer interface compiles a kernel for each size.
 class Library {
  public:
   Library(const Function& function, const Problem& problem)

@@ -137,7 +137,7 @@ class AdditiveAttention {
   std::int64_t query_channels_, key_channels_;
   device::Additive s_;
   std::map<std::string, ProductRunner> products_;
-  DeviceMemory projected_queries_, projected_keys_;  ///< or their gradients
+  DeviceMemory projected_queries_, projected_keys_;  ///< projections, or their gradients
   DeviceMemory scores_, v_, length_, values_, to_v_, to_bias_, sums_;
 };
 

@@ -43,7 +43,7 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
   const Names names{made.queries,        made.keys,   made.values,          made.output,         made.statistics,
                     made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
                     made.value_gradient, made.sums,   made.accumulated};
-  // The address of the keys, or of the values, which follow the keys. Keys and values of each token are packed, in 16 bits.
+  // The address of the keys (number 0) or of the values (number 1), which follow the keys of each token, in 16 bits.
   const auto keys_of = [shape](void* packed, std::int64_t number) -> void* {
     return static_cast<std::uint16_t*>(packed) + shape.key_offset() + number * shape.kv_width();
   };

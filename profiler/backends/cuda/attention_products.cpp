@@ -95,7 +95,7 @@ class Products {
   [[nodiscard]] std::int64_t key_items() const { return s_.samples * s_.keys * s_.kv_width(); }
   [[nodiscard]] std::int64_t score_items() const { return s_.score_rows() * s_.keys; }
   [[nodiscard]] device::Heads query_heads() const { return {s_.samples, s_.queries, s_.heads, s_.size, s_.query_row(), 0}; }
-  /// The keys, or the values, which follow the keys.
+  /// Where the heads of the keys (part 0) or of the values (part 1) are in their tensor. The values follow the keys.
   [[nodiscard]] device::Heads key_heads(int part) const {
     return {s_.samples, s_.keys, s_.kv_heads, s_.size, s_.key_row(), s_.key_offset() + part * s_.kv_width()};
   }

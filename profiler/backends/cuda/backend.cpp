@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array kinds{DDL_KERNEL_KINDS(DDL_ADDRESS_OF_KIND)};
 
-/// The libraries' handles. Each is destroyed if a later one cannot be created.
+/// The libraries' handles. If a handle cannot be created, those created before are destroyed.
 struct Stream {
   Stream() { check(cudaStreamCreate(&stream), "a stream"); }
   Stream(const Stream&) = delete;
@@ -201,8 +201,8 @@ class Backend final : public KernelBackend {
   }
 
   // A product of square matrices on the tensor cores that takes about 0.2 ms, which is long enough to draw the same power as
-  // training. A multiprocessor does up to 7.5e12 operations per second (989 TFLOP/s of 132 [NVIDIA H100 Tensor Core GPU
-  // Architecture, table 2]). Older devices take longer.
+  // training. A multiprocessor does up to 7.5e12 operations per second (132 of them do 989 TFLOP/s [NVIDIA H100 Tensor Core
+  // GPU Architecture, table 2]). Older devices take longer.
   std::string speed_problem() const override {
     constexpr double seconds = 0.2e-3;
     constexpr double rate_of_one = 7.5e12;

@@ -16,7 +16,7 @@ struct CudaOptions {
 
 /// The number of GPUs visible to CUDA; throws Error with the name of the CUDA status if there is none.
 [[nodiscard]] int count_cuda_devices();
-/// One NVIDIA GPU, with cuDNN, cuBLASLt and our own kernels. Throws Error with the name of the CUDA status if there is none.
+/// An NVIDIA GPU, with cuDNN, cuBLASLt and our own kernels. Throws Error with the CUDA status's name if there is no GPU.
 [[nodiscard]] std::unique_ptr<KernelBackend> make_cuda_backend(const CudaOptions& options);
 
 }  // namespace ddl

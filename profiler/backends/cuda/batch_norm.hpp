@@ -7,11 +7,11 @@
 
 namespace ddl::cuda {
 
-/// A batch norm by the precompiled kernels of cuDNN's older interface, which frameworks call. Both directions use the same
-/// mode, because backward reads what forward saves.
+/// A batch norm by the precompiled kernels of cuDNN's older interface, which frameworks call. Forward and backward use the
+/// same mode, because backward reads what forward saves.
 class BatchNormRunner {
  public:
-  /// Throws Error if the library does not support it.
+  /// Throws Error if the library does not support the problem.
   BatchNormRunner(const Device& device, const Problem& problem);
   void forward(const Device& device, const void* input, device::Trained trained, float* mean, float* inverse_deviation,
                void* aside, void* output);
@@ -29,7 +29,7 @@ class BatchNormRunner {
   std::int64_t channels_;
   TensorDescriptor data_, trained_;
   cudnnBatchNormMode_t mode_ = CUDNN_BATCHNORM_SPATIAL;
-  std::size_t aside_ = 0, workspace_ = 0;  ///< bytes
+  std::size_t aside_ = 0, workspace_ = 0;  ///< bytes of the memory saved for backward, and of scratch memory
   DeviceMemory running_;
 };
 

@@ -33,7 +33,7 @@ std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Pro
   });
 }
 
-// Each token must have as many experts as are active.
+// There must be at least as many experts as each token uses.
 std::string refusal_dispatch(const Problem& problem) {
   return problem.operation->attribute_values().integer("active", 1) > problem.inputs[1].channels
              ? "more copies of a token than experts are not supported by this back end"

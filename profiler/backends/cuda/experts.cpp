@@ -45,7 +45,7 @@ std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Prob
   const Precision precision = problem.precision;
   const std::vector<Group> groups = groups_of(rows, experts);
   const Pass pass = problem.pass;
-  std::map<std::int64_t, std::shared_ptr<ProductRunner>> products;  // by the rows of a group
+  std::map<std::int64_t, std::shared_ptr<ProductRunner>> products;  // key: number of rows of a group
   std::string name;
   std::size_t workspace = 0;
   for (const Group& group : groups) {

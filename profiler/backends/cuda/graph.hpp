@@ -15,8 +15,8 @@
 #include "profiler/backends/cuda/layout.hpp"
 #include "profiler/backends/cuda/memory.hpp"
 
-// cuDNN's graph interface. The caller describes operations on tensors. The library lists engines that run them as one
-// kernel, and one of those engines is planned and executed.
+// cuDNN's graph interface. The caller describes operations on tensors. The library lists engines that run these operations
+// as one kernel. One of the engines is planned and executed.
 namespace ddl::cuda {
 
 /// One of the library's descriptors, destroyed with its owner.
@@ -45,7 +45,7 @@ class Descriptor {
 
 [[nodiscard]] cudnnDataType_t data_type(Precision precision);
 
-/// A GPU that is present, or one that is only described. Plans can be made for the latter, but not executed.
+/// A GPU that is present, or a description of a GPU. Plans can be made for a description, but not executed.
 class Target {
  public:
   explicit Target(cudnnHandle_t handle) : handle_(handle) {}
@@ -64,7 +64,7 @@ class Graph {
  public:
   using Tensor = std::int64_t;
 
-  /// `alignment`: of the tensor's address, in bytes. CUDA's own allocations have a larger one.
+  /// `alignment`: alignment of the tensor's address, in bytes. CUDA's own allocations have a larger alignment.
   Tensor add_tensor(const Extents& extents, cudnnDataType_t type, std::int64_t alignment = 16) {
     return add(extents, type, false, alignment);
   }
@@ -73,7 +73,7 @@ class Graph {
   /// One number, passed to the kernel from the host, as a tensor with `rank` extents of one.
   Tensor add_scalar(float value, std::size_t rank);
 
-  /// Adds an operation. The caller then attaches tensors and descriptors to it, and `finish` ends the last one added.
+  /// Adds an operation. The caller then attaches tensors and descriptors to it. `finish` ends the operation added last.
   Descriptor& add_operation(cudnnBackendDescriptorType_t type);
   void attach(cudnnBackendAttributeName_t name, Tensor tensor);
   /// Adds a descriptor that the graph stores for its operations, for example of a convolution. The caller finishes it.

@@ -5,7 +5,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Calls `copy(addresses, count, index of the first)` for tensors from `at` on, with as many at once as one kernel supports.
+/// Calls `copy(addresses, count, first index)` for the tensors from `at` on, with as many at once as a kernel supports.
 template <class Copy>
 void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
   constexpr std::size_t most = device::Addresses::most;

@@ -11,8 +11,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// Engines with products are selected among many candidates. Other engines are compiled when they are tried, so only a few
-/// are.
+/// Engines with products are selected among many candidates. Other engines are compiled when they are tried, so only this
+/// many of them are tried.
 constexpr std::size_t tries_of_others = 3;
 
 class Kernel final : public PreparedKernel {
@@ -134,7 +134,7 @@ struct ReadyGraph {
   Graph graph;
   Descriptor configuration;  ///< must outlive its plan
   Plan plan;
-  bool is_final;  ///< the same as in Choice
+  bool is_final;  ///< the same as Choice::is_final
 };
 
 namespace {

@@ -49,16 +49,17 @@ inline constexpr Seconds shortest_alone{20e-6};
 /// Memory with values in (-1, 1), for tuning.
 [[nodiscard]] DeviceMemory values(const Device& device, std::int64_t items, Precision precision);
 
-/// Chooses among `count` candidates according to the options. `workspace` returns the scratch memory of one candidate,
-/// `time` its time. Both throw if the candidate turns out not to run. If none runs, the choice throws the last reason.
+/// Chooses among `count` candidates according to the options. For one candidate, `workspace` returns its scratch memory, and
+/// `time` returns its time. Both throw if the candidate cannot run. If none can run, choose() throws the last of these
+/// errors.
 struct Candidates {
-  std::string key;  ///< a description: the problem's line and the part of it
+  std::string key;  ///< a description: the line of the problem, and the part of this problem
   std::size_t count = 0;
   std::function<std::size_t(std::size_t)> workspace;
   std::function<double(std::size_t)> time;
   /// number of candidates tried among those that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
   std::size_t tries = 10;
-  bool must_run = false;         ///< whether it is known only when a candidate runs that it works
+  bool must_run = false;         ///< whether a candidate has to run to find out whether it works
   bool framework_first = false;  ///< whether frameworks use the first candidate without trying others
 };
 struct Choice {
@@ -70,7 +71,7 @@ struct Choice {
 /// A graph with an engine chosen for it.
 class GraphRunner {
  public:
-  /// `key` describes its purpose. Throws Error if no engine runs it.
+  /// `key` describes the purpose of the graph. Throws Error if no engine runs the graph.
   GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key);
   /// Addresses of the stored tensors.
   void run(const Device& device, std::vector<std::pair<Graph::Tensor, void*>> addresses);
@@ -82,8 +83,8 @@ class GraphRunner {
   Addresses addresses_;
 };
 
-/// Returns such a kernel if the library supports the graph; otherwise returns null and sets `reason`. Throws OutOfMemory if
-/// it might work with more memory.
+/// Returns a kernel for the graph if the library supports it; otherwise returns null and sets `reason`. Throws OutOfMemory
+/// if the kernel might work with more memory.
 [[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
                                                      const std::string& key, std::string* reason = nullptr);
 

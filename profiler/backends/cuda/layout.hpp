@@ -28,17 +28,17 @@ struct Extents {
 /// Filters of a convolution over `rank` extents.
 [[nodiscard]] Extents filters(std::int64_t count, std::int64_t channels, const std::array<std::int64_t, 3>& kernel, int rank,
                               ImageLayout layout);
-/// The sizes of `rank` dimensions out of a window's three, with `otherwise` prepended up to two dimensions.
+/// The window's sizes in its `rank` used dimensions, with `otherwise` prepended up to two dimensions.
 [[nodiscard]] std::vector<std::int64_t> window_sizes(const std::array<std::int64_t, 3>& sizes, int rank,
                                                      std::int64_t otherwise);
 
 /// The padding at the end. It equals the padding at the start if the window's positions fit with equal padding, which the
-/// libraries prefer. Otherwise it follows from what the positions cover, but is never negative.
+/// libraries prefer. Otherwise it is the part that the window's positions cover after the end, and never negative.
 [[nodiscard]] std::array<std::int64_t, 3> rim_behind(const WindowGeometry& window, const TensorShape& large,
                                                      const TensorShape& small);
 
-/// Transposes [outer, channels, positions] to [outer, positions, channels]. Both sizes must be equal, and multiples of
-/// channels times positions.
+/// Transposes [outer, channels, positions] to [outer, positions, channels]. `from` and `to` must have the same number of
+/// items, which is a multiple of channels times positions.
 void exchange(std::span<const float> from, std::span<float> to, std::int64_t channels, std::int64_t positions);
 
 /// Rounds to the nearest, ties to even. Values that are too large become infinite.

@@ -24,7 +24,7 @@ std::vector<KernelTensor> joined(std::vector<KernelTensor> first, const KernelTe
 float* float_pointer(void* data) { return static_cast<float*>(data); }
 
 // The loss is the sum over inputs of the mean over rows. It is in fp32 in any precision, as in autocast. The targets are
-// artificial: class `row modulo classes`, and zero for the mean square. The time does not depend on them.
+// artificial: class `row modulo classes`, and zero for the mean square. The time does not depend on the targets.
 std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Precision precision = problem.precision;

@@ -41,7 +41,7 @@ class Lstm {
       : device_(on), s_(problem), precision_(problem.precision), forward_(problem.pass == Pass::forward) {
     const std::string key = print_problem(problem);
     const std::int64_t rows = gates * s_.features;
-    // Parts of tensors with both directions, or all steps.
+    // The products use parts of tensors that contain both directions or all steps.
     const std::uint32_t alignment =
         alignment_of({s_.features * rows, s_.channels * rows, s_.gate_items(), s_.states()}, precision_);
     turned_input_ = memory(s_.rows() * s_.channels, precision_);
@@ -66,8 +66,8 @@ class Lstm {
     state_weights_.emplace(
         on, Product{.m = rows, .n = s_.features, .k = s_.rows(), .a_transposed = true, .alignment = alignment}, precision_,
         key + " of the state's weights");
-    input_products_ = memory(s_.tokens * s_.gate_items(), precision_);  // gradients of the gates
-    state_products_ = memory(s_.states(), precision_);                  // gradient of a step's state
+    input_products_ = memory(s_.tokens * s_.gate_items(), precision_);  // in backward: gradients of the gates
+    state_products_ = memory(s_.states(), precision_);                  // in backward: gradient of a step's state
     cell_gradients_ = memory(s_.states(), Precision::fp32);
     for (DeviceMemory& part : input_gradients_) part = memory(s_.rows() * s_.channels, precision_);
     sums_ = memory(device::channel_sum_parts(bias_rows()) * rows, Precision::fp32);

@@ -15,7 +15,7 @@ namespace ddl::cuda {
 /// C = A·B of dense row-major matrices. A is m × k, B is k × n, and `count` of each are consecutive.
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
-  bool a_transposed = false, b_transposed = false;  ///< stored as k × m, and as n × k
+  bool a_transposed = false, b_transposed = false;  ///< A is stored as k × m, and B as n × k
   bool has_bias = false;                            ///< one bias item per column is added to all rows
   std::int64_t count = 1;
   std::uint32_t alignment = 256;  ///< alignment of all addresses, in bytes; smaller for parts of larger tensors
@@ -23,8 +23,8 @@ struct Product {
 /// The largest power of two up to 256 that divides all of these offsets, in items.
 [[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
-/// The product in the column-major convention of the library: Cᵀ = Bᵀ·Aᵀ, so the first matrix of the library is our second
-/// one.
+/// The product in the column-major convention of the library: Cᵀ = Bᵀ·Aᵀ. The first matrix of the library is therefore B,
+/// and the second one is A.
 struct ColumnProduct {
   struct Matrix {
     std::int64_t rows = 1, columns = 1, leading = 1, stride = 0;
@@ -38,9 +38,9 @@ struct ColumnProduct {
 /// A matrix product of cuBLASLt with an algorithm chosen for it.
 class ProductRunner {
  public:
-  /// `key` describes its purpose. Throws Error if no algorithm runs it.
+  /// `key` describes the purpose of the product. Throws Error if no algorithm runs the product.
   ProductRunner(const Device& device, const Product& product, Precision precision, const std::string& key);
-  /// `bias` is used only if the product has one.
+  /// `bias` is used only if the product has a bias.
   void run(const Device& device, const void* a, const void* b, void* c, const void* bias = nullptr);
   [[nodiscard]] std::string name() const { return name_; }
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
@@ -66,7 +66,7 @@ class ProductRunner {
   Description description_;
   cublasLtMatmulAlgo_t algorithm_{};
   std::string name_;
-  std::size_t workspace_ = 0;  ///< bytes
+  std::size_t workspace_ = 0;  ///< bytes of scratch memory
 };
 
 }  // namespace ddl::cuda

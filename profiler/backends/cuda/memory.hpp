@@ -29,8 +29,8 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Scratch memory shared by all kernels of one stream, which run one at a time. It is as large as the largest requirement.
-/// Kernels ask for its address at every launch.
+/// Scratch memory shared by all kernels of one stream, which run one at a time. It is as large as the kernel with the
+/// largest requirement needs. Kernels ask for the memory's address at every launch.
 class Workspace {
  public:
   /// Makes the workspace at least this large. Throws Error if there is not enough memory; the workspace is then unchanged if

@@ -28,13 +28,13 @@ class Parameters {
   }
   /// Number of parameters, which are consecutive and in fp32 like kept tensors.
   [[nodiscard]] std::int64_t items() const { return ((scale_ ? 1 : 0) + (shift_ ? 1 : 0)) * channels_; }
-  /// Pointers into a buffer, null for missing ones.
+  /// Pointers to scales and shifts in a buffer; null for parameters that are not trained.
   [[nodiscard]] float* scales(void* all) const { return scale_ ? static_cast<float*>(all) : nullptr; }
   [[nodiscard]] float* shifts(void* all) const {
     return shift_ ? static_cast<float*>(all) + (scale_ ? channels_ : 0) : nullptr;
   }
   [[nodiscard]] device::Trained trained(void* all) const { return {scales(all), shifts(all)}; }
-  /// Such pointers for the library, which needs both.
+  /// Like trained(), for the library, which needs both scales and shifts.
   [[nodiscard]] device::Trained whole(void* all) const {
     return {scale_ ? scales(all) : constants(), shift_ ? shifts(all) : constants() + channels_};
   }
@@ -47,7 +47,7 @@ class Parameters {
 
   bool scale_, shift_;
   std::int64_t channels_;
-  DeviceMemory memory_{};  ///< ones and zeros
+  DeviceMemory memory_{};  ///< ones for missing scales, then zeros for missing shifts
   DeviceMemory unused_{};  ///< gradients that are not needed
 };
 
@@ -223,8 +223,8 @@ std::unique_ptr<PreparedKernel> prepare_rms(const Device& device, const Problem&
 }
 
 std::unique_ptr<PreparedKernel> prepare_norm(const Device& device, const Problem& problem) {
-  // The gradients of scale and shift are computed from the same sums as the input's, so backward-weight has nothing left to
-  // do.
+  // The gradients of scale and shift are computed from the same sums as the gradient of the input, so backward-weight has
+  // nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::string_view kind = problem.operation->attribute_values().text("kind");
   if (kind == "rms") return prepare_rms(device, problem);

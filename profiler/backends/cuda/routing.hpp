@@ -7,14 +7,14 @@
 namespace ddl::cuda {
 
 /// The assignment of tokens to experts: the `active` experts with the best scores in each row. Copies of tokens are grouped
-/// by expert over the whole batch. Inside a group they have the order of the tokens. Forward computes the routing and keeps
-/// it for backward.
+/// by expert over the whole batch. The copies in a group have the order of the tokens. Forward computes the routing and
+/// keeps it for backward.
 struct Routing {
   Routing(std::int64_t token_rows, std::int64_t expert_count, std::int64_t best);
 
   /// The kept tensors: for each row its experts and its copies, and for each copy its row.
   [[nodiscard]] std::vector<KernelTensor> kept(bool written) const;
-  /// Fills these tensors, which start at `at`.
+  /// Fills the kept tensors, whose addresses start at `at`.
   void work_out(const Device& device, Precision precision, const void* scores, std::span<void* const> at) const;
   [[nodiscard]] device::Routes routes(std::int64_t channels, std::span<void* const> at) const;
   [[nodiscard]] static const std::int32_t* tokens(std::span<void* const> at) {

@@ -44,7 +44,7 @@ Seconds Stopwatch::time(TimedWork& work) {
     const Seconds hold = is_known ? std::clamp(2.0 * piece.starting, shortest_hold, longest_hold) : first_hold;
     const Reading reading = read(piece.start, hold);
     work.host_bound = work.host_bound || reading.starting > hold;
-    // A host clock may not advance while nothing is launched.
+    // The host clock may be the same before and after a short launch, but 0 would mean that the piece never ran.
     piece.starting = std::max(reading.starting, Seconds(1e-9));
     sum += std::max(reading.time - floor_, Seconds());
   }

@@ -9,9 +9,9 @@
 namespace ddl::cuda {
 namespace {
 
-/// Items of a block, and the maximum number of blocks and tensors of one launch, which must fit into 4 KB of arguments
-/// (PyTorch, aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize, depth_to_max_blocks and depth_to_max_tensors, by
-/// the number of tensors of an operator per parameter).
+/// Items of a block, and the maximum number of blocks and tensors of one launch, which must fit into 4 KB of arguments. The
+/// number of tensors depends on how many tensors an operator has per parameter (PyTorch,
+/// aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize, depth_to_max_blocks and depth_to_max_tensors).
 constexpr std::int64_t chunk = 65536;
 constexpr std::int64_t blocks_of_a_launch = 320;
 constexpr std::array<std::int64_t, 5> most_tensors{110, 64, 48, 36, 30};

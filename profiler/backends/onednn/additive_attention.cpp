@@ -52,7 +52,7 @@ struct Sizes {
   bool normalized;
 };
 
-/// Writes v scaled to the trained length, as used by the scores. Returns its original length.
+/// Writes v, scaled to the trained length, as the scores use it. Returns the length of v before the scaling.
 float weigh(const Sizes& sizes, const float* biases, float* v) {
   float squares = 0;
   for (std::int64_t f = 0; f < sizes.features; ++f) squares += biases[f] * biases[f];

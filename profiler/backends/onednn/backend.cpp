@@ -46,7 +46,7 @@ std::size_t second_level_cache() { return size_of_cache(_SC_LEVEL2_CACHE_SIZE, 2
 
 constexpr std::size_t line = 64;  ///< bytes of a cache line
 
-/// Evicts line by line, with the instruction that does not wait for each line. Returns false if the CPU lacks it.
+/// Evicts line by line, by an instruction that does not wait for each line. Returns false if the CPU lacks it.
 #ifdef __x86_64__
 __attribute__((target("clflushopt"))) void flush_lines(const char* bytes, std::size_t size) {
   // The instruction takes a pointer to non-const, but writes nothing.
@@ -168,10 +168,10 @@ class Backend final : public KernelBackend {
   }
 
  private:
-  /// Evicting the lines of tensors leaves their pages in the TLB and the kernel's own code in the caches. In a step neither
-  /// is true, because other kernels run in between. Therefore this reads lines of more pages than a second-level TLB holds
-  /// (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more lines than the second-level cache holds,
-  /// which also contains instructions.
+  /// Evicting the lines of tensors leaves their pages in the TLB and the kernel's own code in the caches. In a training
+  /// step, the kernels that run in between displace both. Therefore this reads lines of more pages than a second-level TLB
+  /// holds (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more lines than the second-level cache
+  /// holds, which also contains instructions.
   void forget_pages() {
     constexpr std::size_t pages = 8192, page = 4096;
     static const std::size_t lines = 2 * second_level_cache() / line;

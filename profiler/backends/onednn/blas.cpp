@@ -11,7 +11,7 @@
 namespace ddl::onednn {
 namespace {
 
-// The C interface of the reference BLAS [netlib, cblas.h]. Its enumerations have these values.
+// Values of the enumerations in the C interface of the reference BLAS [netlib, cblas.h].
 constexpr int row_major = 101, as_it_is = 111, transposed = 112;
 using Product = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 

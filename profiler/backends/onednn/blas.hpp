@@ -8,8 +8,8 @@ namespace ddl::onednn {
 /// Matrix products of a BLAS that is loaded by name. Frameworks use a BLAS for matrix products rather than oneDNN.
 class Blas {
  public:
-  /// `library`: `libopenblas.so.0`, or a path. Throws Error if it cannot be loaded, has no cblas_sgemm, or is not OpenBLAS
-  /// and more than one thread is requested.
+  /// `library`: `libopenblas.so.0`, or a path. Throws Error if the library cannot be loaded, has no cblas_sgemm, or is not
+  /// OpenBLAS although more than one thread is requested.
   Blas(const std::string& library, int threads);
   ~Blas();
   Blas(const Blas&) = delete;

@@ -13,7 +13,7 @@ namespace ddl::onednn {
 /// Whether PyTorch computes this convolution as matrix products: 1x1 without stride or dilation, on one thread, with fewer
 /// than 16 samples [PyTorch 1.13, aten/src/ATen/native/Convolution.cpp, ConvParams::use_mkldnn].
 [[nodiscard]] bool is_product_of_framework(const Device& device, const Problem& problem);
-/// Runs such a 1x1 convolution by the device's BLAS, sample by sample.
+/// Runs a convolution for which is_product_of_framework() is true by the device's BLAS, sample by sample.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_blas_convolution(const Device& device, const Problem& problem);
 
 }  // namespace ddl::onednn

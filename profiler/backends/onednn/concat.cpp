@@ -5,7 +5,7 @@
 namespace ddl::onednn {
 namespace {
 
-// Channels come before positions in images and after them in sequences: in both, rows of the inputs alternate.
+// In images, channels come before positions; in sequences, after positions. In both cases, rows of the inputs alternate.
 std::unique_ptr<PreparedKernel> prepare_concat(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;

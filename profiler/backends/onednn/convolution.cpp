@@ -44,7 +44,7 @@ Shapes shapes_of(const Problem& problem, bool transposed) {
   if (groups > 1) dims.insert(dims.begin(), groups);
   shapes.weights = dense(dims, data_type(problem.precision));
   if (transposed) {
-    // In the library, output channels come first; the layout in memory is the same.
+    // The library lists output channels first; the layout in memory does not change.
     memory::dims strides(dims.size(), 1);
     for (std::size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
     const std::size_t first = groups > 1 ? 1 : 0;

@@ -13,8 +13,8 @@ std::array<std::int64_t, 3> inner_last(const TensorShape& shape) {
   return extents;
 }
 
-// Frameworks implement forward as a view, so its time is never needed. Run separately, it produces the dense tensor that
-// other kernels read.
+// Frameworks implement forward as a view, so the time of forward is never needed. If forward is run anyway, it produces the
+// dense tensor that other kernels read.
 std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();

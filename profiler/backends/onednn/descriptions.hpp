@@ -3,8 +3,8 @@
 #include "profiler/backends/onednn/kernels.hpp"
 
 /// Creation of primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x").
-/// This back end uses the same features of both versions; only this file differs between them. Gradients are described with
-/// the forward primitive that they belong to.
+/// This back end uses features that both versions have; only this file depends on the version. The description of a gradient
+/// needs that of its forward primitive.
 namespace ddl::onednn {
 
 /// Windows of `kernel` items with a stride of `stride`, without dilation.

@@ -25,7 +25,7 @@ std::unique_ptr<PreparedKernel> prepare_of_samples(const Problem& problem, float
                      });
 }
 
-// Each run draws the mask, with the generator that frameworks use on CPUs. This dominates the time.
+// Each run draws the mask, with the generator that frameworks use on CPUs. Drawing dominates the time.
 std::unique_ptr<PreparedKernel> prepare_dropout(const Device& /*device*/, const Problem& problem) {
   const double rate = problem.operation->attribute_values().number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();

@@ -35,7 +35,7 @@ std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Prob
   const std::int64_t rows = problem.samples * problem.output.positions();
   const std::vector<Group> groups = groups_of(rows, experts);
   const Pass pass = problem.pass;
-  std::map<std::int64_t, std::shared_ptr<const MatrixProduct>> products;  // by the rows of a group
+  std::map<std::int64_t, std::shared_ptr<const MatrixProduct>> products;  // key: number of rows of a group
   for (const Group& group : groups) {
     auto& product = products[group.rows];
     if (product || group.rows == 0) continue;

@@ -11,7 +11,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Computes C = factor·A·B, or adds it to C, for matrices with row strides.
+/// Computes C = factor·A·B, or adds factor·A·B to C, for matrices with row strides.
 struct Matrix {
   float* data;
   std::int64_t row;
@@ -28,8 +28,8 @@ void multiply_matrices(std::int64_t m, std::int64_t n, std::int64_t k, float fac
 /// into second-level caches.
 constexpr std::int64_t block = 64;
 
-// Processes blocks of a head's queries with all their keys. Partial sums are not carried between parts of the keys, as they
-// are in kernels for smaller memories [Dao22]. Heads are read and written in place.
+// Processes blocks of a head's queries with all their keys. Kernels for smaller memories also divide the keys and carry
+// partial sums from part to part [Dao22]; this kernel does not. Heads are read and written in place.
 class FusedAttentionKernel final : public PreparedKernel {
  public:
   FusedAttentionKernel(const Device& device, const Problem& problem)

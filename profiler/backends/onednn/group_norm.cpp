@@ -67,7 +67,7 @@ struct Sums {
 // computed as for a batch norm over the items of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n
 // − x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
-  // The gradients of scale and shift are computed from the same sums, so backward-weight has nothing left to do.
+  // Backward-data also computes the gradients of scale and shift, so backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const std::int64_t channels = problem.output.channels;

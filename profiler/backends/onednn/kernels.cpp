@@ -107,7 +107,7 @@ class PrimitiveKernel final : public PreparedKernel {
   std::vector<KernelTensor> tensors_;
   std::vector<Slot> slots_;
   std::unordered_map<int, dnnl::memory> memory_;
-  std::vector<std::pair<dnnl::memory, std::size_t>> scratch_;  ///< copies share their handle; offsets in the workspace
+  std::vector<std::pair<dnnl::memory, std::size_t>> scratch_;  ///< scratch tensors and their offsets in the workspace
   std::size_t workspace_ = 0;
 };
 

@@ -20,7 +20,7 @@ struct Part {
 };
 
 // The loss is the sum over inputs of the mean over rows, which are samples, tokens or positions. The targets are artificial:
-// class `row modulo classes`, and zero for the mean square. The time does not depend on them.
+// class `row modulo classes`, and zero for the mean square. The time does not depend on the targets.
 std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   std::vector<Part> parts;

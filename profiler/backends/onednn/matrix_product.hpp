@@ -9,8 +9,8 @@ class MatrixProduct {
  public:
   struct Shape {
     std::int64_t count = 1, m = 1, n = 1, k = 1;
-    bool a_transposed = false, b_transposed = false;  ///< whether they are transposed in memory
-    bool adds = false;                                ///< accumulates into C
+    bool a_transposed = false, b_transposed = false;  ///< whether A and B are transposed in memory
+    bool adds = false;                                ///< whether the product is added to C
   };
   MatrixProduct(const Device& device, const Shape& shape);
   void operator()(const float* a, const float* b, float* c) const;

@@ -67,7 +67,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
   if (parameters.items() > 0) {
     const int name = !one ? scale_shift_argument : parameters.scale ? DNNL_ARG_SCALE : DNNL_ARG_SHIFT;
     arguments.push_back({{TensorRole::bias, 0, parameters.items(), false}, name, trained, trained});
-    // No gradient depends on the shift, but version 3 lists it among the inputs of a layer norm's.
+    // No gradient depends on the shift, but in version 3 of the library, the shift is an input of a layer norm's gradient.
     const bool takes_shift = problem.pass == Pass::forward || std::is_same_v<Backward, dnnl::layer_normalization_backward>;
     if (!one && !together && takes_shift) arguments.back().behind = SecondTensor{DNNL_ARG_SHIFT, channels};
   }
@@ -84,7 +84,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
     return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
                             std::move(arguments));
   }
-  // The gradients of scale and shift are computed from the same sums, so backward-weight has nothing left to do.
+  // Backward-data also computes the gradients of scale and shift, so backward-weight has nothing left to do.
   if (problem.pass != Pass::backward_data) return empty_kernel();
   const auto kind = parameters.items() == 0 ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
   const auto backward = describe_norm_backward<Backward>(device, scratch, forward, kind, inner, norm_epsilon, flags);
@@ -102,7 +102,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
                           std::move(arguments));
 }
 
-/// One channel of a batch norm's gradient; its planes are `stride` items apart.
+/// One channel for a batch norm's gradient; the planes of the channel are `stride` items apart.
 struct Channel {
   const float *source, *output_gradient;
   float* input_gradient;
@@ -143,9 +143,9 @@ struct ScaleShift {
   return {scale, shift};
 }
 
-/// The library's own gradient of a batch norm of dense channels (`ncsp_bnorm`, oneDNN 2.6) takes three times as long as its
-/// memory traffic. Frameworks have a loop of their own instead (PyTorch: aten/src/ATen/native/Normalization.cpp), and this
-/// back end has one, too.
+/// The library's gradient of a batch norm of dense channels (`ncsp_bnorm`, oneDNN 2.6) takes three times as long as its
+/// memory traffic. Frameworks therefore use their own loop (PyTorch: aten/src/ATen/native/Normalization.cpp), and so does
+/// this back end.
 std::unique_ptr<PreparedKernel> batch_norm_gradient(const Problem& problem) {
   const std::int64_t samples = problem.samples, channels = problem.output.channels;
   const std::int64_t positions = problem.output.positions();

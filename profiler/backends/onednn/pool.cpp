@@ -7,7 +7,7 @@ namespace {
 
 using dnnl::memory;
 
-/// Whether all windows have the same size. When pooling to a given size, this is so if the output size divides the input
+/// Whether all windows have the same size. A pooling to a given size has equal windows if the output size divides the input
 /// size.
 bool has_window(const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();

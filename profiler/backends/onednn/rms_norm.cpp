@@ -11,7 +11,7 @@ struct Row {
   std::int64_t channels;
 };
 
-/// Normalizes a row, and returns one over the root.
+/// Normalizes a row, and returns the reciprocal of its root mean square.
 [[gnu::target_clones("avx512f", "avx2", "default")]] float normalize(const Row& row, float* y) {
   float squares = 0;
 #pragma omp simd reduction(+ : squares)
@@ -63,7 +63,7 @@ struct Row {
 
 // RMS norm [Zhang and Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019].
 std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem) {
-  // The gradients of scale and shift are accumulated, too, so backward-weight has nothing left to do.
+  // Backward-data also computes the gradients of scale and shift, so backward-weight has nothing left to do.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const bool trained = parameters.items() > 0;

@@ -6,7 +6,7 @@
 namespace ddl::onednn {
 
 /// The assignment of tokens to experts: the `active` experts with the best scores in each row. Copies of tokens are grouped
-/// by expert over the whole batch. Inside a group they have the order of the tokens.
+/// by expert over the whole batch. The copies in a group have the order of the tokens.
 struct Routing {
   Routing(const float* scores, std::int64_t rows, std::int64_t experts, std::int64_t active);
 

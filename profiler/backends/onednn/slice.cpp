@@ -5,8 +5,8 @@
 namespace ddl::onednn {
 namespace {
 
-// Frameworks implement forward as a view, so its time is never needed. If it is run anyway, it produces the dense tensor
-// that other kernels read.
+// Frameworks implement forward as a view, so the time of forward is never needed. If forward is run anyway, it produces the
+// dense tensor that other kernels read.
 std::unique_ptr<PreparedKernel> prepare_slice(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();

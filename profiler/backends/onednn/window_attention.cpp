@@ -10,8 +10,8 @@
 namespace ddl::onednn {
 namespace {
 
-/// The mask that is added to the score of each pair of items in a window. It masks pairs that were not neighbours before the
-/// shift. Indexed by window and pair; empty without a shift.
+/// The mask that is added to the scores of the pairs of items in a window. It hides pairs that were not neighbours before
+/// the shift. The index is the window, then the pair. Empty without a shift.
 std::vector<float> mask_of(const AttentionWindows& windows) {
   constexpr float hidden = -1e30F;
   std::vector<float> mask;
@@ -110,7 +110,7 @@ class WindowAttentionKernel final : public PreparedKernel {
     by_queries_(result, probabilities, values);
     copy(to_input, 3 * channels, 2 * channels, values, false);
     softmax_.backward(probabilities, scores, gradients);
-    // The table's gradient is a sum over samples and windows, then over the pairs of a row.
+    // The table's gradient sums over samples and windows, and then over all pairs that use the same row of the table.
     std::fill_n(biases, heads_ * pairs_, 0.0F);
     for (std::int64_t i = 0; i < matrices_; ++i) add_to(gradients + i * pairs_, biases + head(i) * pairs_, pairs_);
     std::fill_n(table, windows_.relative * heads_, 0.0F);

@@ -9,8 +9,8 @@
 
 namespace ddl {
 
-/// A simulated device with known behaviour: kernels take latency + max(flops / peak, bytes / bandwidth), times a log-normal
-/// factor of median one. It reads no clock and computes nothing, so that a whole profile is reproducible.
+/// A simulated device with known behaviour: a kernel takes latency + max(flops / peak, bytes / bandwidth), multiplied by a
+/// log-normal factor of median one. It reads no clock and computes nothing, so that a whole profile is reproducible.
 struct SimulatedDevice {
   FlopRate peak = FlopRate(10e12);
   Bandwidth bandwidth = Bandwidth(500e9);

@@ -24,7 +24,7 @@
 namespace ddl {
 namespace {
 
-/// The first message that both sides send.
+/// The text that both sides of a connection send first.
 constexpr std::string_view greeting = "ddl-oracle ranks 1\n";
 /// Timeout for sending a final message.
 constexpr Seconds last_word(2);
@@ -51,7 +51,7 @@ std::string_view first_of(std::string_view text) {
   return text.substr(0, std::min(most, text.size()));
 }
 
-/// Whether the received bytes are a greeting, or its beginning. A complete greeting is removed.
+/// Whether the received bytes start with the greeting, or may still become the greeting. A complete greeting is removed.
 enum class Greeted { not_yet, yes, no };
 Greeted take_greeting(Connection& from) {
   const std::string_view received = from.received();
@@ -117,7 +117,7 @@ class Host {
                        stranger_.empty() ? "" : "; " + stranger_);
   }
 
-  /// Removes connected ranks that have disconnected, which is possible before all have joined.
+  /// Removes ranks that connected, and disconnected before all ranks have joined.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
       auto& [peer, connection] = members_[rank];

@@ -19,9 +19,9 @@ struct MeetingPlace {
 ///
 /// - MASTER_ADDR and MASTER_PORT, set by any launcher. If torchrun's agent itself listens on that port
 ///   (TORCHELASTIC_USE_AGENT_STORE=True), the next port is used.
-/// - srun: the first host of SLURM_STEP_NODELIST, where rank 0 runs, and a port derived from the numbers of job and step;
-///   MASTER_ADDR or MASTER_PORT override either. SLURM_LAUNCH_NODE_IPADDR is the host on which srun ran; it is used only if
-///   the list cannot be parsed.
+/// - srun: the first host of SLURM_STEP_NODELIST, where rank 0 runs, and a port derived from the numbers of job and step.
+///   MASTER_ADDR overrides the host, and MASTER_PORT overrides the port. SLURM_LAUNCH_NODE_IPADDR, the host on which srun
+///   ran, is used only if the list cannot be parsed.
 ///
 /// Empty if the environment does not define an address. Throws Error if the address is incomplete or invalid.
 [[nodiscard]] std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::string& asked,

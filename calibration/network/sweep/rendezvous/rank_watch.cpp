@@ -29,11 +29,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Timeout of a connection. It is long enough for one lost packet. If a firewall drops packets, this time passes once per
-/// address.
+/// Timeout of an attempt to connect. It is long enough for one lost packet. If a firewall drops packets, each address takes
+/// this time.
 constexpr Seconds to_connect(5);
-/// How long ranks wait before they report a dead rank, so that the launcher can detect it first and end them. The message of
-/// the launcher is better than theirs.
+/// How long ranks wait before they report a dead rank. In this time, the launcher may detect the dead rank and end the other
+/// ranks, with a message that says more.
 constexpr Seconds for_the_launcher(5);
 constexpr Seconds to_be_sent(1);
 
@@ -74,7 +74,7 @@ std::optional<int> whole_number(const std::string& text) {
 
 }  // namespace
 
-/// The watching thread and its connections: on rank 0 to all others, on the others to rank 0.
+/// The watching thread and its connections: rank 0 is connected to all other ranks, every other rank to rank 0.
 class RankWatch::Watcher {
  public:
   Watcher(Processes& processes, Seconds silence, Alarm alarm, std::map<int, Connection> others)

@@ -16,7 +16,7 @@ namespace ddl {
 /// and ends.
 class TcpProcesses final : public Processes {
  public:
-  /// Waits until all have joined. Otherwise throws Error with the missing ranks, or with the reason.
+  /// Waits until all ranks have joined. If some do not join, throws Error with the missing ranks, or with another reason.
   TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, Seconds patience,
                const Environment& environment = process_environment());
   ~TcpProcesses() override;
@@ -35,7 +35,8 @@ class TcpProcesses final : public Processes {
   [[nodiscard]] std::vector<std::string> gather_from_host(const std::string& text);
   /// Returns the next message of the other side, if it has arrived. Throws EndedElsewhere if no message can arrive any more.
   std::optional<std::string> next_word(std::size_t other);
-  /// Reads the data that has arrived from the process `other`. If `other` requests it, or is gone, the calling process ends.
+  /// Reads the data that has arrived from the process `other`. If `other` asks all processes to end, or is gone, this
+  /// process ends.
   void listen_to(std::size_t other);
   [[nodiscard]] int rank_of(std::size_t other) const { return self_.rank == 0 ? static_cast<int>(other) + 1 : 0; }
   [[nodiscard]] std::string name_of(int rank) const;

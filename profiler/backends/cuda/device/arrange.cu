@@ -26,10 +26,10 @@ struct Rearrange {
   }
 };
 
-/// The position of a pixel's centre along one dimension of the other image.
+/// The two positions of the other image between which a pixel's centre lies, along one dimension.
 struct Middle {
   std::int64_t low, high;
-  float share;  ///< weight of the higher one
+  float share;  ///< weight of `high`; that of `low` is 1 - share
 };
 __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.in[d]) / static_cast<float>(r.out[d]);
@@ -38,7 +38,7 @@ __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t positi
   const auto low = static_cast<std::int64_t>(below);
   const std::int64_t last = r.in[d] - 1;
   const auto inside = [last](std::int64_t place) { return place < 0 ? 0 : (place > last ? last : place); };
-  // Positions outside are clamped to the edge, with any weight.
+  // At the edge, both positions are the same, so their weights do not matter.
   if (low < 0 || low >= last) return {inside(low), inside(low), 0.0F};
   return {low, low + 1, r.linear ? middle - below : 0.0F};
 }

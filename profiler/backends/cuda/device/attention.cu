@@ -155,7 +155,7 @@ __global__ void weigh_kernel(const T* biases, std::int64_t features, bool normal
   if (threadIdx.x == 0) *length = root;
 }
 
-/// A row is a pair of a query and a key. Computes tanh of their sum, which is kept, and its product with v.
+/// A row is a pair of a query and a key. Computes tanh of their sum, which is kept, and the product of this tanh with v.
 template <class T>
 struct AdditiveScores {
   Additive sizes;

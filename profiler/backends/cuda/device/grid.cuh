@@ -53,11 +53,11 @@ __device__ inline void store(T* to, std::int64_t item, const Pack<T, width>& pac
   *reinterpret_cast<Pack<T, width>*>(to + item) = pack;
 }
 
-constexpr int block = 256;  ///< threads
+constexpr int block = 256;  ///< threads of a block
 constexpr unsigned warp = 32;
 constexpr std::int64_t short_most = 0x7fffffff;  ///< maximum item count for 32-bit indices
 
-/// Calls `work.template run<width>(item)` for all items, with `width` items at once as long as that many are left.
+/// Calls `work.template run<width>(item)` for all items, with `width` items at once while at least `width` items are left.
 template <int width, class Work>
 __global__ void map_kernel(Work work, std::int64_t packs, std::int64_t items) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -5,7 +5,7 @@
 // Indexing of images, independent of which dimension is innermost.
 namespace ddl::cuda::device {
 
-/// Number of channels times rows of threads that share them.
+/// The number of threads that share the sum of one channel.
 constexpr unsigned lanes = 8;
 
 __device__ inline std::int64_t item_of(const Image& image, std::int64_t sample, std::int64_t channel,
@@ -20,7 +20,7 @@ __device__ inline std::int64_t factor_of(const Image& image, std::int64_t item) 
                                   : item / image.positions;
 }
 
-/// Number of consecutive items that have one factor each (channels innermost), or that share a factor.
+/// The number of consecutive items that share a factor or, if channels are innermost, that have one factor each.
 inline std::int64_t length_of(const Image& image) { return image.channels_innermost ? image.channels : image.positions; }
 
 /// The scale and the shift of a channel in a norm.
@@ -34,8 +34,8 @@ __device__ inline float shift_of(const Trained& trained, std::int64_t channel) {
 struct Place {
   std::int64_t sample, channel, position[3];
 };
-/// Position of an item of an image with these extents. Divisions use indices of this type; short ones are several times
-/// faster.
+/// The position of an item of an image with these extents. The type of an index is also the type of the divisions, which are
+/// several times faster in 32 bits than in 64.
 template <class Index = std::int64_t>
 __device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {
   Place place{};

@@ -21,7 +21,7 @@ struct ScaleChannels {
   }
 };
 
-/// One column of threads per channel of a sample, `lanes` threads deep over the positions.
+/// For each channel of a sample, `lanes` threads share the positions; a block has 32 channels.
 template <class T>
 __global__ void scale_backward_kernel(Image image, const T* first, const T* second, const T* gradient, T* first_gradient,
                                       T* second_gradient) {

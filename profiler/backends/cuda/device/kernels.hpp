@@ -37,7 +37,7 @@ cudaError_t dropout(Launch launch, const void* input, std::uint8_t* mask, void* 
                     std::uint64_t seed);
 /// output = input · mask · scale
 cudaError_t mask(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t items, float scale);
-/// The same for whole samples of `each` items, with one mask value per sample.
+/// Like dropout and mask, for whole samples of `each` items, with one mask value per sample.
 cudaError_t drop_samples(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t samples,
                          std::int64_t each, double rate, std::uint64_t seed);
 cudaError_t mask_samples(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t samples,
@@ -48,11 +48,11 @@ cudaError_t multiply_by(Launch launch, const void* input, float factor, void* ou
 cudaError_t fill(Launch launch, void* output, std::int64_t items);
 
 // Rows and columns.
-/// Copies rows of `length` items, which begin `from_pitch` and `to_pitch` items apart.
+/// Copies rows of `length` items. The rows begin `from_pitch` items apart in the input, and `to_pitch` in the output.
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
                       std::int64_t rows, std::int64_t length);
-/// A permutation of the items of a tensor: strides of each dimension in items; the last dimension is innermost in the
-/// output.
+/// A permutation of the items of a tensor. `size` and the strides `from` and `to` of each dimension are in items. The last
+/// dimension is innermost in the output.
 struct Order {
   static constexpr int most = 10;
   int dimensions = 0;
@@ -66,7 +66,7 @@ cudaError_t sum_rows(Launch launch, const void* input, std::int64_t pitch, std::
 /// Puts `length` items before the `each` items of every sample.
 cudaError_t prepend(Launch launch, const void* first, std::int64_t length, const void* input, std::int64_t each,
                     std::int64_t samples, void* output);
-/// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost; otherwise first and output are [r][c][p].
+/// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost. Otherwise first and output are [r][c][p].
 struct Image {
   std::int64_t samples = 1, channels = 1, positions = 1;
   bool channels_innermost = false;
@@ -98,15 +98,15 @@ struct Resizing {
 cudaError_t resize(Launch launch, const Resizing& resizing, const void* input, void* output);
 cudaError_t resize_backward(Launch launch, const Resizing& resizing, const void* output_gradient, void* input_gradient);
 
-/// `split_heads` copies [samples, tokens, width] to [samples, heads, tokens, size], and `join_heads` copies it back. Both
-/// use the heads · size channels from `offset` on.
+/// `split_heads` copies [samples, tokens, width] to [samples, heads, tokens, size]; `join_heads` copies them back. Both use
+/// the heads · size channels from `offset` on.
 struct Heads {
   std::int64_t samples = 1, tokens = 1, heads = 1, size = 1, width = 1, offset = 0;
 };
 cudaError_t split_heads(Launch launch, Heads heads, const void* together, void* apart);
 cudaError_t join_heads(Launch launch, Heads heads, const void* apart, void* together);
 
-/// Rows of `length` scores, `queries` rows per matrix; a row of a causal matrix uses as many columns as its index.
+/// Rows of `length` scores, `queries` rows per matrix; row i of a causal matrix uses its first i + 1 columns.
 struct Scores {
   std::int64_t rows = 1, length = 1, queries = 1;
   bool causal = false;
@@ -158,7 +158,7 @@ cudaError_t turn(Launch launch, Turning turning, bool back, const void* input, c
 /// Attention whose scores are v·tanh(query + key), of `features` numbers.
 struct Additive {
   std::int64_t samples = 1, queries = 1, keys = 1, features = 1;
-  bool normalized = false;  ///< v has a trained length, and the sums a bias
+  bool normalized = false;  ///< whether v has a trained length, and the sums have a bias
 };
 /// Computes v in fp32, and the length of the weights. `biases`: v's weights and, if normalized, the sums' bias and v's
 /// length.
@@ -190,14 +190,14 @@ cudaError_t lstm_step_backward(Launch launch, LstmStep step, const void* output_
 /// The indices of the best `active` scores of each row, best first.
 cudaError_t choose_best(Launch launch, const void* scores, std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
                         std::int64_t active);
-/// Groups copies of rows by expert, inside a group in the order of the rows. `tokens`: the row of each copy. `places`: the
-/// copy of each choice. `counts` has room for one number per expert.
+/// Groups copies of rows by expert; a group has the order of the rows. `tokens`: the row of each copy. `places`: the copy of
+/// each choice. `counts` has room for one number per expert.
 cudaError_t place_copies(cudaStream_t stream, const std::int32_t* chosen, std::int64_t rows, std::int64_t experts,
                          std::int64_t active, std::int32_t* counts, std::int32_t* tokens, std::int32_t* places);
 /// Keeps the best scores of each row, and sets all others to zero.
 cudaError_t keep_best(Launch launch, const void* scores, void* output, std::int64_t rows, std::int64_t experts,
                       std::int64_t active);
-/// The gradient if the output is not zero; zero otherwise.
+/// Copies each item of the gradient for which the item of the output is not zero; sets all other items to zero.
 cudaError_t where_kept(Launch launch, const void* output, const void* output_gradient, void* result, std::int64_t items);
 cudaError_t gather_rows(Launch launch, const void* input, const std::int32_t* rows, void* output, std::int64_t count,
                         std::int64_t channels);
@@ -232,7 +232,7 @@ struct Pairs {
 cudaError_t pick_pairs(Launch launch, Pairs pairs, const void* together, const void* products, void* output);
 /// The gradients of the products of every two vectors, zero on and above the diagonal.
 cudaError_t put_pairs(Launch launch, Pairs pairs, const void* output_gradient, void* product_gradients);
-/// Adds the contribution of the first vector to its gradient.
+/// Adds the gradient of the first vector's copy in the output to the gradient of the first vector.
 cudaError_t add_first(Launch launch, Pairs pairs, const void* output_gradient, void* first_gradient);
 
 // Tables.
@@ -242,14 +242,14 @@ cudaError_t look_up(Launch launch, const float* tokens, const void* table, void*
 /// Adds to an fp32 table initialized to zero.
 cudaError_t look_up_backward(Launch launch, const float* tokens, const void* output_gradient, float* table,
                              std::int64_t count, std::int64_t rows, std::int64_t features);
-/// output[s][i] = input[s][i] + table[i], for `each` items of a sample.
+/// output[s][i] = input[s][i] + table[i], where i runs over the `each` items of a sample.
 cudaError_t add_table(Launch launch, const void* input, const void* table, void* output, std::int64_t samples,
                       std::int64_t each);
 cudaError_t add_table_backward(Launch launch, const void* output_gradient, void* table, std::int64_t samples,
                                std::int64_t each);
 
 // Losses; the target class of a row is its index modulo the number of classes. `row_losses` has room for `rows` fp32.
-// `adds`: accumulates into the loss.
+// `adds`: whether the kernel adds to the loss instead of overwriting it.
 cudaError_t cross_entropy(Launch launch, const void* input, float* logarithms, float* row_losses, float* loss,
                           std::int64_t rows, std::int64_t classes, bool adds);
 cudaError_t cross_entropy_backward(Launch launch, const float* logarithms, const float* loss_gradient, void* input_gradient,
@@ -274,7 +274,7 @@ cudaError_t mean_square_backward(Launch launch, const void* input, const float* 
 struct Windows {
   Image input;  ///< its positions have the extents below
   std::int64_t in[3]{1, 1, 1}, out[3]{1, 1, 1}, kernel[3]{1, 1, 1}, stride[3]{1, 1, 1}, before[3]{0, 0, 0};
-  bool adaptive = false;  ///< windows from ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉ instead
+  bool adaptive = false;  ///< whether windows are from ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉
   bool is_max = false;
   bool counts_rim = false;  ///< an average divides by the window's volume including padding
 };
@@ -309,16 +309,16 @@ cudaError_t batch_norm_backward(Launch launch, Image image, const void* input, T
                                 const float* inverse_deviation, const void* output_gradient, void* input_gradient,
                                 float* scale_gradient, float* shift_gradient);
 
-/// Optimizer steps in one pass. `copy`, unless null, receives the new weights in the launch's format; the gradients have the
-/// same format.
+/// Optimizer steps in one pass. `copy`, unless null, receives the new weights in the launch's format. Gradients also have
+/// the launch's format.
 enum class Step { sgd, momentum, adam };
 cudaError_t update(Launch launch, Step step, float* weights, const void* gradients, float* first, float* second, void* copy,
                    std::int64_t items);
 
-/// Converts items to another format: `from` is the launch's.
+/// Converts items from the format of the launch to the format `to`.
 cudaError_t cast(Launch launch, const void* input, Number to, void* output, std::int64_t items);
 
-/// Chunks of consecutive tensors, as PyTorch passes lists of them to the device. Each chunk has one thread block.
+/// Chunks of consecutive tensors, as PyTorch passes lists of tensors to the device. Each chunk has one thread block.
 struct ListPart {
   std::int64_t items = 0;                    ///< items of all tensors
   std::int64_t of_tensor = 0;                ///< items of each tensor except the last

@@ -12,7 +12,7 @@ template <class T>
 struct StepForward {
   LstmStep step;
   const T* from_input;  ///< [samples, gates]
-  const T* from_state;  ///< the same, null in the first step
+  const T* from_state;  ///< [samples, gates], null in the first step
   const float* cells_before;
   T* gates;
   float* cells;

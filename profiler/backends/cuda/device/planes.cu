@@ -32,7 +32,7 @@ struct GroupGradientTerms {
     second += slope * (to_float(input[item]) - means[group]) * inverses[group];
   }
 };
-/// The same terms for rows of channels. Each row has its own normalization, or none.
+/// Like GroupGradientTerms, for rows of channels. Each row has its own normalization, or none.
 template <class T>
 struct RowGradientTerms {
   const T* input;
@@ -46,7 +46,7 @@ struct RowGradientTerms {
   }
 };
 
-/// Part blockIdx.z of the sums of 32 innermost channels of a sample. Two numbers per plane and part.
+/// Part blockIdx.z of the sums of 32 innermost channels of a sample. Writes two numbers per plane and part.
 template <class Terms>
 __global__ void plane_columns_kernel(Image image, Terms terms, float* partial) {
   __shared__ float firsts[lanes][warp];
@@ -269,12 +269,12 @@ struct GroupNormBackward {
   }
 };
 
-/// Sums over samples and parts of a channel's gradients, and of its gradients times values.
+/// Sums a channel's gradients, and the products of gradients and values, over samples and parts.
 template <class T>
 struct SumSamples {
   const float* partial;
   std::int64_t samples, channels, parts;
-  T* firsts;  ///< either may be null
+  T* firsts;  ///< `firsts` or `seconds` may be null
   T* seconds;
   template <int width>
   __device__ void run(std::int64_t channel) const {

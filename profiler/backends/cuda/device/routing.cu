@@ -60,8 +60,8 @@ __global__ void count_kernel(const std::int32_t* chosen, std::int64_t rows, std:
   if (threadIdx.x == 0) counts[blockIdx.x] = sums[0];
 }
 
-/// Each block assigns positions to the copies of one expert, in the order of the rows. They follow the positions of the
-/// previous experts.
+/// Each block assigns positions to the copies of one expert, in the order of the rows. The positions of an expert follow
+/// those of the previous experts.
 __global__ void place_kernel(const std::int32_t* chosen, std::int64_t rows, std::int64_t active, const std::int32_t* counts,
                              std::int32_t* tokens, std::int32_t* places) {
   __shared__ std::int32_t sums[block];
@@ -107,7 +107,7 @@ struct KeepBest {
   }
 };
 
-/// The gradient if the output is not zero; zero otherwise.
+/// Copies each item of the gradient for which the item of the output is not zero; sets all other items to zero.
 template <class T>
 struct WhereKept {
   const T* output;

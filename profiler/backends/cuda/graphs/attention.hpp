@@ -4,9 +4,9 @@
 
 namespace ddl::cuda {
 
-/// Attention that never writes its scores, in one direction. In each token, queries, keys and values are packed in one
-/// tensor, or queries in one tensor, and keys and values in another. The same holds for their gradients. Query heads may
-/// share heads of keys and values.
+/// Attention that never writes its scores, in one direction. For each token, one tensor packs queries, keys and values, or
+/// one tensor has the queries and another packs keys and values. Gradients are packed in the same way. Query heads may share
+/// heads of keys and values.
 struct AttentionGraph {
   Graph graph;
   Graph::Tensor queries = 0, keys = 0, values = 0, output = 0;

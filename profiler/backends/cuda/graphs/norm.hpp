@@ -9,8 +9,8 @@ namespace ddl::cuda {
 struct NormGraph {
   Graph graph;
   Graph::Tensor input = 0, scale = 0, mean = 0, inverse_deviation = 0;
-  Graph::Tensor shift = 0, output = 0;                                                            ///< forward
-  Graph::Tensor output_gradient = 0, input_gradient = 0, scale_gradient = 0, shift_gradient = 0;  ///< backward
+  Graph::Tensor shift = 0, output = 0;                                                            ///< tensors of forward
+  Graph::Tensor output_gradient = 0, input_gradient = 0, scale_gradient = 0, shift_gradient = 0;  ///< tensors of backward
 };
 /// The number that a norm adds to the variance. It is the default of frameworks.
 inline constexpr float norm_epsilon = 1e-5F;

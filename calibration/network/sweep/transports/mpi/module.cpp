@@ -7,8 +7,8 @@
 namespace ddl {
 namespace {
 
-/// Makes the functions of Open MPI visible in the whole process. Open MPI's plug-ins are not linked with it, so they find
-/// its functions only if these are visible. By default, functions of a loaded module are not visible.
+/// Makes the functions of Open MPI visible in the whole process. Open MPI's plug-ins are not linked with Open MPI's library,
+/// so they only find visible functions. By default, functions of a loaded module are not visible.
 void make_library_known() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &info) != 0 && info.dli_fname != nullptr) {

@@ -75,7 +75,7 @@ class MpiTransport final : public Transport {
     return parts_.emplace(groups, part).first->second;
   }
 
-  /// Gathers a number by rank. An idle rank polls only now and then, so that CPU and network are free for the others.
+  /// Gathers a number by rank. An idle rank polls only now and then, so that CPU and network are free for other ranks.
   std::vector<double> gather(double mine, bool idle) {
     std::vector<double> all(processes_.nodes().size());
     MPI_Request request = MPI_REQUEST_NULL;

@@ -17,7 +17,7 @@ namespace {
 
 /// Aborting communicators takes milliseconds, unless the GPU does not respond.
 constexpr Seconds to_abort(10);
-/// How long to wait until other processes that have ended have reported their failure.
+/// How long to wait for the messages of other processes that have failed and ended.
 constexpr std::chrono::milliseconds to_hear_of_others(500);
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace ddl::nccl {
 
 /// A GPU, its stream, and the communicators of the groups of this rank. NCCL waits forever for a missing rank, in calls and
 /// in kernels, so operations that do not return are abandoned with an error. The communicators are blocking. With
-/// non-blocking communicators, NCCL starts a thread for every exchange, and its time would be measured.
+/// non-blocking communicators, NCCL starts a thread for every exchange, and the measured times would include this.
 class Communicators {
  public:
   Communicators(int device, Processes& processes, const TransportOptions& options);

@@ -15,7 +15,7 @@
 namespace ddl::nccl {
 namespace {
 
-/// A thread and its result. It may outlive the thread that started it.
+/// A thread and its result. The thread may outlive the thread that started it.
 class Worker {
  public:
   explicit Worker(std::function<void()> work) {
