@@ -55,7 +55,8 @@ class Drafter {
 
   std::string processor_section() {
     if (!request_.host.processor)
-      return found(fmt::format("Processor: not detected, taken from {}: {}.", like_.machine.name, like_.machine.device.name));
+      return found(
+          fmt::format("Processor: not detected, taken from {}: {}.", like_.machine.name, like_.machine.device.name));
     const DetectedProcessor& processor = *request_.host.processor;
     devices_per_node_ = own_number(
         {}, std::to_string(processor.sockets),

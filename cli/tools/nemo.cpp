@@ -163,11 +163,9 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model,
-     true},
+    {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
-    {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts",
-     other_model, true},
+    {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},
     {"model.hybrid_override_pattern", "its layers are no transformer blocks alone", other_model, true},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},

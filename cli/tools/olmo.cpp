@@ -86,8 +86,7 @@ constexpr auto harmless = argument_names(
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.alibi", "no supported family of models has such positions", other_model, true, "true"},
-    {"model.multi_query_attention", "no supported family of models has a single key", other_model, true,
-     "true"},
+    {"model.multi_query_attention", "no supported family of models has a single key", other_model, true, "true"},
     {"model.block_type", "the order of its layers is another one", other_model, true, "moe"},
 });
 

@@ -230,7 +230,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
                                 name.text.find("bashrc") != std::string::npos;
     if (!is_environment) {
       skip(is_own_process ? fmt::format("it launches {}: give that file instead", quote(name.text))
-                          : fmt::format("{}: there is no such script beside", quote("source " + name.text)),
+                          : fmt::format("{}: no such script is next to this one", quote("source " + name.text)),
            name.origin());
     }
     return;

@@ -137,7 +137,7 @@ TEST_CASE("inner shells and included files are read, and what is missing is name
   CHECK(words_of("ssh node \"cd x && args 3\"\nbash <<EOF\nargs 4\nEOF\n") == "[3]\n[4]\n");
   const ShellScript missing = read_shell_script("\n. ./none.sh\nbash other.sh\n", "run.sh", inputs);
   REQUIRE(missing.skipped.size() == 2);
-  CHECK(missing.skipped[0] == "run.sh:2: 'source ./none.sh': there is no such script beside");
+  CHECK(missing.skipped[0] == "run.sh:2: 'source ./none.sh': no such script is next to this one");
   CHECK(missing.skipped[1] == "run.sh:3: it launches 'other.sh': give that file instead");
 }
 
