@@ -435,7 +435,7 @@ void LiveSweep::add_below_fits(Document& document) const {
     document.add(std::move(table));
   }
   if (const auto& overlap = result.overlap) {
-    const auto beside = [](Seconds alone, Seconds with) {
+    const auto alone_and_overlapped = [](Seconds alone, Seconds with) {
       return alone > Seconds(0) ? fmt::format("{} alone, {} overlapped: {:.2f} times as long", humanize(alone),
                                               humanize(with), with / alone)
                                 : fmt::format("{} overlapped", humanize(with));
@@ -444,8 +444,8 @@ void LiveSweep::add_below_fits(Document& document) const {
     document.line(fmt::format("An allreduce of {} among {} rank{}, overlapped with kernels ({})",
                               humanize(Bytes(static_cast<double>(overlap->bytes))), overlap->ranks,
                               overlap->ranks == 1 ? "" : "s", overlap->kernel));
-    document.line("collective: " + beside(overlap->exchange_alone, overlap->exchange_overlapped), 2);
-    document.line("kernel: " + beside(overlap->kernel_alone, overlap->kernel_overlapped), 2);
+    document.line("collective: " + alone_and_overlapped(overlap->exchange_alone, overlap->exchange_overlapped), 2);
+    document.line("kernel: " + alone_and_overlapped(overlap->kernel_alone, overlap->kernel_overlapped), 2);
   }
 }
 
