@@ -1,5 +1,5 @@
-# ddl_cuda_architectures(<variable> <version of CUDA>): the GPUs for which kernels are compiled, in the form of
-# CMAKE_CUDA_ARCHITECTURES.
+# ddl_cuda_architectures(<variable> <version of CUDA>): sets the variable to the GPUs for which kernels are compiled,
+# in the form of CMAKE_CUDA_ARCHITECTURES.
 #
 # Machine code for the most common training GPUs, and PTX of 7.5, which the driver compiles for every other GPU from Turing
 # on. CUDA 13 has neither compiler nor libraries for GPUs before Turing (CUDA 13.0 release notes, "Deprecated and dropped

@@ -1,5 +1,5 @@
-# Every library comes from the system. If one is missing, an error names it and the Debian package that contains it. Imported
-# targets are SYSTEM: their headers are compiled without our warnings.
+# Every library comes from the system. If a library is missing, an error names the library and its Debian package. Imported
+# targets are SYSTEM, so that their headers are compiled without our warnings.
 
 # ddl_require(<package> VERSION <at least> DEBIAN <package to install> FOR <what it is for>) leaves <package>_VERSION in the
 # caller's scope. There is no upper limit, because newer major versions are supported, too.
@@ -23,7 +23,7 @@ ddl_require(CLI11 VERSION 2.1 DEBIAN libcli11-dev FOR "arguments of the command 
 ddl_require(yaml-cpp VERSION 0.7 DEBIAN libyaml-cpp-dev FOR "model, machine and coefficients files")
 ddl_require(Eigen3 VERSION 3.4 DEBIAN libeigen3-dev FOR "fits of coefficients")
 if(DDL_STATIC)
-  # Debian has no static library of it, so it is compiled into our own libraries.
+  # Debian has no static library of fmt, so fmt is compiled into our own libraries.
   find_path(DDL_FMT_INCLUDE fmt/format-inl.h REQUIRED)
   mark_as_advanced(DDL_FMT_INCLUDE)
   add_library(fmt::fmt INTERFACE IMPORTED GLOBAL)
@@ -41,7 +41,7 @@ if(DDL_BUILD_BENCHMARKS)
   ddl_require(benchmark VERSION 1.7 DEBIAN libbenchmark-dev FOR "micro-benchmarks, DDL_BUILD_BENCHMARKS")
 endif()
 
-# ddl::yaml: the target is named yaml-cpp up to 0.7, yaml-cpp::yaml-cpp from 0.8.
+# ddl::yaml stands for the target of yaml-cpp, named yaml-cpp up to version 0.7 and yaml-cpp::yaml-cpp from 0.8.
 if(DDL_STATIC)
   find_library(DDL_YAML_ARCHIVE libyaml-cpp.a REQUIRED)
   mark_as_advanced(DDL_YAML_ARCHIVE)
@@ -75,10 +75,10 @@ endif()
 # Optional: a back end whose library is missing is not built. If it is requested, the program says so.
 find_package(dnnl QUIET CONFIG)
 if(dnnl_FOUND)
-  find_package(OpenMP QUIET COMPONENTS CXX)  # its threads; Clang has them in a package of their own
+  find_package(OpenMP QUIET COMPONENTS CXX)  # threads of oneDNN; Clang's OpenMP is a separate package
 endif()
 
-# Optional, for GPUs: CUDA with its compiler, and cuDNN, which has no package files of its own.
+# Optional, for GPUs: CUDA with its compiler, and cuDNN. cuDNN has no package files for CMake.
 find_package(CUDAToolkit 12 QUIET)
 if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
   find_path(DDL_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_ROOT}/include)
@@ -99,20 +99,20 @@ if(CUDAToolkit_FOUND AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
     target_include_directories(ddl_cudnn SYSTEM INTERFACE "${DDL_CUDNN_INCLUDE}")
     target_link_libraries(ddl_cudnn INTERFACE "${DDL_CUDNN_LIBRARY}")
     add_library(ddl::cudnn ALIAS ddl_cudnn)
-    # For `./dev gpu-pack`, whose pack lists what a machine needs to run it.
+    # `./dev gpu-pack` copies these requirements into the pack.
     list(JOIN CMAKE_CUDA_ARCHITECTURES " " ddl_architectures)
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/gpu.txt" @ONLY
       CONTENT "cuda @CMAKE_CUDA_COMPILER_VERSION@\narchitectures @ddl_architectures@\n")
   endif()
 endif()
 
-# Optional, for sweeps of GPUs' networks: NCCL, which has no package files of its own.
+# Optional, for sweeps of networks of GPUs: NCCL. NCCL has no package files for CMake.
 if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)
   find_path(DDL_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_ROOT}/include)
   find_library(DDL_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${NCCL_ROOT}/lib)
   mark_as_advanced(DDL_NCCL_INCLUDE DDL_NCCL_LIBRARY)
   if(DDL_NCCL_INCLUDE)
-    # The function that returns the last error message exists since 2.13.
+    # ncclGetLastError exists since NCCL 2.13.
     file(STRINGS "${DDL_NCCL_INCLUDE}/nccl.h" DDL_NCCL_LAST_ERROR REGEX "ncclGetLastError" LIMIT_COUNT 1)
   endif()
   if(DDL_NCCL_LAST_ERROR AND DDL_NCCL_LIBRARY)

@@ -1,6 +1,6 @@
 # Writes the C++ source of ddl_embed: cmake -DFUNCTION= -DFOLDER= -DSHOWN_FOLDER= -DFILES= -DOUTPUT= -P EmbedFile.cmake
-# Every byte becomes one hexadecimal escape of a string literal: no content can be mistaken for C++, and a literal compiles
-# several times faster than a list of numbers (a megabyte in a quarter of a second).
+# Every byte becomes one hexadecimal escape of a string literal. Escaped content cannot be mistaken for C++, and a literal
+# compiles several times faster than a list of numbers (a megabyte in a quarter of a second).
 cmake_minimum_required(VERSION 3.25)
 
 # Sorted by stem, not by file name: 'a' comes before 'a-b', but 'a-b.yaml' before 'a.yaml'.

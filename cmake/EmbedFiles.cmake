@@ -1,6 +1,6 @@
 # ddl_embed(TARGET <target> FUNCTION <name> FOLDER <folder> FILES <file>...)
 #
-# Compiles data files into <target>: adds a source, generated when a file changes, that defines
+# Compiles data files into <target>. Adds a source that is generated again when a file changes. The source defines
 # `std::span<const ddl::EmbeddedFile> ddl::<name>()` (core/embedded.hpp), sorted by the files' stems.
 # <folder> is relative to the current source folder, each <file> to <folder>.
 set(DDL_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/EmbedFile.cmake")
@@ -13,7 +13,7 @@ function(ddl_embed)
     endif()
   endforeach()
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "ddl_embed: what is '${arg_UNPARSED_ARGUMENTS}'?")
+    message(FATAL_ERROR "ddl_embed: unknown argument '${arg_UNPARSED_ARGUMENTS}'")
   endif()
 
   cmake_path(ABSOLUTE_PATH arg_FOLDER NORMALIZE OUTPUT_VARIABLE folder)
@@ -41,7 +41,7 @@ function(ddl_embed)
     COMMENT "Embedding ${shown_folder}"
     VERBATIM)
   target_sources(${arg_TARGET} PRIVATE "${output}")
-  # Clang warns of literals above 65,536 bytes, the length that every C++ compiler must accept. The supported compilers
+  # Clang warns of literals above 65,536 bytes, because a C++ compiler may refuse longer literals. The supported compilers
   # accept megabytes.
   set_source_files_properties("${output}" PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:Clang>:-Wno-overlength-strings>")
 endfunction()

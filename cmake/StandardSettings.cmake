@@ -4,9 +4,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
-# Sources that were compiled before, in this folder or another, are taken from the compiler cache.
+# ccache keeps compiled sources, also for other build folders.
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  find_program(DDL_CCACHE ccache DOC "Keeps what was compiled; optional")
+  find_program(DDL_CCACHE ccache DOC "Compiler cache; optional")
   mark_as_advanced(DDL_CCACHE)
   if(DDL_CCACHE)
     # The cache distinguishes precompiled headers by their contents.
@@ -19,21 +19,21 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 add_library(ddl_settings INTERFACE)
 target_compile_features(ddl_settings INTERFACE cxx_std_20)
 target_include_directories(ddl_settings INTERFACE "${PROJECT_SOURCE_DIR}")
-# A fused multiply-add rounds differently. Without this option, the last digits of results would differ between processors.
+# Without fused multiply-adds, which round differently, all processors compute the same last digits.
 target_compile_options(ddl_settings INTERFACE -ffp-contract=off)
 
 # ddl_quick_to_compile: settings for code that takes longer to compile than to run, such as commands, readers of files and
-# tests. -O0 is not used: if several sources contain the same inline function, the linker keeps one copy of it, and an
+# tests. -O0 is not used, because the linker keeps only one copy of an inline function from several sources, and an
 # unoptimized copy would slow the estimator down.
 add_library(ddl_quick_to_compile INTERFACE)
 target_compile_options(ddl_quick_to_compile INTERFACE
   "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:$<IF:$<BOOL:${DDL_STATIC}>,-Os,-O1>>")
 
-# The program reads untrusted files. A memory error should end the program, not let a file take control of it. These settings
-# apply to the program and its modules. They are not used with sanitizers, whose own checks they would hide.
+# The program reads untrusted files. Hardening turns a memory error into the end of the program, so that no file takes control.
+# Hardening applies to the program and its modules. Sanitizers run without hardening, which would hide their checks.
 if(DDL_HARDEN)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-  if(NOT DDL_STATIC)  # whose -static-pie this would contradict
+  if(NOT DDL_STATIC)  # the static program uses -static-pie
     include(CheckPIESupported)
     check_pie_supported(LANGUAGES CXX)
   endif()
@@ -48,7 +48,7 @@ if(DDL_HARDEN)
     endif()
   endforeach()
   if(NOT DDL_SANITIZE)
-    # Needs optimization. Ubuntu's compiler already defines it, and would warn of a second definition.
+    # _FORTIFY_SOURCE needs optimization. Ubuntu's compiler already defines it, and warns of a second definition.
     target_compile_options(ddl_settings INTERFACE
       "$<$<AND:$<NOT:$<CONFIG:Debug>>,$<COMPILE_LANGUAGE:CXX>>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
   endif()

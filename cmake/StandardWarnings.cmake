@@ -1,5 +1,5 @@
-# ddl_warnings: compiler warnings. Every target of the project links it privately, so that no third-party source is compiled
-# with them. Warnings are errors only on request, because a release must still build with future compilers.
+# ddl_warnings: compiler warnings. Every target of the project links ddl_warnings privately, so that third-party sources are
+# compiled without these warnings. Warnings are errors only on request, because a release must still build with future compilers.
 
 add_library(ddl_warnings INTERFACE)
 target_compile_options(ddl_warnings INTERFACE
@@ -11,15 +11,15 @@ target_compile_options(ddl_warnings INTERFACE
   -Wold-style-cast
   -Wnon-virtual-dtor)
 
-# If sources are compiled together, a local variable in one may have the name of a function in another. Only the preset dev,
-# which compiles each source alone, can tell whether a name is really hidden.
+# If sources are compiled together, a local variable in one source may have the name of a function in another source. Only the
+# preset dev, which compiles each source alone, can tell whether a name is really hidden.
 if(NOT CMAKE_UNITY_BUILD)
   target_compile_options(ddl_warnings INTERFACE -Wshadow)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ddl_warnings INTERFACE -Wshadow=local)
 endif()
 
-# False alarms in inlined library code. GCC 12 reports overlapping copies in `"text" + std::string` (GCC bug 105651). GCC
+# Some warnings are false alarms in inlined library code. GCC 12 reports overlapping copies in `"text" + std::string` (GCC bug 105651). GCC
 # also reports initialized variables as uninitialized, more often with sanitizers or -O1; clang-tidy and the sanitizers find
 # real cases.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -28,8 +28,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<$<VERSION_LESS:${CMAKE_CXX_COMPILER_VERSION},13>:-Wno-restrict>)
 endif()
 
-# In Clang, std::stable_sort of libstdc++ 12 calls a function that C++17 deprecates (fixed in 13). GCC still reports our own
-# calls.
+# With Clang, std::stable_sort of libstdc++ 12 calls a function that C++17 deprecates (fixed in libstdc++ 13). GCC still
+# reports deprecated calls of our own code.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(ddl_warnings INTERFACE -Wno-deprecated-declarations)
 endif()

@@ -1,7 +1,7 @@
 # Functions for the tests' CMakeLists: ddl_test_program, ddl_add_test, ddl_add_missing_test, ddl_add_fuzzer, ddl_add_benchmark.
 
 # ddl_test_program(<program> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...])
-# A Catch2 program. Its sources may be compiled together, so that each header is read once.
+# Adds sources to a Catch2 program. Sources may be compiled together, so that each header is read once.
 function(ddl_test_program program)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT TARGET ${program})
@@ -15,11 +15,11 @@ endfunction()
 
 # ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>]
 #              [TIMEOUT <seconds>] [SLOW])
-# One CTest test of that name: the test cases of these sources. They are part of PROGRAM, by default the program of the
-# folder, so that a module's tests are compiled and linked once. The test has the label of its top folder (unit, property).
-# SLOW: the test takes seconds, and has the label `slow`; `./dev test --quick` leaves it out. The test is skipped if all of
-# its test cases report that they cannot run (tests/skip.hpp). A case that can be skipped has a file and a test of its own,
-# so that the skip is visible.
+# Adds a CTest test that runs the test cases of the sources. The test cases are part of PROGRAM, by default the program of the
+# folder, so that a module's tests are compiled and linked once. The label of the test is its top folder (unit, property).
+# SLOW: the test takes seconds and has the label `slow`; `./dev test --quick` leaves slow tests out. CTest reports the test as
+# skipped if all its test cases report that they cannot run (tests/skip.hpp). A case that can be skipped has its own file and
+# test, so that the skip is visible.
 function(ddl_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT arg_TIMEOUT)
@@ -30,7 +30,7 @@ function(ddl_add_test name)
     string(REPLACE "/" "_" arg_PROGRAM "${folder}_tests")
   endif()
   ddl_test_program(${arg_PROGRAM} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} DEFINITIONS ${arg_DEFINITIONS})
-  # Catch2 tags each test case with its file. Hidden test cases are run only by people.
+  # Catch2 tags each test case with its file. CTest does not run hidden test cases.
   set(tags "")
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source STEM LAST_ONLY stem)
@@ -49,7 +49,7 @@ function(ddl_add_test name)
     ENVIRONMENT "DDL_ORACLE_DATA=${PROJECT_BINARY_DIR}/no-data")
 endfunction()
 
-# ddl_add_missing_test(<name> LABEL <label> NEEDS <what is missing>): a test that cannot run here, which CTest reports as skipped.
+# ddl_add_missing_test(<name> LABEL <label> NEEDS <what is missing>): adds a test that CTest reports as skipped, with the reason.
 function(ddl_add_missing_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;NEEDS" "")
   add_test(NAME ${name} COMMAND sh -c "echo \"not run, it needs $1\"; exit 77" sh "${arg_NEEDS}")
@@ -57,9 +57,9 @@ function(ddl_add_missing_test name)
 endfunction()
 
 # ddl_add_fuzzer(<name> SOURCES <file>... LIBRARIES <target>... [LANGUAGE <language>] [SEEDS <folder>...]), in tests/fuzz
-# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS it is a libFuzzer program, which `./dev fuzz` runs. With
-# a LANGUAGE of tests/fuzz/structure, it changes the structure of inputs, and not only their bytes. The test fuzz.<name>
-# replays the inputs in corpus/<name> and SEEDS: examples, and inputs that once caused an error. The test fuzz.<name>.found
+# The sources define LLVMFuzzerTestOneInput. With DDL_BUILD_FUZZERS, <name> is a libFuzzer program, which `./dev fuzz` runs.
+# With a LANGUAGE of tests/fuzz/structure, the fuzzer changes the structure of inputs, and not only their bytes. The test
+# fuzz.<name> replays the inputs in corpus/<name> and SEEDS: examples, and inputs that once caused an error. The test fuzz.<name>.found
 # replays the inputs in found/<name>.tar.xz, which `./dev fuzz --keep` wrote.
 function(ddl_add_fuzzer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LIBRARIES;SEEDS")
@@ -87,8 +87,8 @@ function(ddl_add_fuzzer name)
   endif()
 endfunction()
 
-# ddl_add_benchmark(<name> SOURCES <file>... LIBRARIES <target>...), in tests/benchmarks: a google-benchmark program, which
-# `./dev bench --micro` runs.
+# ddl_add_benchmark(<name> SOURCES <file>... LIBRARIES <target>...), in tests/benchmarks: adds a google-benchmark
+# program, which `./dev bench --micro` runs.
 function(ddl_add_benchmark name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})

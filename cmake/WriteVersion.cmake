@@ -1,5 +1,6 @@
-# Writes core/version.cpp: cmake -DINPUT= -DOUTPUT= -DVERSION= -DCHECKOUT= -DGIT= -P WriteVersion.cmake It runs at each
-# build, because no file tells CMake that the commit has changed. The output is rewritten only if it differs.
+# Writes core/version.cpp: cmake -DINPUT= -DOUTPUT= -DVERSION= -DCHECKOUT= -DGIT= -P WriteVersion.cmake
+# This script runs at each build, because no file tells CMake that the commit has changed. The output is rewritten only if it
+# differs.
 cmake_minimum_required(VERSION 3.25)
 
 set(DDL_VERSION "${VERSION}")

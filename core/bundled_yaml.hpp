@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// Returns the parsed content of a bundled file. Each file is parsed once in a run of the program. Safe to call from several
-/// threads.
+/// Returns the parsed content of a bundled file. The first call for a file parses the file; later
+/// calls return the stored result. Safe to call from several threads.
 [[nodiscard]] YamlNode bundled_yaml(const EmbeddedFile& file);
 
 }  // namespace ddl

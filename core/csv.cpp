@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// Parses a number. Empty unless the whole text is a number that T can represent.
+/// Parses a text as a number. Empty unless the whole text is a number that T can represent.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
@@ -23,13 +23,13 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-/// The position after the line break at `at`; `at` itself if there is none.
+/// Returns the position after the line break at `at`. Returns `at` if there is no line break.
 std::size_t skip_line_break(std::string_view text, std::size_t at) {
   if (text.substr(at).starts_with("\r\n")) return at + 2;
   return text.substr(at).starts_with('\n') ? at + 1 : at;
 }
 
-/// The position after all blank lines from `at` on.
+/// Returns the position after all blank lines that start at `at`.
 std::size_t skip_blank_lines(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const std::size_t content = std::min(text.find_first_not_of(" \t", at), text.size());
@@ -178,8 +178,9 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  // Without quotes, a line that contains only blanks would be a blank line, some readers would drop blanks at either end of
-  // a cell, and a byte-order mark at the start of a file would be dropped.
+  // A text needs quotes if it starts or ends with a blank: some readers drop these blanks, and a
+  // line of blanks would be a blank line. A text that starts with a byte-order mark needs quotes,
+  // because readers drop this mark at the start of a file.
   constexpr std::string_view blanks = " \t";
   const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||
                                         blanks.find(text.back()) != std::string_view::npos);

@@ -17,14 +17,14 @@ namespace ddl {
 /// optional byte-order mark). Errors report `origin:line:col` with the line and a caret.
 class CsvTable {
  public:
-  /// Maximum size of a file. The parsed cells take some twenty times as much memory as the file.
+  /// Maximum size of a file in bytes. The parsed cells take some twenty times as much memory as the file.
   static constexpr std::size_t max_bytes = std::size_t{16} << 20U;
   /// Maximum length of a cell in bytes.
   static constexpr std::size_t max_cell = 10'000;
 
-  /// Throws Error for an empty file, an empty or duplicate column name, a row whose number of cells differs from the
-  /// header's, a quote that is never closed or appears inside a cell, a cell longer than `max_cell`, and invalid text
-  /// (SourceText). Blank lines are skipped.
+  /// Parses the text of a CSV file and skips blank lines. `origin`: the name of the file in errors. Throws Error for an
+  /// empty file, an empty or duplicate column name, a row with more or fewer cells than the header, a quote that is never
+  /// closed or appears inside an unquoted cell, a cell longer than `max_cell`, and text that SourceText refuses.
   [[nodiscard]] static CsvTable parse(std::string text, std::string origin);
   [[nodiscard]] static CsvTable load(const std::string& path);
 
@@ -33,17 +33,21 @@ class CsvTable {
   [[nodiscard]] std::optional<std::size_t> find_column(std::string_view name) const;
   /// Index of a column. Throws Error with "did you mean" if the file has no column of that name.
   [[nodiscard]] std::size_t column(std::string_view name) const;
-  /// Throws Error that points to the name, with "did you mean", for any column that is not among `names`.
+  /// Throws Error if the file has a column that is not in `names`. The error points to the column's
+  /// name, and suggests a known name.
   void only_columns(std::span<const std::string_view> names) const;
-  /// Accepts the former name of a column in place of the current name, if the file does not have both.
+  /// Renames the column `former`, the name in files of older versions, to `now`. Does nothing if
+  /// the file already has a column `now`.
   void rename_column(std::string_view former, std::string_view now);
   /// Line of the file on which a row starts, counted from 1.
   [[nodiscard]] int line(std::size_t row) const { return source_.place(rows_[row].front().offset).line; }
 
   [[nodiscard]] const std::string& cell(std::size_t row, std::size_t column) const { return rows_[row][column].text; }
-  /// A finite number, or nullopt for an empty cell. Throws Error that points to the cell, for anything else.
+  /// The cell as a finite number; nullopt for an empty cell. Throws Error that points to the cell
+  /// if the text is not a finite number.
   [[nodiscard]] std::optional<double> number(std::size_t row, std::size_t column) const;
-  /// A positive whole number, or nullopt for an empty cell. Throws Error that points to the cell, for anything else.
+  /// The cell as a positive whole number; nullopt for an empty cell. Throws Error that points to
+  /// the cell if the text is not a positive whole number.
   [[nodiscard]] std::optional<std::int64_t> positive_integer(std::size_t row, std::size_t column) const;
   /// Returns an error that points to the name of a column, for the caller to throw.
   [[nodiscard]] Error column_error(std::size_t column, const std::string& message, const std::string& hint = {}) const;
@@ -69,7 +73,7 @@ class CsvTable {
   std::vector<Row> rows_;
 };
 
-/// Prints a cell, with quotes if necessary.
+/// Returns `text` as a CSV cell, in quotes if necessary.
 [[nodiscard]] std::string csv_cell(std::string_view text);
 
 }  // namespace ddl

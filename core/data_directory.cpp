@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// The value of a non-empty environment variable.
+/// Returns the value of an environment variable; empty if the variable is unset or has no text.
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;

@@ -6,9 +6,9 @@
 
 namespace ddl {
 
-/// The error that this process can no longer use a device, because every later call would fail. The error ends the process.
-/// It is not derived from Error, so that code that continues after an Error (with the next algorithm or problem) does not
-/// catch it.
+/// The error after which this process cannot use a device any more, because every later call to the
+/// device would fail. The error ends the process. DeviceLost is not derived from Error. Code that
+/// catches an Error and continues with the next algorithm or problem must not catch DeviceLost.
 class DeviceLost : public std::runtime_error {
  public:
   explicit DeviceLost(const std::string& message, std::string hint = {})

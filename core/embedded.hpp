@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-/// A bundled data file, which is compiled into the program.
+/// A data file that is compiled into the program.
 struct EmbeddedFile {
   std::string_view name;     ///< file name without folder or `.yaml`: `resnet50`
   std::string_view path;     ///< path in the source tree, for messages: `model_zoo/models/resnet50.yaml`

@@ -23,7 +23,7 @@ consteval bool is_enumerator() {
 
 }  // namespace detail
 
-/// The number of enumerators of `Enum`, which must be 0, 1, 2 and so on.
+/// The number of enumerators of `Enum`. The enumerators must have the values 0, 1, 2 and so on.
 template <class Enum, std::size_t counted = 0>
 consteval std::size_t enum_count() {
   if constexpr (detail::is_enumerator<static_cast<Enum>(counted)>()) {
@@ -33,8 +33,8 @@ consteval std::size_t enum_count() {
   }
 }
 
-/// A value for each enumerator of `Enum`, in its order. It is constructed from one value per enumerator, or from none; any
-/// other number of values does not compile.
+/// An array with one value for each enumerator of `Enum`, in the order of the enumerators. The constructor takes one value
+/// per enumerator, or no values. Any other number of values does not compile.
 template <class Enum, class T>
 class EnumArray {
  public:
@@ -43,7 +43,7 @@ class EnumArray {
   constexpr EnumArray() = default;
   template <class... Values>
   requires(sizeof...(Values) == count && count > 1)
-      // NOLINTNEXTLINE(google-explicit-constructor): converts from its values, like an array
+      // NOLINTNEXTLINE(google-explicit-constructor): converts a list of values, like an array
       constexpr EnumArray(Values&&... values)
       : values_{T(std::forward<Values>(values))...} {}
 
@@ -81,7 +81,8 @@ template <class Enum>
   return static_cast<Enum>(found - names.begin());
 }
 
-/// The names of `Enum`. They are specialized next to each enumeration whose values appear in reports, files or options.
+/// The names of the enumerators of `Enum`. Each enumeration with values in reports, files or
+/// options specializes this variable, next to its own definition.
 template <class Enum>
 inline constexpr std::nullptr_t enum_names = nullptr;
 
@@ -97,7 +98,7 @@ template <NamedEnum Enum>
   return enum_named(enum_names<Enum>, name);
 }
 
-/// All enumerators of `Enum`, in their order.
+/// All enumerators of `Enum`, in the order of their values.
 template <class Enum>
 inline constexpr auto enum_values = [] {
   std::array<Enum, enum_count<Enum>()> values{};

@@ -19,7 +19,7 @@ Number read_number(const SourceText& source, const FigureText::Figure& figure, N
   Number number{};
   const std::string_view text = figure.value;
   const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  // This form of the condition also refuses NaN.
+  // This form of the condition is also true for NaN, and so refuses NaN.
   if (problem != std::errc() || stop != text.data() + text.size() || !(number >= 0 && number <= most)) {
     throw source.error(figure.value_offset, fmt::format("{} is not a valid {}", quote(figure.value), figure.key),
                        fmt::format("{}", range));
@@ -44,7 +44,7 @@ FigureText::FigureText(const std::string& text, const std::string& origin, std::
       Figure& last = figures_.back();
       last.value = all.substr(last.value_offset, end - last.value_offset);
     } else {
-      throw source_.error(at, fmt::format("{} is not a figure", quote(word)), fmt::format("such as: {}", example));
+      throw source_.error(at, fmt::format("{} is not KEY=VALUE", quote(word)), fmt::format("such as: {}", example));
     }
     at = end;
   }

@@ -25,16 +25,17 @@ class FigureText {
   /// repeated keys.
   FigureText(const std::string& text, const std::string& origin, std::string_view thing,
              std::span<const std::string_view> keys, std::string_view example);
-  // Not copyable, because figures point into the text.
+  // A FigureText is not copyable, because its figures are views of its text.
   FigureText(const FigureText&) = delete;
   FigureText& operator=(const FigureText&) = delete;
 
   [[nodiscard]] const std::vector<Figure>& figures() const { return figures_; }
 
-  /// A quantity of at least `least`.
+  /// Returns the figure's value as a quantity. Throws Error if the quantity is less than `least`.
   template <class Q>
   [[nodiscard]] Q quantity(const Figure& figure, Q least) const;
-  /// A number from 0 to `most`. `range`: the description of this range in the hint.
+  /// Returns the figure's value as a number. Throws Error if the number is not from 0 to `most`.
+  /// `range`: the description of this range in the hint.
   [[nodiscard]] double number(const Figure& figure, double most, std::string_view range) const;
   [[nodiscard]] std::uint64_t whole(const Figure& figure, std::uint64_t most, std::string_view range) const;
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {

@@ -10,7 +10,7 @@ void check_format(const YamlNode& root) {
   const std::int64_t number = format.integer();
   if (number == known) return;
   if (number > known) {
-    format.fail(fmt::format("format {} is written for a newer version: this one reads format {}", number, known));
+    format.fail(fmt::format("format {} needs a newer version of ddl-oracle: this version reads format {}", number, known));
   }
   format.fail(fmt::format("format {} is not known", number), fmt::format("this version reads format {}", known));
 }

@@ -25,7 +25,7 @@ namespace {
 
 }  // namespace
 
-// Opens without blocking. Otherwise opening a pipe would wait until another process opens its other end.
+// Opens without blocking, because a blocking open of a pipe would wait until another process opens the pipe for writing.
 FileStream::FileStream(std::string path, std::size_t max_bytes, double silence_s)
     : path_(std::move(path)),
       max_bytes_(max_bytes),
@@ -43,7 +43,7 @@ std::size_t FileStream::read(std::span<char> into) {
   while (true) {
     const ssize_t count = ::read(file_.number(), into.data(), into.size());
     if (count == 0) {
-      // This is the end, or a pipe that has no writer yet.
+      // Reading no bytes means the end of the file, or a pipe that has no writer yet.
       if (!awaits_writer_) return 0;
       if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: no process writes to this pipe", quote_path(path_)));
       constexpr int step_ms = 20;

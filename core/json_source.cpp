@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view json_white_space = " \t\r\n";
-constexpr std::size_t deepest_place = 3;  // such as best/degrees/data
+constexpr std::size_t deepest_place = 3;  // the depth of a path such as best/degrees/data
 
-/// The opening quote of the text whose closing quote is before `end`.
+/// Returns the opening quote of the text that ends with a closing quote before `end`.
 std::size_t opening_quote(std::string_view text, std::size_t end) {
   for (std::size_t at = end - 1; at-- > 0;) {
     if (text[at] != '"') continue;
@@ -36,7 +36,8 @@ std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(json_white_space, at), text.size());
 }
 
-/// The first character of the number that the parser has just read. The parser may have read one character more.
+/// Returns the first character of the number that the parser has just read. The parser may have
+/// read one character more than the number.
 std::size_t number_start(std::string_view text, std::size_t bytes_read) {
   constexpr std::string_view letters = "+-.0123456789Ee";
   std::size_t end = std::min(bytes_read, text.size());
@@ -45,10 +46,11 @@ std::size_t number_start(std::string_view text, std::size_t bytes_read) {
   return before == std::string_view::npos ? 0 : before + 1;
 }
 
-/// Offsets of Python's numbers that JSON does not have, such as NaN, with their values.
+/// The offset and value of each number that Python writes but JSON does not have, such as NaN.
 using PythonNumbers = std::map<std::size_t, double>;
 
-/// Replaces Python's numbers outside of quotes by zeros of the same length, so that offsets stay valid.
+/// Replaces NaN, Infinity and -Infinity outside of quotes by zeros of the same length, so that
+/// offsets stay valid. Returns the replaced numbers.
 PythonNumbers take_python_numbers(std::string& text) {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   static constexpr std::array<std::pair<std::string_view, double>, 3> known{
@@ -74,7 +76,7 @@ PythonNumbers take_python_numbers(std::string& text) {
 
 }  // namespace
 
-/// Builds the values from the parser's events, and records the positions of the keys of the outer objects. The library's own
+/// Builds the values from the parser's events, and records the positions of keys in the outer objects. nlohmann's own
 /// builder compares each key with all earlier keys, which takes quadratic time.
 class JsonSource::Reader final : public nlohmann::json_sax<Json> {
  public:

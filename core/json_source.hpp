@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// Numbers that a text may contain: JSON's numbers, or also `NaN`, `Infinity` and `-Infinity`, which Python's module json
-/// reads and writes.
+/// The numbers that a text may contain. `of_json`: the numbers of JSON. `of_python`: also `NaN`,
+/// `Infinity` and `-Infinity`, which Python's module json reads and writes.
 enum class JsonNumbers { of_json, of_python };
 
 /// The text of a JSON file whose values have known positions. Errors are reported as `origin:line:col: message`, the line,

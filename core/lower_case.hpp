@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-/// The text with ASCII capital letters converted to lower case, independent of the locale.
+/// Returns the text with ASCII capital letters converted to lower case, independent of the locale.
 [[nodiscard]] inline std::string lower_case(std::string_view text) {
   std::string lowered(text);
   for (char& c : lowered) {

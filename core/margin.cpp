@@ -18,7 +18,7 @@ std::optional<Margin> parse_margin(std::string_view text, UnitProblem& problem) 
   while (number.ends_with(' ')) number.remove_suffix(1);
   double percent = 0;
   const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
-  // This form of the condition also refuses NaN, and accepts both zeros.
+  // This form of the condition is false for NaN, and true for 0 and -0.
   const bool within = percent >= 0 && percent < 100;
   if (error != std::errc{} || stop != number.data() + number.size() || !within) {
     problem = {fmt::format("{} is not a share from 0 % to less than 100 %", quote(text)), "write for example 5 %, or 2 GiB"};

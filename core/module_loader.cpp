@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folders with this program's modules, relative to the program as built or installed. Empty if the program's path is
-/// unknown, because a module in the current folder must never be loaded.
+/// Returns the folders with this program's modules. Their paths are relative to the program's own path. Empty if that path
+/// is unknown, because a module in the current folder must never be loaded.
 std::vector<fs::path> module_folders() {
   std::error_code problem;
   const fs::path program = fs::read_symlink("/proc/self/exe", problem);

@@ -6,11 +6,11 @@
 
 namespace ddl {
 
-/// The plausible range of a kind of quantity. The range extends far beyond all real values, but not so far that a result
-/// computed from a value in it overflows a double. Zero is in every range if the reader of the value allows zero.
+/// The plausible range of a quantity, such as a bandwidth. The range extends far beyond all real values, but not so far that
+/// a result computed from a plausible value overflows a double. If a reader allows zero, zero is plausible too.
 template <class Q>
 struct Plausible {
-  std::string_view noun;  ///< name of the kind, with its article
+  std::string_view noun;  ///< name of the quantity, with its article
   Q least, most;
 };
 

@@ -27,7 +27,7 @@ std::optional<std::string> find_program(const std::string& name, std::string_vie
   return std::nullopt;
 }
 
-/// Both ends of a pipe, closed by the destructor.
+/// The two ends of a pipe. The destructor closes both ends.
 class Pipe {
  public:
   Pipe() : is_open_(pipe2(ends_.data(), O_CLOEXEC) == 0) {}
@@ -57,7 +57,7 @@ std::optional<pid_t> start(const std::string& file, const std::vector<std::strin
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // The program gets its own process group, so that processes started by it are killed with it.
+  // The program gets its own process group, so that a timeout also kills the processes that the program has started.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -102,7 +102,7 @@ std::optional<std::string> program_output(const std::vector<std::string>& words,
   if (!child) return std::nullopt;
   pipe.close_writing();
   std::optional<std::string> text = read_all(pipe.reading(), deadline);
-  // The program may have closed its output, but still be running.
+  // A program with no complete output may still be running, so its process group is killed.
   if (!text) kill(-*child, SIGKILL);
   int status = 0;
   pid_t ended = 0;

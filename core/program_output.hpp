@@ -7,9 +7,9 @@
 
 namespace ddl {
 
-/// Returns the standard output of a program. `words`: its name, which is looked up in the folders of `search_path` (as in
-/// PATH), and its arguments; no shell is involved. Empty if there is no such program, if it fails or prints too much, or if
-/// it takes longer than `limit` and is killed.
+/// Returns the standard output of a program, which runs without a shell. `words`: the program's name, then its arguments.
+/// The name is looked up in the folders of `search_path`, which has the form of PATH. Returns empty if the program does not
+/// exist, fails, prints too much, or takes longer than `limit`. After `limit`, the program is killed.
 [[nodiscard]] std::optional<std::string> program_output(const std::vector<std::string>& words,
                                                         const std::string& search_path, std::chrono::milliseconds limit);
 

@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// A number with a physical dimension, stored in base units (bytes, seconds, floating-point operations). `1_GiB /
-/// 900.0_GBps` is Seconds, and `Bytes + Seconds` does not compile. The template arguments are the exponents.
+/// A number with a physical dimension, stored in base units (bytes, seconds, floating-point operations). The template
+/// arguments are the exponents of the base units. `1_GiB / 900.0_GBps` is Seconds, and `Bytes + Seconds` does not compile.
 template <int BytesExponent, int SecondsExponent, int FlopsExponent>
 class Quantity {
  public:
@@ -95,8 +95,8 @@ constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes(static_cast<
 constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1073741824.0); }
 constexpr Bytes operator""_MB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1e6); }
 constexpr Bytes operator""_GB(unsigned long long v) { return Bytes(static_cast<double>(v) * 1e9); }
-// These operators divide, because 1e-3 and 1e-6 are not exact doubles. 5.0_us is then the double nearest to 5e-6. A file
-// with `5 us` gives the same number.
+// The literals for ms and us divide by 1e3 and 1e6, because 1e-3 and 1e-6 are not exact doubles. So
+// 5.0_us is the double nearest to 5e-6, and equals the value of `5 us` in a file.
 constexpr Seconds operator""_s(long double v) { return Seconds(static_cast<double>(v)); }
 constexpr Seconds operator""_ms(long double v) { return Seconds(static_cast<double>(v / 1e3L)); }
 constexpr Seconds operator""_us(long double v) { return Seconds(static_cast<double>(v / 1e6L)); }

@@ -37,8 +37,8 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return length;
 }
 
-/// Whether the character at `at`, `length` bytes long, is a control character of the sets C0 or C1. Terminals interpret
-/// characters of C1 like escape sequences.
+/// Whether the character at `at`, `length` bytes long, is a control character of the sets C0 or C1.
+/// Terminals interpret C1 characters like escape sequences.
 bool is_control(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned char first = byte_at(text, at);
   return first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && byte_at(text, at + 1) < 0xA0);
@@ -67,7 +67,7 @@ std::optional<std::size_t> find_non_text(std::string_view text) {
   return std::nullopt;
 }
 
-/// The displayed columns of a text on a terminal, one entry each.
+/// Splits a text into the columns that a terminal displays, with one entry per column.
 std::vector<std::string> shown_columns(std::string_view text) {
   std::vector<std::string> columns;
   for (std::size_t at = 0; at < text.size();) {
@@ -86,11 +86,11 @@ std::vector<std::string> shown_columns(std::string_view text) {
 
 std::string shown(std::string_view text) { return fmt::format("{}", fmt::join(shown_columns(text), "")); }
 
-/// The line and the caret, both cut to a window around the caret.
+/// Returns the line and the caret. A long line is cut to a window around the caret.
 std::string excerpt(std::string_view line, std::size_t caret_byte) {
   caret_byte = std::min(caret_byte, line.size());
-  // The line is first cut by bytes, so that a huge line costs no more than other lines. If this cut splits a character, the
-  // character is outside of the shown columns, because a column has at most four bytes.
+  // The line is first cut by bytes, so that a huge line costs no more than other lines. A character
+  // that this cut splits is outside of the shown columns, because a column has at most four bytes.
   const std::size_t reach = 8 * widest_line;
   const std::size_t from = caret_byte > reach ? caret_byte - reach : 0;
   const std::vector<std::string> before = shown_columns(line.substr(from, caret_byte - from));
@@ -111,7 +111,7 @@ std::string excerpt(std::string_view line, std::size_t caret_byte) {
                      left.size() + before.size() - first);
 }
 
-/// The character at `at` as an escape; `length`: its bytes, or 0 if it is invalid.
+/// Returns the character at `at` as an escape. `length`: the number of its bytes; 0 for an invalid byte.
 std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   const unsigned first = byte_at(text, at);
   switch (length) {
@@ -125,7 +125,8 @@ std::string escape(std::string_view text, std::size_t at, std::size_t length) {
   }
 }
 
-/// The position of the first character, from `at` on, that a terminal would not display unchanged; the end if there is none.
+/// Returns the position of the first character from `at` on that a terminal would display
+/// differently; the end of the text if there is no such character.
 std::size_t next_unprintable(std::string_view text, std::size_t at, bool lines) {
   while (at < text.size()) {
     const unsigned char first = byte_at(text, at);
@@ -157,7 +158,7 @@ std::string with_escapes(std::string_view text, bool lines) {
   return out;
 }
 
-/// The text in quotes, cut after `longest` columns.
+/// Returns the text in quotes, cut after `longest` columns.
 std::string quoted(std::string_view text, std::size_t longest) {
   std::vector<std::string> columns = shown_columns(text.substr(0, 4 * longest));
   if (columns.size() > longest) {

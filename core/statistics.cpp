@@ -91,7 +91,8 @@ KendallCounts kendall_counts(std::span<const double> first, std::span<const doub
 double normal_share(double deviations) { return 0.5 * std::erfc(-deviations / std::sqrt(2.0)); }
 
 double normal_quantile(double share) {
-  // Beyond ten standard deviations, a double cannot represent the difference from 0 or 1. Each step halves the interval.
+  // Bisection. Each step halves the interval of the quantile. The interval starts at ±10 standard deviations, because
+  // farther out a double cannot represent how much the probability differs from 0 or 1.
   double low = -10, high = 10;
   for (int step = 0; step < 60; ++step) {
     const double middle = 0.5 * (low + high);

@@ -8,18 +8,19 @@ namespace ddl {
 
 /// Arithmetic mean; 0 for an empty span.
 [[nodiscard]] double mean(std::span<const double> values);
-/// Middle value (mean of the two middle ones); 0 for an empty span.
+/// Middle value, or the mean of the two middle values; 0 for an empty span.
 [[nodiscard]] double median(std::span<const double> values);
 
 /// The `share` quantile, with `share` in [0, 1] and linear interpolation between two values; 0 for an empty span. The values
 /// must be sorted.
 [[nodiscard]] double quantile_of_sorted(std::span<const double> values, double share);
 
-/// Median distance from the median (MAD); 0 for an empty span.
+/// Median absolute deviation (MAD): the median distance of the values from their median; 0 for an empty span.
 [[nodiscard]] double median_deviation(std::span<const double> values);
 /// Distribution-free bounds that contain the median of the distribution with at least the probability `confidence` in (0,
-/// 1). They are two order statistics, whose ranks follow from the binomial distribution of the number of samples below the
-/// median (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Empty if there are too few values: 0.95 needs six.
+/// 1). The bounds are two order statistics. Their ranks follow from the binomial distribution of the number of samples below
+/// the median (David & Nagaraja, "Order Statistics", 3rd ed., section 7.1). Empty if there are too few values: a confidence
+/// of 0.95 needs six.
 struct Interval {
   double low = 0, high = 0;
 };

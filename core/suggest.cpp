@@ -14,7 +14,8 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t longest_list = 12;
-/// Longer words are not compared, because time and memory of a distance are proportional to the product of the lengths.
+/// Words with more letters are not compared, because time and memory of a comparison are
+/// proportional to the product of both lengths.
 constexpr std::size_t longest_word = 64;
 /// Minimum length of a common substring that identifies a name.
 constexpr std::size_t shortest_part = 3;
@@ -43,7 +44,7 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
 
 /// The length of the longest common substring of two words.
 std::size_t longest_common(std::string_view a, std::string_view b) {
-  // for each letter of `b`, length of the common substring that ends there and at a letter of `a`
+  // For each letter of `b`: the length of the common substring that ends at this letter and at the present letter of `a`.
   std::vector<std::size_t> ending(b.size() + 1);
   std::size_t longest = 0;
   for (const char letter : a) {
@@ -74,7 +75,7 @@ std::vector<std::string> sharing(std::string_view word, std::span<const Name> kn
   return close;
 }
 
-/// `did you mean 'a', 'b' or 'c'?`
+/// Returns a question for the user: `did you mean 'a', 'b' or 'c'?`
 std::string question(const std::vector<std::string>& close) {
   const std::size_t shown = std::min(close.size(), close_names_shown);
   std::string text = "did you mean ";
@@ -89,8 +90,8 @@ template <class Name>
 std::string suggest_among(std::string_view word, std::span<const Name> known) {
   const auto meant = nearest_of(word, known);
   if (meant && edit_distance(lower_case(word), lower_case(*meant)) <= 1) return question({*meant});
-  const bool is_long = known.size() > longest_list;  // a short list is shown completely
-  // A word that is a part of a name is not a typing error. For example, `vela` is a part of two names.
+  const bool is_long = known.size() > longest_list;  // a list of at most a dozen names is shown completely
+  // A word that is contained in a longer name is not a typing error. For example, the names of two machines contain `vela`.
   const auto whole = is_long ? sharing(word, known, word.size()) : std::vector<std::string>{};
   if (!whole.empty()) return question(whole);
   if (meant) return question({*meant});
@@ -107,13 +108,13 @@ std::string suggest_among(std::string_view word, std::span<const Name> known) {
 int edit_distance(std::string_view a, std::string_view b) {
   const std::size_t width = b.size() + 2;
   const int infinite = static_cast<int>(a.size() + b.size());
-  // cost[(i + 1) * width + j + 1] is the distance of the first i letters of `a` from the first j of `b`; row and column 0
-  // are a border of infinite cost, for letters that have not occurred before.
+  // cost[(i + 1) * width + j + 1] is the distance between the first i letters of `a` and the first j letters of `b`. Row 0
+  // and column 0 have infinite cost, for letters that have not occurred before.
   std::vector<int> cost((a.size() + 2) * width, infinite);
   for (std::size_t i = 0; i <= a.size(); ++i) cost[(i + 1) * width + 1] = static_cast<int>(i);
   for (std::size_t j = 0; j <= b.size(); ++j) cost[width + j + 1] = static_cast<int>(j);
 
-  std::array<std::size_t, 256> last_row_of{};  // last position of a letter of `b` in `a`, 1-based; 0 for none
+  std::array<std::size_t, 256> last_row_of{};  // for each letter: its last position in `a` so far, 1-based; 0 for none
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t last_match = 0;  // last position of the letter a[i] in `b`, 1-based
     for (std::size_t j = 1; j <= b.size(); ++j) {

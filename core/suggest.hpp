@@ -7,19 +7,25 @@
 
 namespace ddl {
 
-/// The number of single letters that must be inserted, removed, replaced, or swapped with their neighbour to turn one word
-/// into the other (Damerau–Levenshtein without the restriction of "optimal string alignment", hence a metric).
+/// The edit distance of two words (Damerau–Levenshtein): the least number of single letters to
+/// insert, remove, replace, or swap with a neighbour that turns one word into the other. The
+/// distance is a metric, because it lacks the restriction of "optimal string alignment".
 [[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
 
-/// The nearest name in `known`, if it is near enough: at most a third of the word's letters are edited, or one letter, but
-/// never all letters. Case is ignored, except to break ties. For a word of more than 64 letters, no name is near enough.
+/// Returns the name in `known` with the least edit distance from the word; empty if no name is near enough. A name is near
+/// enough if the distance is at most a third of the word's letters (at least one letter), and less than all of its letters.
+/// Case is ignored, except to break ties. No name is near enough for a word of more than 64 letters.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, std::span<const std::string_view> known);
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
-/// The hint for an unknown name: "did you mean 'x'?" for the nearest name in `known`, else "known: a, b, c" (at most a
-/// dozen; empty if `known` is empty). If there are more than a dozen, known names that contain the word are preferred to a
-/// name that is more than one edit away: "did you mean 'x', 'y' or 'z'?". Known names that share a substring with two thirds
-/// of the word's letters are preferred to the list.
+/// Returns the hint for an unknown name. The first of these that exists is returned:
+/// - "did you mean 'x'?", the nearest name, if it is at most one edit away;
+/// - if more than a dozen names are known: "did you mean 'x', 'y' or 'z'?", the names that contain
+/// the word;
+/// - "did you mean 'x'?", the nearest name;
+/// - if more than a dozen names are known: the names that share a substring with two thirds of the
+/// word's letters;
+/// - "known: a, b, c", at most a dozen names; empty if `known` is empty.
 [[nodiscard]] std::string suggest(std::string_view word, std::span<const std::string_view> known);
 [[nodiscard]] std::string suggest(std::string_view word, std::span<const std::string> known);
 

@@ -16,8 +16,8 @@ struct SvgPoint {
   double x = 0, y = 0;
 };
 
-/// A drawing, shape by shape, in pixels from the upper left corner. `more`: further attributes of the shape, with a blank
-/// before each: ` stroke-width="2"`.
+/// An SVG drawing, which grows shape by shape. Coordinates are in pixels from the upper left
+/// corner. `more`: further attributes of a shape, with a blank before each: ` stroke-width="2"`.
 class SvgDrawing {
  public:
   /// Creates a drawing with a white background and sans-serif text of 12 pixels.

@@ -34,8 +34,8 @@ constexpr double gi = mi * ki;
 constexpr double ti = gi * ki;
 constexpr double pi = ti * ki;
 
-// In each list, the smallest unit is first. If several units are equally suitable, the last of them is printed. A bit (b) is
-// an eighth of a byte (B).
+// Each list starts with its smallest unit. If several units are equally suitable, the last one is
+// printed. A bit (b) is an eighth of a byte (B).
 constexpr std::array byte_units{Unit{"B", 0, 1},    Unit{"kB", 3, 1},  Unit{"KiB", 0, ki}, Unit{"MB", 6, 1},
                                 Unit{"MiB", 0, mi}, Unit{"GB", 9, 1},  Unit{"GiB", 0, gi}, Unit{"TB", 12, 1},
                                 Unit{"TiB", 0, ti}, Unit{"PB", 15, 1}, Unit{"PiB", 0, pi}};
@@ -99,7 +99,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// The micro sign and the Greek letter, which look the same, are both converted to `u`.
+/// Converts the micro sign and the Greek letter mu, which look alike, to `u`.
 std::string with_ascii_micro(std::string_view unit) {
   for (const std::string_view micro : {"\u00B5", "\u03BC"}) {
     if (unit.starts_with(micro)) return fmt::format("u{}", unit.substr(micro.size()));
@@ -107,7 +107,8 @@ std::string with_ascii_micro(std::string_view unit) {
   return std::string(unit);
 }
 
-/// `number`, in the syntax of std::from_chars, times 10^shift, rounded once; infinite or zero if out of range.
+/// Returns `number` times 10^shift, rounded once. `number` has the syntax of std::from_chars. The
+/// result is infinite or zero if it is out of range.
 double shifted(std::string_view number, int shift) {
   const std::string_view mantissa = number.substr(0, number.find_first_of("eE"));
   int exponent = 0;
@@ -123,8 +124,8 @@ double shifted(std::string_view number, int shift) {
   double value = 0.0;
   const auto result = std::from_chars(moved.data(), moved.data() + moved.size(), value);
   if (result.ec == std::errc()) return value;
-  // from_chars does not report whether the value is too large or too small. This follows from the position of the first
-  // significant digit.
+  // from_chars does not report whether the number is too large or too small. The position of the
+  // first significant digit tells which.
   const auto point = static_cast<std::int64_t>(std::min(mantissa.find('.'), mantissa.size()));
   const auto first_digit = static_cast<std::int64_t>(mantissa.find_first_of("123456789"));
   return point - first_digit + exponent > 0 ? HUGE_VAL : 0.0;
@@ -206,7 +207,7 @@ Decimal shortest_decimal(double value) {
   return result;
 }
 
-/// Writes 1500, 1.5, 0.0015, and 1.5e+20 if there would be many zeros.
+/// Writes a number in decimals, such as 1500 or 0.0015. Writes an exponent, as in 1.5e+20, if there would be many zeros.
 std::string write(const Decimal& decimal) {
   const auto& [digits, exponent] = decimal;
   if (exponent >= 0 && exponent < 17) {
@@ -218,8 +219,8 @@ std::string write(const Decimal& decimal) {
   return fmt::format("{}{}{}e{}", digits.front(), digits.size() > 1 ? "." : "", digits.substr(1), exponent);
 }
 
-/// Prefers the shortest text, then the largest unit: 16 GiB rather than 17.179869184 GB, and 1.5 GB rather than 1500 MB or
-/// 1.396983861923218 GiB.
+/// Prints a value in the unit that gives the shortest text. If several texts are equally short, prints the largest unit: 16
+/// GiB rather than 17.179869184 GB, and 1.5 GB rather than 1500 MB or 1.396983861923218 GiB.
 std::string print(double value, const Dimension& dimension) {
   if (!std::isfinite(value) || value == 0.0) return fmt::format("{} {}", value, dimension.base);
   const std::string_view sign = value < 0.0 ? "-" : "";
@@ -234,7 +235,8 @@ std::string print(double value, const Dimension& dimension) {
     Decimal number = in_base_units;
     if (unit.factor != 1.0) {
       number = shortest_decimal(magnitude / unit.factor);
-      // Minutes, hours and days are not powers of two, so a conversion to them and back may round.
+      // A conversion to minutes, hours or days may round, because they are not powers of two. Units
+      // that change the value are skipped.
       if (shifted(write(number), 0) * unit.factor != magnitude) continue;
     }
     number.exponent -= unit.decimal_shift;
@@ -246,21 +248,21 @@ std::string print(double value, const Dimension& dimension) {
   return fmt::format("{}{} {}", sign, write(best), best_unit);
 }
 
-/// Three significant digits: 0.123, 1.23, 12.3, 123.
+/// Prints a number with three significant digits: 0.123, 1.23, 12.3, 123.
 std::string three_digits(double value) {
   if (value >= 1e6 || value < 0.1) return fmt::format("{:.3g}", value);
   const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// The number in the largest unit in which the number is at least 1, if there is such a unit.
+/// Prints a number in the largest unit in which the number is at least 1; in the smallest unit if there is no such unit.
 std::string scaled(double value, double step, std::span<const std::string_view> units) {
   std::size_t i = 0;
   for (; i + 1 < units.size() && value >= 999.5; ++i) value /= step;
   return fmt::format("{} {}", three_digits(value), units[i]);
 }
 
-/// Prints the sign, and values that are not finite. `write_magnitude` prints all other values.
+/// Prints a sign, and values that are not finite. `write_magnitude` prints the absolute value of finite values.
 template <class F>
 std::string humanized(double value, F write_magnitude) {
   if (std::isnan(value)) return "unknown";
@@ -269,7 +271,8 @@ std::string humanized(double value, F write_magnitude) {
 }
 
 std::string human_duration(double seconds) {
-  // Each limit is the least value that the form for smaller values would round up to the next unit.
+  // Each limit is where rounding would reach the next unit. For example, 59.95 s would become 60.0
+  // s, so it is printed as 1 min 00 s.
   if (seconds == 0.0) return "0 s";
   if (seconds < 59.95) {
     constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};

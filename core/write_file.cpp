@@ -43,15 +43,15 @@ int write_all(int file, std::string_view content) {
 /// Returns 0, or the reason why the file may not be on the disk. A file system that cannot sync counts as success.
 int sync(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS ? 0 : errno; }
 
-/// A name in the same folder, because renaming is atomic only within one file system. A process id would not be unique,
-/// because the program is process 1 in every container.
+/// Returns an unused name in the same folder, because renaming is atomic only within one file system. The name is random,
+/// because a process id is not unique: the program is process 1 in every container.
 std::string temporary_name(const std::filesystem::path& beside) {
   std::random_device random;
   return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
 }
 
-/// A new, open file in the folder of `target`. It has a name only if the file system does not support unnamed files, which
-/// leave nothing behind even if the process crashes. If the file cannot be created, the object contains the reason.
+/// A new, open file in the folder of `target`. The file has no name if the file system supports unnamed files, because
+/// unnamed files leave nothing behind if the process crashes. `reason`: why the file could not be created.
 struct Temporary {
   std::string name{};
   int file = -1;
@@ -59,7 +59,7 @@ struct Temporary {
 };
 constexpr int tries_of_names = 100;
 
-/// The path by which an unnamed file can be given a name later.
+/// Returns the path by which an open, unnamed file can be given a name.
 std::string name_of_open_file(int file) { return fmt::format("/proc/self/fd/{}", file); }
 
 std::string folder_of(const std::string& target) {
@@ -86,8 +86,8 @@ Temporary open_with_name(const std::string& target) {
   return result;
 }
 
-/// Gives the open file a name: the name of `target` if `target` does not exist, otherwise another name in the same folder.
-/// Returns 0, or the reason for failure.
+/// Names the open file: `target` if no file has this name yet, otherwise another name in the same
+/// folder. Returns 0, or the reason (errno) for a failure.
 int give_name(Temporary& temporary, const std::string& target, bool exists) {
   const std::string open = name_of_open_file(temporary.file);
   for (int i = 0; i < tries_of_names; ++i) {
@@ -118,7 +118,7 @@ int write_in_place(const std::string& target, std::string_view content) {
 int open_special(const std::string& path) {
   // A blocking open of a pipe would wait for a reader.
   constexpr int step_us = 20'000;
-  for (int patience_us = 2'000'000;; patience_us -= step_us) {  // a shell takes a moment to start the reader
+  for (int patience_us = 2'000'000;; patience_us -= step_us) {  // a shell may start the reader late
     const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (file >= 0) {
       const int flags = ::fcntl(file, F_GETFL);
@@ -131,12 +131,12 @@ int open_special(const std::string& path) {
   }
 }
 
-/// Whether writing in place may work if replacing fails for this reason.
+/// Whether writing in place may succeed after replacing has failed for this reason.
 bool only_in_place(int reason) {
   return reason == EBUSY || reason == EACCES || reason == EPERM || reason == EROFS || reason == EXDEV;
 }
 
-/// Replaces `target` by the new file, and returns 0. If that fails, removes the new file, and returns the reason.
+/// Replaces `target` by the new file, and returns 0. After a failure, removes the new file, and returns the reason.
 int replace_by(Temporary temporary, const std::string& target, std::string_view content,
                const std::optional<struct stat>& existing, const std::function<void(int)>& made) {
   if (temporary.file < 0) return temporary.reason;
@@ -144,7 +144,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
   int reason = write_all(file.number(), content);
   struct stat is {};
   if (reason == 0 && existing && ::fstat(file.number(), &is) != 0) reason = errno;
-  // The owner is changed before the permissions, because a change of owner clears some of them.
+  // The owner is changed before the permissions, because changing the owner clears some permissions.
   if (reason == 0 && existing && (is.st_uid != existing->st_uid || is.st_gid != existing->st_gid) &&
       ::fchown(file.number(), existing->st_uid, existing->st_gid) != 0) {
     reason = errno;
@@ -159,7 +159,7 @@ int replace_by(Temporary temporary, const std::string& target, std::string_view 
     if (!temporary.name.empty()) ::unlink(temporary.name.c_str());
     return reason;
   }
-  // The name is part of the folder's content. If the name does not reach the disk, the file still counts as written.
+  // The folder contains the name, so the folder is synced, too. If this fails, the file still counts as written.
   const FileDescriptor opened(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.is_open()) sync(opened.number());
   return 0;
@@ -170,7 +170,7 @@ int replace(const std::string& target, std::string_view content, const std::opti
             const std::function<void(int)>& made) {
   const int reason = replace_by(open_without_name(target), target, content, existing, made);
   const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG || reason == EIO;
-  // Some file systems do not support unnamed files, or cannot name them later.
+  // Some file systems do not support unnamed files, or cannot name an unnamed file later.
   return reason == 0 || is_full ? reason : replace_by(open_with_name(target), target, content, existing, made);
 }
 
@@ -198,7 +198,7 @@ Written write_file(const std::string& path, std::string_view content, const std:
     if (const int reason = write_all(file.number(), content)) fail_to_write(path, reason);
     return Written::in_place;
   }
-  // The permissions of the file itself forbid writing, whatever permissions its folder has.
+  // A file without write permission is refused, even if its folder would allow replacing the file.
   if (exists && ::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
 
   const std::string target = link_target(path);

@@ -9,15 +9,15 @@ namespace ddl {
 /// How a file was written.
 enum class Written {
   replaced,  ///< atomically: a reader sees either the old content or the new one
-  in_place   ///< in place, if the file cannot be replaced; a crash while writing leaves a part of the content
+  in_place   ///< over the old content; a crash while writing leaves a part of the new content
 };
 
-/// Writes atomically. The content goes to a temporary file in the same folder, with a name that no other process uses, on
-/// any machine or in any container. After it has been synced to disk, it is renamed to `path`. Permissions and owner of an
-/// existing file are kept. Links are followed, including links to a file that does not exist yet. A file that cannot be
-/// replaced, such as a bind mount or a file in a read-only folder, is written in place. Anything but a regular file
-/// (`/dev/stdout`, a pipe) is written to directly. Throws Error with the path and the reason if it cannot be written. `made`
-/// is called with the descriptor of the new file after its content is complete and before the file can be opened by its
+/// Writes a file atomically. The content goes to a temporary file in the same folder. No other process uses the temporary
+/// name, on any machine or in any container. The temporary file is synced to disk, and then renamed to `path`. Permissions
+/// and owner of an existing file are kept. Links are followed, including links to a file that does not exist yet. A file
+/// that cannot be replaced, such as a bind mount or a file in a read-only folder, is written in place. A special file
+/// (`/dev/stdout`, a pipe) is written to directly. Throws Error with the path and the reason if the file cannot be written.
+/// `made`: called with the descriptor of the complete new file, before another process can open the file by its final name.
 /// final name.
 Written write_file(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
               reason == ENOENT ? "create its parent folder first" : "");
 }
 
-/// A new folder with a unique name. It is removed with all files in it unless it is kept.
+/// A new folder with a unique name. The destructor removes the folder and all its files, unless keep() was called.
 class TemporaryFolder {
  public:
   TemporaryFolder(const fs::path& parent, const std::string& shown) {
@@ -77,10 +77,10 @@ void write_folder(const std::string& path, std::span<const FolderFile> files) {
     if (file.is_program) fs::permissions(name, execute, fs::perm_options::add, problem);
     if (problem) fail_to_write_folder(path, problem.value());
   }
-  // Succeeds if the target does not exist, or is an empty folder.
+  // This call succeeds if the target does not exist, or is an empty folder.
   if (::rename(temporary.path().c_str(), target.c_str()) == 0) return temporary.keep();
   if (errno != ENOTEMPTY && errno != EEXIST) fail_to_write_folder(path, errno);
-  // The previous content takes the temporary folder's place, and is removed with it.
+  // The two folders exchange their names. The destructor of `temporary` then removes the previous folder.
   if (::renameat2(AT_FDCWD, temporary.path().c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) fail_to_write_folder(path, errno);
   // This file system cannot exchange two names atomically.

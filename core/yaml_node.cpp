@@ -27,11 +27,11 @@ namespace {
 constexpr std::string_view spaces_and_tabs = " \t";
 constexpr std::string_view white_space = " \t\r\n";
 
-/// Reads a text without copying it.
+/// A stream buffer that reads a text without copying the text.
 class TextBuffer : public std::streambuf {
  public:
   explicit TextBuffer(const std::string& text) {
-    // The interface has no const, but reading from this buffer writes nothing.
+    // std::streambuf requires a pointer to non-const, although reading changes nothing.
     char* const begin = const_cast<char*>(text.data());
     setg(begin, begin, begin + text.size());
   }
@@ -52,7 +52,7 @@ std::optional<std::size_t> end_of_quoted(std::string_view source, std::size_t at
   return std::nullopt;
 }
 
-/// Whether a null at `at` is written explicitly, and not implied by a missing value.
+/// Whether the null at `at` is written in the file. A missing value is a null that is not written.
 bool is_written_null(std::string_view source, std::size_t at) {
   const std::string_view rest = source.substr(at);
   for (const std::string_view word : {"~", "null", "Null", "NULL"}) {
@@ -69,9 +69,9 @@ bool has_colon(std::string_view source, std::size_t end, bool in_brackets) {
   return next != std::string_view::npos && source[next] == ':';
 }
 
-/// Returns the position of the first bracket that leaves more brackets open than any file with valid nesting (max_depth),
-/// even in its prose. After a bracket, the parser would look ahead to the end of the file before it reports the first event,
-/// which takes some hundred times the memory of the file.
+/// Finds nesting so deep that the file cannot be valid, even if some of its brackets are in prose. Returns the position of
+/// the first bracket beyond the limit. Without this check, the parser would look ahead from a bracket to the end of the
+/// file, which takes some hundred times the memory of the file.
 std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   constexpr int max_open_brackets = 1000;
   int open = 0;
@@ -83,7 +83,7 @@ std::optional<std::size_t> find_hopeless_nesting(std::string_view source) {
   return std::nullopt;
 }
 
-/// The syntax error at the parser's position, with a message for the author of the file.
+/// A syntax error of the parser, and a message for the author of the file.
 struct SyntaxProblem {
   std::string_view parser_words;
   std::string_view message;
@@ -112,7 +112,7 @@ const std::string quote_hint = "put text that starts with a quote into the other
 struct YamlNode::Element {
   enum class Kind { null, scalar, sequence, map };
   Kind kind = Kind::null;
-  bool plain = true;  ///< neither quoted nor a block: may be a number
+  bool plain = true;  ///< neither quoted nor a block scalar, so the text may be a number
   std::size_t offset = 0;
   std::string text;
   std::vector<Element> children;  ///< the items of a list, or alternating keys and values of a map
@@ -129,7 +129,7 @@ class YamlNode::Builder : public YAML::EventHandler {
  public:
   explicit Builder(const SourceText& source) : source_(source) {}
 
-  /// The tree of the only document.
+  /// Parses the file, which must contain a single document, and returns its tree.
   Element parse() {
     if (const auto at = find_hopeless_nesting(text())) throw too_deep(*at);
     TextBuffer buffer(text());
@@ -271,13 +271,13 @@ class YamlNode::Builder : public YAML::EventHandler {
     }
   }
 
-  /// Stores the first problem of a key until the end. The parser treats the text after an unclosed bracket as keys, but the
-  /// unclosed bracket is the error to report.
+  /// Stores a key's first problem, to be reported at the end unless the file has an unclosed bracket. The parser reads the
+  /// text after an unclosed bracket as keys, but the bracket is the error to report.
   void note_key_problem(const Element& key, const std::string& message, const std::string& hint) {
     if (!key_problem_) key_problem_ = source_.error(key.offset, message, hint);
   }
 
-  /// The position to report for a missing value; `next` is the position of the next element.
+  /// Returns the position to report for a missing value. `next`: the position of the next element.
   [[nodiscard]] std::size_t place_of_nothing(std::size_t next) const {
     if (open_.empty() || expects_key()) return next;
     const auto& [parent, in_brackets, keys] = open_.back();
@@ -297,7 +297,7 @@ class YamlNode::Builder : public YAML::EventHandler {
     const std::string_view words = exception.msg;
     const std::size_t at = offset(exception.mark);
     const auto bracket = std::find_if(open_.rbegin(), open_.rend(), [this](const Open& candidate) {
-      // At the end of the file, the parser also reports the ends of maps that do not exist.
+      // At the end of the file, the parser also reports the ends of maps that the file does not contain.
       return text()[candidate.element.offset] == (candidate.element.kind == Element::Kind::map ? '{' : '[');
     });
     const bool in_brackets = words == YAML::ErrorMsg::END_OF_MAP_FLOW || words == YAML::ErrorMsg::END_OF_SEQ_FLOW;
@@ -312,7 +312,7 @@ class YamlNode::Builder : public YAML::EventHandler {
           fmt::format("the bracket opened at line {}, column {}", place.line, place.column));
     }
     if (words.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR)) return source_.error(at, anchor_message, anchor_hint);
-    // The parser reports what follows a tab, never the tab itself.
+    // After a tab, the parser reports the position of the next character, never that of the tab.
     const std::size_t line_start = at - static_cast<std::size_t>(source_.place(at).column - 1);
     const std::size_t first = text().find_first_not_of(' ', line_start);
     if (first < at && text()[first] == '\t') return source_.error(first, "a tab in the indentation", "indent with spaces");
@@ -469,7 +469,7 @@ std::int64_t YamlNode::integer(std::int64_t low, std::int64_t high) const {
   if (end != written.data() + written.size() || problem == std::errc::invalid_argument) {
     fail(fmt::format("{} is not a whole number", quote(written)), "write it in digits, without unit, point or separators");
   }
-  // If a value does not fit the type, it is outside of every range.
+  // A number that does not fit into 64 bits is outside of every range.
   const bool beyond = problem == std::errc::result_out_of_range;
   const bool negative = written.starts_with('-');
   if (beyond ? negative : value < low) fail(fmt::format("{} is too small: at least {}", quote(written), low));

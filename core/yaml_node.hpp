@@ -17,10 +17,10 @@
 
 namespace ddl {
 
-/// One node of a strict YAML file with a known position, so that every error can be reported as `origin:line:col: message`,
-/// the line, a caret, and a hint. It is cheap to copy, and keeps the whole document alive.
+/// One node of a strict YAML file. Each node knows its position, so every error has the form `origin:line:col: message`,
+/// followed by the line, a caret, and a hint. A node is cheap to copy, and keeps the whole document alive.
 ///
-/// Every accessor throws ddl::Error that points to the node, if the node does not have the requested kind.
+/// Every accessor throws ddl::Error, which points to the node, if the node is not of the requested type.
 class YamlNode {
  public:
   /// Parses `text`. `origin`: the file name in errors. Refuses syntax errors, an empty document, more than one document,
@@ -39,19 +39,19 @@ class YamlNode {
   [[nodiscard]] bool is_map() const;
   [[nodiscard]] bool is_sequence() const;
   [[nodiscard]] bool is_scalar() const;
-  /// Whether this is a key without a value, or `null`, or `~`.
+  /// Whether the node is `null`, `~`, or the missing value of a key.
   [[nodiscard]] bool is_null() const;
-  /// The kind for messages: "map", "list", "text", "nothing".
+  /// The type of the node for messages: "map", "list", "text", "nothing".
   [[nodiscard]] std::string_view kind() const;
 
-  /// The value of `key`. Throws Error that points to this map, if the key is missing.
+  /// The value of `key` in this map. Throws Error that points to this map if the key is missing.
   [[nodiscard]] YamlNode at(std::string_view key) const;
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key) const;
-  /// Throws Error that points to the key, with "did you mean", for any key of this map that is not among `keys`.
+  /// Throws Error if this map has a key that is not in `keys`. The error points to the key, and suggests a known key.
   void only_keys(std::span<const std::string_view> keys) const;
   void only_keys(std::initializer_list<std::string_view> keys) const { only_keys(std::span(keys.begin(), keys.size())); }
   void only_keys(const std::vector<std::string_view>& keys) const { only_keys(std::span(keys)); }
-  /// The name of a key in files of older versions.
+  /// A renamed key: its name in files of older versions, and its current name.
   struct FormerKey {
     std::string_view former, now;
   };
@@ -59,13 +59,13 @@ class YamlNode {
   void only_keys(const std::vector<std::string_view>& keys, std::span<const FormerKey> former) const;
   /// The value of `key`, or of its former name.
   [[nodiscard]] std::optional<YamlNode> find(std::string_view key, std::string_view former) const;
-  /// Keys and values, in file order. Each key is a node, so that errors can point at it.
+  /// The keys and values of a map, in file order. Each key is a node, so that an error can point at the key.
   [[nodiscard]] std::vector<std::pair<YamlNode, YamlNode>> entries() const;
   [[nodiscard]] std::vector<YamlNode> items() const;
 
   [[nodiscard]] std::string text() const;  ///< any scalar, with quotes and escapes resolved; Error if it is empty
-  [[nodiscard]] std::string name() const;  ///< a text on one line, for tables, with at most max_name bytes
-  // A number or a yes/no in quotes is text, and is refused here.
+  [[nodiscard]] std::string name() const;  ///< a text on one line with at most max_name bytes, as tables need
+  // The following accessors refuse a number, yes or no in quotes, because a value in quotes is text.
   [[nodiscard]] bool boolean() const;  ///< yes/no/true/false
   /// A whole number in [low, high]; no unit, no fraction, no overflow.
   [[nodiscard]] std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(),
@@ -73,14 +73,15 @@ class YamlNode {
   /// A finite number in [low, high]; no unit.
   [[nodiscard]] double number(double low = std::numeric_limits<double>::lowest(),
                               double high = std::numeric_limits<double>::max()) const;
-  // Quantities need their unit in the file (`900 GB/s`, `5 us`, `80 GiB`, `15.7 TFLOP/s`). Values without a unit, negative,
-  // non-finite or outside of their range are refused. Zero is allowed only with `allow_zero`.
+  // Quantities need a unit in the file (`900 GB/s`, `5 us`, `80 GiB`, `15.7 TFLOP/s`). Values without a unit, and negative,
+  // non-finite or implausible values, are refused. Zero is allowed only with `allow_zero`.
   [[nodiscard]] Bytes bytes(bool allow_zero = false, const Plausible<Bytes>& range = plausible_size) const;
   [[nodiscard]] Seconds seconds(bool allow_zero = false, const Plausible<Seconds>& range = plausible_time) const;
   [[nodiscard]] Bandwidth bandwidth(const Plausible<Bandwidth>& range = plausible_bandwidth) const;
   [[nodiscard]] FlopRate flop_rate(const Plausible<FlopRate>& range = plausible_flop_rate) const;
 
-  // Position of the first letter, quote or bracket of the value. If there is no value, position of its key or its dash.
+  // The position of a value is the position of its first letter, quote or bracket. A missing value
+  // has the position of its key or dash.
   [[nodiscard]] int line() const;    ///< 1-based
   [[nodiscard]] int column() const;  ///< 1-based, in bytes
   [[nodiscard]] const std::string& origin() const;

@@ -44,7 +44,8 @@ std::size_t margin_of(const YamlNode& node) { return static_cast<std::size_t>(no
 
 bool is_in_brackets(const YamlNode& map, const Lines& lines) { return lines[line_of(map)].at(margin_of(map)) == '{'; }
 
-/// The lines of one key of a map that ends with the line before `end`. Comments above the next key belong to that key.
+/// Returns the lines of the key `name` in a map that ends with the line before `end`. Comments
+/// directly above the next key belong to the next key.
 std::optional<Range> find_entry(const YamlNode& map, const std::string& name, const Lines& lines, std::size_t end) {
   const auto entries = map.entries();
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& one) { return one.first.text() == name; });
@@ -59,7 +60,7 @@ std::optional<Range> find_entry(const YamlNode& map, const std::string& name, co
   return range;
 }
 
-/// Rewrites the map of key `name`, which is in brackets, with one entry per line. Returns the lines.
+/// Rewrites the map of key `name`, which is in brackets, with one entry per line. Returns the new lines of the key.
 Lines in_lines(const Lines& lines, Range range, const std::string& name) {
   YAML::Node section = YAML::Load(text_of(Lines(lines.begin() + static_cast<std::ptrdiff_t>(range.first),
                                                 lines.begin() + static_cast<std::ptrdiff_t>(range.last))));

@@ -1,8 +1,8 @@
-# What goes with binaries of the program, wherever they are handed on: the licences of the libraries in them. As a script:
+# Collects the licences of the libraries in the program, which packages of binaries must contain. As a script:
 # cmake -DPROGRAM= -DTO= -P Licenses.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# Writes into `folder` what `program` says of its libraries, and their texts as their packages on this system have them.
+# Writes into `folder` the list of libraries that `program --licenses` prints, and the licence texts of their Debian packages.
 function(write_licenses program folder)
   file(MAKE_DIRECTORY "${folder}")
   execute_process(COMMAND "${program}" --licenses OUTPUT_FILE "${folder}/libraries.txt" COMMAND_ERROR_IS_FATAL ANY)
@@ -13,7 +13,7 @@ function(write_licenses program folder)
       file(READ "${file}" text)
       file(WRITE "${folder}/${package}.txt" "${text}")
     else()
-      message(STATUS "no licence of ${package} on this system: ${folder} names it without its text")
+      message(STATUS "no licence text of ${package} on this system: ${folder} lists ${package} without a text")
     endif()
   endforeach()
   foreach(licence IN ITEMS LGPL-2.1 GPL-3)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Packs an installed tree: NAME.tar.gz, a Debian package, and a wheel of Python. The same tree gives the same bytes.
+"""Packs an installed tree as NAME.tar.gz, Debian package and Python wheel. Equal trees give equal bytes.
 
     make_packages.py --tree TREE --version 0.1.0 --architecture amd64 --module packaging/ddl_oracle --time SECONDS --to FOLDER
 
-TREE is what `cmake --install --prefix TREE` made. The time, in seconds since 1970, is that of every file in the packages. Needs
-Python 3.8 and nothing else.
+`cmake --install --prefix TREE` makes the tree. SECONDS since 1970 become the time of every file in the packages. The script needs only
+Python 3.8.
 """
 
 import argparse
@@ -26,8 +26,8 @@ DESCRIPTION = """ddl-oracle compares data, tensor, pipeline and other kinds of p
 and their hybrids. It says how long a training takes on a machine, whether
 it fits in the memory of its GPUs, and why one plan is faster than another."""
 MAINTAINER = "the ddl-oracle authors <ddl-oracle@localhost>"
-# The names of an architecture in dpkg and in wheels. A static program needs no C library, so its wheel may have the tags of
-# glibc and of musl.
+# Architectures by their name in dpkg, with the platform tags of wheels. A static program needs no C library, so its wheel may
+# have the tags of glibc and of musl.
 PLATFORMS = {
     "amd64": ["manylinux_2_17_x86_64", "manylinux2014_x86_64", "musllinux_1_1_x86_64"],
     "arm64": ["manylinux_2_17_aarch64", "manylinux2014_aarch64", "musllinux_1_1_aarch64"],
@@ -35,7 +35,7 @@ PLATFORMS = {
 
 
 class Files:
-    """What goes into a package: content and mode by path."""
+    """The files of a package: content and mode by path."""
 
     def __init__(self):
         self.files = {}
@@ -47,7 +47,7 @@ class Files:
         return iter(sorted(self.files.items()))
 
     def folders(self):
-        """All folders above the files, each before those in it."""
+        """All folders that contain the files, each folder before its subfolders."""
         found = set()
         for path in self.files:
             parts = path.split("/")[:-1]
@@ -65,7 +65,7 @@ def read_tree(tree):
 
 
 def gzipped(content):
-    """Without name and time."""
+    """The content in gzip's format, without file name and time."""
     out = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=out, mtime=0) as packed:
         packed.write(content)
@@ -101,7 +101,7 @@ def ar_of(members, seconds):
 
 
 def licence_files(tree):
-    """All that says under which terms the program and the libraries in it stand."""
+    """The licence files of the program and its libraries: content by path."""
     return {name: content for name, (content, _) in tree if "/licenses/" in name or name.endswith("/LICENSE")}
 
 
@@ -114,7 +114,7 @@ def debian_package(tree, version, architecture, seconds):
             continue
         if name.startswith("share/man/") or name.endswith("/README.md"):
             name, content = name + ".gz", gzipped(content)
-        # Debian's folders for the files of packages, in addition to those of the administrator.
+        # Debian keeps completions of packages in vendor-completions; site-functions belongs to the administrator.
         name = name.replace("share/zsh/site-functions", "share/zsh/vendor-completions")
         files.add("usr/" + name, content, mode)
     files.add(
@@ -144,7 +144,7 @@ def debian_package(tree, version, architecture, seconds):
 
 
 def wheel(tree, module, version, architecture, seconds):
-    """The program is a script of the wheel, the module finds it beside the interpreter."""
+    """File name and content of the wheel. The program is a script of the wheel; the module finds the program next to the interpreter."""
     info = f"ddl_oracle-{version}.dist-info"
     data = f"ddl_oracle-{version}.data"
     files = Files()

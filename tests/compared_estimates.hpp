@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// A plan of 16 devices with these times in seconds and this much memory; its device has 16 GiB.
+/// Returns a plan of 16 devices with these times in seconds and this memory in GiB. A device has 16 GiB.
 inline Estimate estimate_of(double compute, double gradients, double activations_gib) {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 16);

@@ -1,4 +1,4 @@
-"""Prints what gcovr's summary says: covered lines by folder, and the files with the most lines that no test runs.
+"""Prints gcovr's summary: covered lines by folder, and the files with the most lines that no test runs.
 
 python3 tests/coverage.py SUMMARY.json
 """

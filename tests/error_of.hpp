@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// The output of `main` for the ddl::Error that `action` throws: the message, and the hint on a separate line. "no error" if
-/// it throws none.
+/// Returns the output of `main` for the ddl::Error that `action` throws: the message, and the hint
+/// on a separate line. Returns "no error" if `action` throws no Error.
 template <class F>
 std::string error_of(F&& action) {
   try {

@@ -1,4 +1,5 @@
-// The main of every test program: Catch2's, except for the exit code of test cases that cannot run on this machine.
+// The main function of every test program. It is Catch2's, except for the exit code of test cases
+// that cannot run on this machine.
 
 #define CATCH_CONFIG_RUNNER
 #include <iostream>
@@ -41,7 +42,7 @@ class SkipCounter : public Listener {
 CATCH_REGISTER_LISTENER(SkipCounter)
 
 void ddl::cannot_run(const std::string& reason) {
-  // Scripts that run test programs one case at a time look for this line.
+  // Scripts that run test programs one case at a time search for this line.
   std::cout << "not run, " << reason << '\n';
   skips = true;
 }

@@ -9,10 +9,10 @@
 
 namespace ddl {
 
-/// A job with everything it refers to, for tests that choose each part themselves. Not movable, since its parts refer to
-/// each other.
+/// A job that owns all objects that it refers to, for tests that choose each object themselves. Not
+/// movable, because the objects refer to each other.
 struct OwnedJob {
-  /// Kernel times by roofline, or `times` if given.
+  /// Kernel times are rooflines, or `times` if given.
   OwnedJob(Model a_model, Machine a_machine, const Assumptions& some_assumptions, double samples,
            std::optional<std::vector<LayerTimes>> times = std::nullopt, Precision precision = Precision::fp32,
            Optimizer optimizer = Optimizer::momentum, Coefficients some_coefficients = {},

@@ -9,13 +9,13 @@
 
 namespace ddl {
 
-/// Random choices that depend on the seed alone.
+/// Random choices that depend only on the seed.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
   int whole(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
   bool chance() { return whole(0, 1) == 1; }
-  /// Evenly spread over the orders of magnitude.
+  /// Returns a number that is evenly distributed over the orders of magnitude.
   double real(double least, double most) {
     return std::exp(std::uniform_real_distribution<double>(std::log(least), std::log(most))(engine_));
   }

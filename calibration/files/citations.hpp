@@ -25,7 +25,7 @@ class Citations {
   /// Adds the citations of a file that this file extends, except for keys that this file has.
   void add_missing(const Citations& more);
 
-  /// The citation of a key. Throws Error that points to the key, with "did you mean", if the map does not have it.
+  /// The citation of a key. If the map lacks the key, throws Error that points to the key, with "did you mean".
   [[nodiscard]] const std::string& of(const YamlNode& key) const;
   /// Reads `{value: 900 GB/s, source: v100}`: the value and its citation. For any other form, throws Error that points to
   /// `entry`.

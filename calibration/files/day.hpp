@@ -24,7 +24,7 @@ namespace ddl {
   return day.ok();
 }
 
-/// Reads a date from a file. Throws Error that points to the node if it is not a valid date.
+/// Reads a date from a file. For an invalid date, throws Error that points to the node.
 [[nodiscard]] inline std::string read_day(const YamlNode& node) {
   std::string text = node.text();
   if (!is_day(text)) node.fail(fmt::format("{} is not a valid date", quote(text)), "year, month and day, as in 2026-01-31");

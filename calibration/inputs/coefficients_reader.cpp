@@ -47,7 +47,7 @@ class CoefficientsReader {
   Coefficients read() {
     coefficients_.name = root_.at("name").name();
     coefficients_.machine = root_.at("machine").name();
-    // These three keys are information for people. No predicted time depends on them.
+    // The keys `description`, `generator` and `date` are information for people. No predicted time depends on them.
     for (const std::string_view key : {"description", "generator"}) static_cast<void>(root_.at(key).text());
     static_cast<void>(read_day(root_.at("date")));
     if (const auto models = root_.find("models")) {
@@ -205,7 +205,7 @@ class CoefficientsReader {
     node.only_keys(keys, former_settings());
     Software& software = coefficients_.software;
     software.name = citations_.read(node.at("name")).value.text();
-    // Values that the file does not give come from the file of the software, or have their best possible value.
+    // Settings that the coefficients lack come from the software file, or have their best possible value.
     for (const SettingRow& row : setting_rows()) {
       const auto entry = row.by_coefficients ? node.find(row.key, row.former) : std::nullopt;
       if (!entry) continue;

@@ -185,7 +185,7 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
     const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
     if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
     all = *kernels_of(file);
-    // Residuals of a formula describe only the device on which they were measured, so they are removed.
+    // The residuals are removed, because they describe only the device on which they were measured.
     for (KernelFamily& family : all.families) family.residuals.clear();
   }
   for (const EmbeddedFile& file : device_files()) {

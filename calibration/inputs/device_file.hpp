@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// A file of the fitted constants and residuals of a device's kernels, which `calibrate kernels` writes.
+/// A file that `calibrate kernels` writes: the fitted constants and the residuals of a device's kernels.
 struct DeviceFile {
   std::vector<std::string> names;                            ///< names of the device, in datasheets and in its driver
   std::vector<std::pair<std::string, std::string>> sources;  ///< keys and citations
@@ -19,15 +19,15 @@ struct DeviceFile {
   std::optional<double> compute_capability{};
 };
 
-/// Throws Error with a position in the file for another format, unknown keys, constants outside of their bounds, and
-/// residuals that are not numbers.
+/// Parses a device file. Throws Error with a position in the file for another format, unknown keys,
+/// constants outside of their bounds, and residuals that are not numbers.
 [[nodiscard]] DeviceFile parse_device_file(const std::string& text, const std::string& origin);
 [[nodiscard]] std::string print_device_file(const DeviceFile& file);
 
 /// The bundled file of a device with one of these names; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
-/// Kernel constants of other devices, relative to their datasheets. Constants of devices with the same compute capability
-/// come first, because these devices have similar multiprocessors. Constants of all devices follow.
+/// Kernel constants of other devices, relative to their datasheets. Devices with the compute capability of `device` come
+/// first, because they have similar multiprocessors. All other devices follow.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device);
 
 }  // namespace ddl

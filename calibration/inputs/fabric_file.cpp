@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// A larger factor is probably a typing error.
+/// A factor above this limit is probably a typing error.
 constexpr double largest_fabric_factor = 100;
 constexpr double largest_doubt = 1000;
 constexpr int most_clusters = 1'000'000;

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A kind of network, and the values for it that are fitted to published benchmarks of clusters.
+/// A type of network, such as InfiniBand, with values that are fitted to published benchmarks of clusters.
 struct Fabric {
   std::string description;
   bool inside_nodes = false;  ///< whether the network connects the devices of a node; otherwise it connects nodes
@@ -17,7 +17,7 @@ struct Fabric {
   LibraryHabits habits;
 };
 
-/// Throws Error with a position in the file for another format, unknown keys and impossible numbers.
+/// Parses a fabric file. Throws Error with a position in the file for another format, unknown keys and impossible numbers.
 [[nodiscard]] Fabric parse_fabric(const YamlNode& root);
 /// The bundled fabric of this name. Throws Error that points to the node, with "did you mean", if there is none.
 [[nodiscard]] Fabric bundled_fabric(const YamlNode& name);

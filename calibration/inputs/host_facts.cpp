@@ -51,7 +51,7 @@ std::optional<Number> number_at_start(std::string_view text) {
   return number;
 }
 
-/// First line of a small file; empty if it cannot be read.
+/// The first line of a small file; empty if the file cannot be read.
 std::string first_line(const fs::path& path) {
   std::ifstream in(path);
   std::string line;

@@ -8,11 +8,11 @@ namespace ddl {
 
 /// The folders in which facts about a host are looked up.
 struct HostPlaces {
-  std::string root = "/";   ///< folder of `sys` and `proc`
+  std::string root = "/";   ///< folder that contains `sys` and `proc`
   std::string search_path;  ///< folders that contain nvidia-smi, lscpu and scontrol, as in PATH
 };
 
-/// Equal devices of a host.
+/// The GPUs of one model in a host.
 struct DetectedGpus {
   std::string name;  ///< name of the devices in the driver
   int count = 0;
@@ -35,10 +35,10 @@ struct DetectedPorts {
 
 struct DetectedNodes {
   int count = 0;
-  bool with_gpus = false;  ///< only nodes with GPUs are counted
+  bool with_gpus = false;  ///< whether only nodes with GPUs are counted
 };
 
-/// Facts that a host reports about itself. A fact is unset if the host does not report it.
+/// Facts that a host reports about itself. Facts that the host does not report are unset.
 struct HostFacts {
   std::optional<DetectedGpus> gpus;
   std::optional<DetectedProcessor> processor;

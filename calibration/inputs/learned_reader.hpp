@@ -10,10 +10,10 @@
 
 namespace ddl {
 
-/// Reads the `learned` section of a coefficients file (docs/coefficients.md): the factors fitted to runs of each family of
-/// plans. The reader is strict. If a family lacks a factor, the factor has no effect.
+/// Reads the `learned` section of a coefficients file (docs/coefficients.md), which has the fitted factors of each family of
+/// plans. The reader is strict. A factor that a family lacks has no effect.
 [[nodiscard]] LearnedFamilies read_learned(const YamlNode& section, const Citations& citations);
-/// Reads the number of fitted runs and the error of the fit, for each family in the section that has an error of its fit.
+/// Reads the number of fitted runs and the error of the fit of each family. Families without an error are left out.
 [[nodiscard]] std::vector<std::pair<Family, LearnedRuns>> read_learned_runs(const YamlNode& section);
 
 }  // namespace ddl

@@ -14,8 +14,8 @@ bool is_of_kernels(std::string_view key) {
   return key.starts_with("device.peak.") || std::find(others.begin(), others.end(), key) != others.end();
 }
 
-/// Whether times of exchanges depend on the number with this key. The number of units of a level is left out, because it is
-/// known for every machine.
+/// Whether times of exchanges depend on the number with this key. The number of units of a level
+/// does not count, because every machine file has it.
 bool is_of_network(std::string_view key) {
   if (key.starts_with("topology.")) return key.ends_with("bandwidth") || key.ends_with("latency");
   return key.starts_with("levels.") &&

@@ -24,9 +24,9 @@ struct MachineBasis {
   NumberBasis network = NumberBasis::data_sheet;
 };
 
-/// Returns the basis of the times of kernels and of exchanges. It is read from the coefficients of the machine and from the
-/// citations of the machine's numbers: the citation of a measurement starts with "measured:", and the citation of an
-/// assumption contains "assumed".
+/// Returns the basis of kernel times and the basis of exchange times. The function reads the
+/// machine's coefficients and the citations of the machine's numbers. The citation of a measurement
+/// starts with "measured:" or "fitted:". The citation of an assumption contains "assumed".
 [[nodiscard]] MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients);
 
 }  // namespace ddl

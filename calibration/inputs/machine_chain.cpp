@@ -30,13 +30,13 @@ bool leaves_out(std::string_view key, const YamlNode& node) {
   return std::find(optional_sections.begin(), optional_sections.end(), key) != optional_sections.end() && says_none(node);
 }
 
-/// Identifies a file, whatever path is used to name it.
+/// Returns a text that identifies a file. All paths of the file give the same text.
 std::string identity_of(const std::string& path) {
   std::error_code problem;
   const fs::path canonical = fs::weakly_canonical(path, problem);
   return problem ? path : canonical.string();
 }
-/// Identifies a bundled file. The line break in front distinguishes the name of the file from a path.
+/// Returns a text that identifies a bundled file. It starts with a line break, because no path does.
 std::string identity_of_bundled(std::string_view name) { return fmt::format("\n{}", name); }
 
 struct Opened {

@@ -24,7 +24,7 @@ struct SourcedPart {
 /// The bundled file of a machine with this name or alias. Throws Error, with "did you mean", if there is none.
 [[nodiscard]] const EmbeddedFile& bundled_machine(const std::string& name);
 
-/// Whether a node is `none`. A machine uses it to remove a section of the machine that it extends.
+/// Whether a node is `none`. A machine file writes `none` to remove a section of the machine that it extends.
 [[nodiscard]] bool says_none(const YamlNode& node);
 
 /// One section of a machine: the section in the machine's own file, then the same section in the files that this file
@@ -35,9 +35,9 @@ class MachineSection {
 
   /// Throws Error that points to the key, if any of the files has a key that is not among `keys`.
   void only_keys(const std::vector<std::string_view>& keys, std::span<const YamlNode::FormerKey> former = {}) const;
-  /// Returns the value of `key`, or of its former name, in the nearest file that has it.
+  /// Returns the value of `key`, or of its former name, from the nearest file that has either name.
   [[nodiscard]] std::optional<SourcedPart> find(std::string_view key, std::string_view former = {}) const;
-  /// Like find(), but a file that has `owner` without `key` removes the `key` of the files that it extends.
+  /// Like find(), but the search ends at a file that has `owner` and lacks `key`; the result is then empty.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
   /// Like find(), but if no file has the key, throws Error that points to the nearest file.
   [[nodiscard]] SourcedPart at(std::string_view key) const;
@@ -49,8 +49,8 @@ class MachineSection {
 /// A machine file and the files that it extends, nearest first.
 class MachineChain {
  public:
-  /// `bundled`: the name of the bundled file that `root` is; empty for a user's file. Throws Error that points to `extends:`
-  /// if this key names no machine, leads back to a file of the chain, or makes the chain too long.
+  /// `bundled`: the name of the bundled file that `root` was read from; empty for a user's file. Throws Error that points to
+  /// `extends:` if this key names no machine, leads back to a file of the chain, or makes the chain too long.
   explicit MachineChain(const YamlNode& root, std::string_view bundled = {});
 
   [[nodiscard]] std::size_t size() const { return files_.size(); }
@@ -58,13 +58,15 @@ class MachineChain {
   [[nodiscard]] MachineChain without(std::size_t count) const;
   [[nodiscard]] const YamlNode& nearest() const { return files_.front()->root; }
 
-  /// Returns a section that is read from one file only: the nearest file that has it. Empty if that file has `none`.
+  /// Returns a section from the nearest file that has the section, without merging files. Empty if the section is `none`.
   [[nodiscard]] std::optional<SourcedPart> find_whole(std::string_view key) const;
-  /// Like find_whole(), but a file that has the section `owner` without the section `key` removes the section `key`.
+  /// Like find_whole(), but the search ends at a file that has the section `owner` and lacks the
+  /// section `key`; the result is then empty.
   [[nodiscard]] std::optional<SourcedPart> find_next_to(std::string_view owner, std::string_view key) const;
-  /// Returns a section whose keys are merged one by one; empty if no file has it, or if the nearest file with it has `none`.
+  /// Returns a section in which each key comes from the nearest file that has the key. Empty if no
+  /// file has the section, or if the nearest file with the section has `none`.
   [[nodiscard]] std::optional<MachineSection> find_merged(std::string_view key) const;
-  // Like find_whole() and find_merged(), for a section that a machine must have: if no file has the section, they throw
+  // Like find_whole() and find_merged(), but if no file has the section, these functions throw
   // Error that points to the nearest file.
   [[nodiscard]] SourcedPart whole(std::string_view key) const;
   [[nodiscard]] MachineSection merged(std::string_view key) const;

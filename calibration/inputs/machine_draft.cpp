@@ -72,7 +72,7 @@ class Drafter {
       text += found(fmt::format("Processor: {} lists {} x {}.", request_.host.processor->from,
                                 request_.host.processor->sockets, request_.host.processor->name));
     if (!request_.host.gpus)
-      return text + found(fmt::format("GPUs: nvidia-smi did not answer, as in {}: {} x {} a node.", like_.machine.name,
+      return text + found(fmt::format("GPUs: nvidia-smi did not answer; taken from {}: {} x {} a node.", like_.machine.name,
                                       like_.machine.devices_per_node(), device.name));
     const DetectedGpus& gpus = *request_.host.gpus;
     const std::string memory = gpus.memory_mib ? fmt::format(" of {} MiB", *gpus.memory_mib) : "";
@@ -84,7 +84,7 @@ class Drafter {
         std::find(device.profile_names.begin(), device.profile_names.end(), gpus.name) != device.profile_names.end();
     if (is_same) {
       return text +
-             found(fmt::format("GPUs: that is the {} of {}, whose numbers are kept.", device.name, like_.machine.name));
+             found(fmt::format("GPUs: {0}, as in {1}. The numbers of {1} are kept.", device.name, like_.machine.name));
     }
     for (const std::string& name : machine_names()) {
       const Machine other = load_machine(name);
@@ -97,8 +97,8 @@ class Drafter {
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
   }
 
-  /// The device section for a device other than the other machine's device. The user still has to find the numbers of this
-  /// device.
+  /// The device section if this machine's device differs from the device of the other machine. The
+  /// user still has to find the numbers of the device.
   std::string other_device(const std::string& name, std::optional<std::int64_t> memory_mib, const std::string& source) {
     std::string text = fmt::format("device:\n  name: {0}\n  profile_names: [{0}]\n", yaml_scalar(one_line(name)));
     if (memory_mib) {
@@ -182,7 +182,7 @@ class Drafter {
       units.push_back(levels[i].units);
       left /= levels[i].units;
     }
-    // The number of nodes is not a multiple of the units of the inner levels, so one level joins all nodes.
+    // If the number of nodes is not a multiple of the units of the inner levels, one level joins all nodes.
     return {units.front(), count_of_nodes_};
   }
 
@@ -201,8 +201,8 @@ class Drafter {
     if (!ports_) return changed;
     if (const auto& detected = request_.host.ports; detected && level == 1)
       change("rails", std::to_string(detected->count), *ports_);
-    // If a level has the same bandwidth as the first level outside the node, the level gets the detected bandwidth. Nothing
-    // is known about links with another bandwidth.
+    // A level gets the detected bandwidth if its bandwidth equals that of the first level outside
+    // the node. For other levels, the host does not report a bandwidth.
     const auto bandwidth = [&](const std::string& name) -> const SourcedNumber* {
       return find_number(like_, fmt::format("levels.{}.bandwidth", name));
     };
@@ -214,7 +214,7 @@ class Drafter {
 
   std::string rest_section() {
     std::string text =
-        fmt::format("# Not detected, as in {}: latencies, attainable fractions, the fabric", like_.machine.name);
+        fmt::format("# Not detected, taken from {}: latencies, attainable fractions, the fabric", like_.machine.name);
     if (like_.machine.host) text += ", the route through the host";
     const Storage& storage = like_.machine.storage;
     if (storage.shared_per_node || storage.shared_total || storage.local_bandwidth || storage.local_capacity)

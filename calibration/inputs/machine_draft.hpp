@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// The known facts about a machine for which a file is written.
+/// The facts about a machine from which a machine file is drafted.
 struct DraftRequest {
   std::string name;
-  std::string extends;  ///< the machine to extend, as the file will name it
-  MachineSheet like;    ///< the machine to extend, as it was read
+  std::string extends;  ///< the machine to extend, by the name for the key `extends`
+  MachineSheet like;    ///< the machine to extend, with its numbers
   std::optional<int> nodes{};
   HostFacts host{};
 };

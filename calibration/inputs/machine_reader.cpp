@@ -177,7 +177,7 @@ class SheetReader {
     });
   }
 
-  /// Reads one number per precision. `prefix`: the first part of the keys of these numbers.
+  /// Reads one number per precision. `prefix`: the first part of the keys of the numbers.
   template <typename Take>
   void read_precisions(const SourcedPart& part, std::string_view prefix, const Take& take) {
     const YamlNode& node = part.node;
@@ -373,7 +373,7 @@ class SheetReader {
       for (const YamlNode& places : shortcuts.items()) {
         const int on = static_cast<int>(places.integer(2, std::max<std::int64_t>(2, nodes - 1)));
         if (std::find(shape.shortcuts.begin(), shape.shortcuts.end(), on) != shape.shortcuts.end())
-          places.fail(fmt::format("{} twice", on), "remove one of them");
+          places.fail(fmt::format("{} is given twice", on), "remove one of them");
         shape.shortcuts.push_back(on);
         written += fmt::format("{}{}", written.empty() ? "" : ", ", on);
       }
@@ -383,9 +383,9 @@ class SheetReader {
     if (const auto value = optional_number(section, "hop_latency", "topology"))
       shape.hop_latency = value->seconds(true, plausible_latency);
     if (const double all = links_of(machine, static_cast<double>(nodes)); all > static_cast<double>(most_links))
-      kind.fail(fmt::format("{:.0f} links", all), fmt::format("networks that are not trees have at most {}", most_links));
+      kind.fail(fmt::format("the network has {:.0f} links", all), fmt::format("only trees may exceed {} links", most_links));
     if (const double hops = hops_of(machine, static_cast<double>(nodes)); hops > most_hops)
-      kind.fail(fmt::format("{:.0f} links on the longest route", hops), fmt::format("at most {}", most_hops));
+      kind.fail(fmt::format("the longest route has {:.0f} links", hops), fmt::format("at most {}", most_hops));
     machine.network = make_network(machine);
   }
 

@@ -7,11 +7,11 @@
 
 namespace ddl {
 
-/// A number of a machine file, as it is written there, with its citation.
+/// A number of a machine file: its text and its citation.
 struct SourcedNumber {
   std::string key;           ///< `device.peak.fp32`, `levels.rack.rails`
   std::string value;         ///< `15.7 TFLOP/s`
-  std::string source;        ///< the citation; for a number that is derived from others: the derivation
+  std::string source;        ///< the citation; for a derived number: the derivation
   std::string source_key{};  ///< the key of the citation in the file; empty for a derived number
 };
 
@@ -29,8 +29,9 @@ struct MachineSheet {
 [[nodiscard]] Machine load_machine(const std::string& name_or_path);
 [[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
 
-/// Reads a machine file (docs/machines.md). `origin` is printed in errors. The reader is strict: every number has its unit,
-/// and a source, which the file or a file that it extends lists. A path in `extends:` is relative to the folder of `origin`.
+/// Reads a machine file (docs/machines.md). `origin` is printed in errors. The reader is strict:
+/// every number must have a unit and a source. The source must be listed in the file, or in a file
+/// that it extends. A path in `extends:` is relative to the folder of `origin`.
 [[nodiscard]] Machine parse_machine(std::string text, std::string origin);
 [[nodiscard]] MachineSheet parse_machine_sheet(std::string text, std::string origin);
 

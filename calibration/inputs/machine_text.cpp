@@ -19,7 +19,7 @@ bool is_wide_control(std::string_view text, std::size_t at) {
          static_cast<unsigned char>(text[at + 1]) < 0xA0;
 }
 
-/// Whether a text needs no quotes, as a value and as a key: it neither is nor begins with YAML syntax.
+/// Whether YAML reads a text without quotes as the same text, both as a value and as a key.
 bool is_plain(std::string_view text) {
   if (text.empty() || text.back() == ' ' || text == "null" || text == "Null" || text == "NULL") return false;
   const bool begins_well =
@@ -33,7 +33,7 @@ bool is_plain(std::string_view text) {
          });
 }
 
-/// Returns `{value: [4, 4, 8], source: sheet}`.
+/// Returns a list of numbers in the form of machine files: `{value: [4, 4, 8], source: sheet}`.
 std::string list_pair(const std::vector<int>& values, const SourcedNumber& number, SourceKeys& sources) {
   return fmt::format("{{value: [{}], source: {}}}", fmt::join(values, ", "),
                      yaml_scalar(sources.key_of(number.source, number.source_key)));
@@ -45,8 +45,8 @@ constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory
 constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
                                                      "attainable", "rails",  "oversubscription"};
 
-/// One line for each number whose key starts with `prefix`; the line has the key without `prefix`. Empty if no key starts
-/// with it.
+/// Returns one line for each number with a key that starts with `prefix`. The line has the key
+/// without `prefix`. Empty if there is no such number.
 std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {
   std::string lines;
   for (const SourcedNumber& number : sheet.numbers) {

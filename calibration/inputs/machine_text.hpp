@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A text as a YAML scalar: without quotes if YAML then reads the same text, otherwise in quotes.
+/// Returns a text as a YAML scalar, with quotes only if YAML needs them to read the same text.
 [[nodiscard]] std::string yaml_scalar(std::string_view text);
 
 /// The `sources:` of a file that is being written. Each citation gets one key.
@@ -17,7 +17,7 @@ class SourceKeys {
  public:
   /// The key of a citation: `wanted`, with a number appended if another citation has that key.
   [[nodiscard]] std::string key_of(const std::string& citation, const std::string& wanted);
-  /// Returns `{value: 900 GB/s, source: v100}`.
+  /// Returns a number in the form of machine files: `{value: 900 GB/s, source: v100}`.
   [[nodiscard]] std::string pair(const SourcedNumber& number);
   /// The lines below `sources:`.
   [[nodiscard]] std::string lines() const;

@@ -96,7 +96,7 @@ FoundProfiles look_up(const Machine& machine) {
   return found;
 }
 
-/// Warns of profiles whose last line is incomplete: these files are truncated, or are still being written.
+/// Warns of profiles with an incomplete last line. Such files are truncated, or are still being written.
 void warn_of_cut_lines(FoundProfiles& found) {
   for (const FoundProfile& each : found.profiles) {
     if (const int line = each.profile.cut_line; line > 0)
@@ -104,12 +104,13 @@ void warn_of_cut_lines(FoundProfiles& found) {
   }
 }
 
-/// Returns `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`. For several profiles, the text names the models of all of them.
+/// Returns the name of profiles for reports: `resnet50 on NVIDIA A100-SXM4-80GB (cuda)`. For
+/// several profiles, the text has the models of all of them.
 std::string name_of(std::span<const FoundProfile> profiles) {
   std::string models;
   const FoundProfile* first = nullptr;
   for (const FoundProfile& each : profiles) {
-    // A profile that has only whole steps contains no kernels, so it is skipped.
+    // Profiles with only whole steps are skipped, because they contain no kernels.
     const std::vector<ProfileRow>& rows = each.profile.rows;
     const auto is_step = [](const ProfileRow& row) { return is_sequence_problem(row.measurement.problem); };
     if (!rows.empty() && std::all_of(rows.begin(), rows.end(), is_step)) continue;
@@ -138,7 +139,8 @@ void add_medians(const Profile& profile, Medians& medians) {
   }
 }
 
-/// The time of one part of a step as a whole, and of its kernels one by one; empty if one of these kernels was not measured.
+/// Returns the time of one part of a whole step (`whole`), and the sum of the times of its
+/// separately measured kernels. Empty if a kernel of the part was not measured.
 std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole, const Model& model, const Medians& medians,
                                       SecondsPerByte fresh_memory) {
   const ModelFacts facts = facts_of(model);
@@ -167,10 +169,10 @@ std::optional<MeasuredPhase> phase_of(const SequenceProblem& step, Seconds whole
   return phase;
 }
 
-/// Steps that were timed as a whole, in order of preference. Steps of a framework come before steps of the profiler, whose
-/// kernels run without a framework. Steps of the same model come before steps of other bundled models. Among a framework's
-/// steps, steps that return memory to the system come first, then steps that keep it, then captured graphs, which need no
-/// framework to launch.
+/// Whole steps that were timed, in order of preference. Steps of a framework come before steps of
+/// the profiler, which runs kernels without a framework. Steps of this model come before steps of
+/// other bundled models. Among a framework's steps, steps that return memory to the system come
+/// first, then steps that keep memory, then captured graphs, which need no framework to launch.
 class Steps {
  public:
   Steps(std::span<const FoundProfile> profiles, const Model& model, Precision precision, SecondsPerByte fresh_memory)
@@ -184,7 +186,7 @@ class Steps {
         const Measurement& measured = row.measurement;
         if (!is_sequence_problem(measured.problem) || !measured.reason.empty()) continue;
         const SequenceProblem step = parse_sequence_problem(measured.problem, each.path);
-        // A profile of a framework's steps contains no kernels, so the kernels of all profiles are used for it.
+        // A profile of a framework's steps contains no kernels, so such a step is compared with the kernels of all profiles.
         add(step, measured.samples.median, step.by.empty() ? own : all);
       }
     }
@@ -249,9 +251,9 @@ class Steps {
   std::array<Kind, 2 * kinds> kinds_;
 };
 
-/// The scratch memory that a kernel requests from the framework's allocator; empty for traces and tables, which do not
-/// contain it. PyTorch gives cuBLAS one workspace for all matrix products, and cuBLAS only uses algorithms for which this
-/// workspace is sufficient (library_workspace).
+/// The scratch memory that a kernel requests from the framework's allocator. Empty for traces and tables, which do not state
+/// the scratch memory. PyTorch gives cuBLAS one workspace for all matrix products, and cuBLAS only uses algorithms for which
+/// this workspace is sufficient (library_workspace).
 std::optional<Bytes> workspace_of(const ProfileHead& head, const Measurement& measured) {
   const std::span<const BackendKind> kinds = backend_kinds();
   const auto is_own = [&](const BackendKind& kind) { return kind.name == head.backend; };
@@ -291,7 +293,8 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
   std::vector<std::string> texts;
   for (const OtherProfile& each : found.others) {
     if (!model.empty() && each.model != model) continue;
-    // Profiles with a number of threads are profiles of a processor. On a machine with GPUs, they need no explanation.
+    // A profile with a number of threads belongs to a CPU. On a machine with GPUs, the user needs
+    // no reason why it is not used.
     if (each.threads > 0 && !machine.device.is_processor) continue;
     const std::string threads =
         each.threads > 0

@@ -21,7 +21,7 @@ struct FoundProfile {
 /// A profile in the data directory that belongs to another device than the machine's.
 struct OtherProfile {
   std::string path, model, device;
-  int threads = 0;  ///< number of threads of a processor, if the profile contains it
+  int threads = 0;  ///< number of CPU threads; 0 if the profile does not state the number
 };
 
 struct FoundProfiles {
@@ -33,8 +33,8 @@ struct FoundProfiles {
 
 /// The profiles that a study uses.
 struct ProfileChoice {
-  std::vector<std::string> files;  ///< paths, or `none`; empty: all for the machine's device in the data directory
-  bool any_device = false;         ///< profiles of other devices are used, too
+  std::vector<std::string> files;  ///< paths, or `none`; empty: the data directory's profiles of the device
+  bool any_device = false;         ///< whether profiles of other devices are used, too
 };
 
 /// Reads the named profiles. If none is named, reads all profiles of the machine's device in the folder `profiles` of the
@@ -42,8 +42,8 @@ struct ProfileChoice {
 /// be read, or is of another device.
 [[nodiscard]] FoundProfiles find_profiles(const ProfileChoice& choice, const Machine& machine);
 
-/// For each available profile of another device, a sentence on why it is not used, and how to use it. `model`: only profiles
-/// of this model; empty for all.
+/// Returns one sentence for each profile of another device: why the profile is not used, and how
+/// the user can use it. `model`: only profiles of this model; empty for all.
 [[nodiscard]] std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const Machine& machine,
                                                             std::string_view model = {});
 
@@ -52,10 +52,10 @@ struct ProfileChoice {
 
 /// Returns the kernels and updates in the profiles, in every precision, without whole steps.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles);
-/// The data of the profiles in this precision: kernels, updates, the time of first touches of fresh memory, and the time of
-/// whole steps outside their kernels and first touches. Steps of a framework are preferred to steps of the profiler. Among
-/// steps of one kind, steps of the same model are preferred to steps of other bundled models. Steps of a framework count if
-/// any of the profiles has the kernels of their model.
+/// Returns the data of the profiles in this precision: kernels, updates, the time of first touches of fresh memory, and the
+/// time of whole steps outside their kernels and first touches. Steps of a framework are preferred to steps of the profiler.
+/// Second, steps of this model are preferred to steps of other bundled models. Steps of a framework are only used if some
+/// profile has the kernels of their model.
 [[nodiscard]] MeasuredKernels measured_kernels(std::span<const FoundProfile> profiles, const Model& model,
                                                Precision precision);
 

@@ -25,7 +25,7 @@ namespace {
 /// Maximum length of a chain of files that extend each other.
 constexpr int most_software_files = 8;
 
-/// Reads the names of values of a choice, separated by blanks: `0 1`.
+/// Reads a list of a choice's values by their names, separated by blanks: `0 1`.
 void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
   const PlanChoiceRow& row = plan_choices()[static_cast<std::size_t>(choice)];
   std::vector<int> values;
@@ -49,7 +49,7 @@ void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
 struct AdmittedKey {
   std::string_view key;
   PlanChoice choice;
-  bool is_flag;  ///< whether the value of the key is yes or no; otherwise the value lists names of values of the choice
+  bool is_flag;  ///< whether the key has the value yes or no, and not a list of the choice's values
 };
 constexpr std::array admitted_keys{
     AdmittedKey{"zero_stages", PlanChoice::zero, false},

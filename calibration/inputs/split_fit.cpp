@@ -8,7 +8,7 @@
 namespace ddl {
 
 double fit_undivided_fraction(Seconds unsplit, std::span<const SplitPoint> points) {
-  // T(p)/T(1) − 1/p = s·(1 − 1/p) is a line through the origin, whose least-squares slope is x·y / x·x.
+  // T(p)/T(1) − 1/p = s·(1 − 1/p) is a line through the origin. Its least-squares slope is x·y / x·x.
   const auto count = static_cast<Eigen::Index>(points.size());
   Eigen::VectorXd x(count);
   Eigen::VectorXd y(count);

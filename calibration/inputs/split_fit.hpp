@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// One measured time of the layers of a network whose filters (or channels) are split over `parts` devices.
+/// One measured time of a network's layers while their filters (or channels) are split over `parts` devices.
 struct SplitPoint {
   int parts = 1;
   Seconds time{};

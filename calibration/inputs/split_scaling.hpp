@@ -10,17 +10,17 @@
 
 namespace ddl {
 
-/// How well a split divides layers: the time of these layers on one rank, forward and backward, relative to 1/p of the
-/// unsplit time.
+/// How well a split divides the time of layers. The time on one rank, forward and backward, is
+/// compared with 1/p of the unsplit time.
 struct SplitScaling {
   std::string axis;          ///< `filter`, `channel`, `tensor` or `spatial`
-  std::string degree;        ///< `4`, or tiles as `2x2`
+  std::string degree;        ///< degree of the split: `4`, or tiles such as `2x2`
   int parts = 1;             ///< p, number of parts
   std::int64_t samples = 1;  ///< samples of a micro-batch
   int layers = 0;            ///< number of divided layers
   Seconds whole{}, split{};
 
-  /// The time on one rank (`split`), divided by 1/p of the unsplit time (`whole`). It is 1 if splitting is perfect.
+  /// The time on one rank (`split`), divided by 1/p of the unsplit time (`whole`); 1 if splitting is perfect.
   [[nodiscard]] double over_linear() const { return split * static_cast<double>(parts) / whole; }
 };
 

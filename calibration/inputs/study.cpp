@@ -117,8 +117,8 @@ Bytes available_memory(Bytes device_memory, const Margin& margin) {
 
 namespace {
 
-/// Whether exchanges inside a node take the same time on both machines: their nodes have the same devices, the same number
-/// of devices, and the same links.
+/// Whether exchanges inside a node take the same time on both machines: their nodes have the same
+/// links and the same number of the same devices.
 bool have_like_nodes(const Machine& a, const Machine& b) {
   if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
   const LinkLevel &links = a.levels.front(), &others = b.levels.front();
@@ -126,7 +126,7 @@ bool have_like_nodes(const Machine& a, const Machine& b) {
          links.bandwidth == others.bandwidth && links.rails == others.rails;
 }
 
-/// Measurements inside a node, from a bundled machine with the same nodes, and preferably with the same device.
+/// Measurements inside a node, from a bundled machine with nodes of the same kind, preferably with the same device.
 Coefficients of_like_nodes(const Machine& machine) {
   Coefficients found;
   bool same_device = false;
@@ -190,7 +190,7 @@ std::string default_dataset(const Model& model) {
     if (load_dataset(name).sample == model.input) return name;
   }
   if (model.input.sequence) return "openwebtext";
-  // Of the data sets with the same number of channels, returns the nearest in size.
+  // Finds the data set that is nearest in size among those with the model's number of channels.
   std::string nearest;
   double distance = 0;
   for (const std::string& name : dataset_names()) {
@@ -211,8 +211,8 @@ std::string default_dataset(const Model& model) {
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
-  // If the measured runs used a bundled software, its file supplies the settings that the coefficients lack. Otherwise, only
-  // the launch overhead of the usual software is assumed.
+  // If the measured runs used a bundled software, the settings of this software are returned. If
+  // they used another software, only the launch overhead of usual_software is returned.
   const std::string& measured = coefficients.software.name;
   SoftwareFile usual = load_software(std::string(usual_software));
   if (measured.empty() || measured == unnamed_software) return usual;
@@ -276,14 +276,14 @@ Coefficients Study::completed(Coefficients coefficients) const {
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // A software that trains only networks of images did not run the sequence models on which tensor splits were measured, so
-  // factors fitted to these splits do not apply.
+  // Factors fitted to tensor splits do not apply to a software that trains only networks of images,
+  // because they were measured with sequence models.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });
   }
   if (coefficients.software.name.empty()) coefficients.software.name = software_.name;
-  // Settings that the coefficients contain are part of the coefficients' software, or were changed by a fit, so they are not
-  // set again.
+  // Settings that the coefficients contain are not set again. They belong to the software of the
+  // coefficients, or were changed by a fit.
   Settings settings;
   software_.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     if (coefficients.settings.find(row.key) == nullptr) settings.set(row, value);

@@ -27,10 +27,11 @@ struct StudySpec {
   std::optional<std::int64_t> packed_length;
   std::string dataset;  ///< empty: the data set that fits the model's input
   std::string machine = "dgx-a100";
-  /// A file, a bundled name, or `none`. If empty: the bundled coefficients of a bundled machine, or the coefficients that
-  /// belong to a machine file (own_coefficients).
+  /// coefficients: a file, a bundled name, or `none`. If empty: the bundled coefficients of a
+  /// bundled machine, or the coefficients that belong to a machine file (own_coefficients).
   std::string coefficients;
-  /// A file, a bundled name, or `none`. If empty: the software of the coefficients' runs, otherwise usual_software.
+  /// software: a file, a bundled name, or `none`. If empty: the software of the coefficients' runs,
+  /// otherwise usual_software.
   std::string software;
   std::optional<Precision>
       precision;  ///< unset: the precision of the model's profile, else mixed precision for sequences, else tf32, else fp32
@@ -41,7 +42,7 @@ struct StudySpec {
   std::optional<Bytes> device_memory;  ///< unset: the memory in the machine's datasheet
   Margin margin;                       ///< the part of the memory that must stay free
   KnownKernels known_kernels = KnownKernels::all;
-  /// The result of find_profiles for `profiles`, which several studies share.
+  /// The result of find_profiles for `profiles`. Several studies can share this result.
   std::shared_ptr<const FoundProfiles> found_profiles{};
 };
 
@@ -57,15 +58,14 @@ struct StudyInputs {
 /// Reads the files that `spec` names. Throws Error for unknown names and unreadable files.
 [[nodiscard]] StudyInputs load_inputs(const StudySpec& spec);
 
-/// A job with everything that it refers to: model, data set, machine, coefficients, and predicted kernels. It is not
-/// movable, because its parts refer to each other.
+/// A job together with its model, data set, machine, coefficients, and predicted kernels. A Study
+/// is not movable, because these parts refer to each other.
 class Study {
  public:
   /// Throws Error for unknown names, unreadable files, a named data set that does not fit the model, a precision that the
   /// device lacks, and a margin that leaves no memory.
   explicit Study(const StudySpec& spec) : Study(spec, load_inputs(spec)) {}
-  /// Uses inputs that were read before. `spec` is still needed for the choices, and to tell whether the user named the data
-  /// set.
+  /// Uses inputs that were read before. `spec` gives the other choices, and shows whether the user named the data set.
   Study(StudySpec spec, StudyInputs inputs);
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
@@ -73,16 +73,16 @@ class Study {
   [[nodiscard]] const Job& job() const { return *job_; }
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
-  /// The machine. Its devices have the memory that a plan may use.
+  /// The machine. The memory of its devices is the memory that a plan may use.
   [[nodiscard]] const Machine& machine() const { return machine_; }
-  /// All memory of a device, and the part of it that must stay free.
+  /// device_memory() is all memory of a device; margin() is the memory that must stay free.
   [[nodiscard]] Bytes device_memory() const { return device_memory_; }
   [[nodiscard]] Bytes margin() const { return device_memory_ - machine_.device.memory; }
   /// The coefficients, completed by values of the software.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
   /// Returns coefficients of this study's machine, completed by values of the software.
   [[nodiscard]] Coefficients completed(Coefficients coefficients) const;
-  /// The settings of the software's file that are used; empty if there is no file.
+  /// The software file with the settings that are used; empty if there is no file.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }
   [[nodiscard]] const KernelTimes& kernels() const { return *kernels_; }
   /// The assumptions. Choices that the spec leaves open have the value of the software.
@@ -90,7 +90,7 @@ class Study {
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
   [[nodiscard]] const StudySpec& spec() const { return spec_; }
-  /// The measured kernels that kernel times are based on. There are none if kernels().measured() is null.
+  /// The profiles that kernel times are based on. Kernel times use no profile if kernels().measured() is null.
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about measurements that are not used, one line each.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
@@ -112,7 +112,7 @@ class Study {
   /// Completes coefficients, machine and assumptions with the software's values.
   void use_software();
 
-  // Created last, because it depends on the other members.
+  // `kernels_` and `job_` are created last, because they depend on the other members.
   std::unique_ptr<const KernelTimes> kernels_;
   std::unique_ptr<const Job> job_;
 };
@@ -121,10 +121,10 @@ class Study {
 /// coefficients of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The software file that a study uses. The software of measured runs is not used for a sequence model (`sequences`) if this
-/// software trains only networks of images. If the spec names no software, and the coefficients come from runs of a software
-/// without a file, the result has no name, and only the launch overhead of the usual software. Throws Error for an unknown
-/// name and an unreadable file.
+/// The software file that a study uses. If the spec names no software, the software of the coefficients' runs is used. There
+/// are two exceptions. For a sequence model (`sequences`), usual_software replaces a software that trains only networks of
+/// images. If the software of the runs has no file, the result has no name, and only the launch overhead of usual_software.
+/// Throws Error for an unknown name and an unreadable file.
 [[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
 
 /// The part of a device's memory that the margin leaves. Throws Error if none is left.
@@ -134,11 +134,11 @@ void require_precision(Precision precision, const Device& device);
 /// Returns a warning that profiles with this name (MeasuredKernels) have no kernel of the precision.
 [[nodiscard]] std::string unused_profile_warning(Precision precision, const std::string& profiles);
 
-/// Returns whether the model's tensors are images or volumes, whose channels may be first or last in memory.
+/// Returns whether the model's tensors are images or volumes, which may have their channels first or last in memory.
 [[nodiscard]] bool has_layout(const Model& model);
-/// Returns the default data set for a model's input: a data set with samples of the same shape; else the data set nearest in
-/// size that has the same number of channels; else a common data set of about the same size. For a flat vector, the second
-/// choice does not apply.
+/// Returns the default data set for a model's input: a data set with samples of the same shape;
+/// else, if the input is not a flat vector, the data set nearest in size with the same number of
+/// channels; else a common data set of about the same size.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
 /// Measured time divided by roofline time, on this device with this software: the geometric mean over all models that were

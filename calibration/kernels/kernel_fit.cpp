@@ -91,8 +91,8 @@ class Fitter {
     std::erase_if(sample.kernels, is_copy);
   }
 
-  /// The groups of rows. Groups with the fewest passes come first, so that the constants of single passes are known when
-  /// rows are fitted that time several passes together.
+  /// Returns the rows in groups. Groups with few passes come first. So the constants of single
+  /// passes are known when rows are fitted that time several passes together.
   [[nodiscard]] std::vector<FamilyRows> groups() const {
     std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
@@ -123,7 +123,7 @@ class Fitter {
     return nullptr;
   }
 
-  /// The predicted time of a row in seconds. `constants` apply to all passes whose own constants are not known.
+  /// The predicted time of a row in seconds. `constants` are used for all passes without known constants.
   [[nodiscard]] double time(const FamilyRows& group, std::size_t row, std::span<const double> constants,
                             const DevicePeaks& peaks) const {
     const KernelForm& form = form_of(group.kind);
@@ -172,8 +172,7 @@ class Fitter {
         minimize(problem, usual, {.steps = 60, .damping = 1e-2, .relax = 0.3, .longest_step = 1, .least_gain = 1e-7}));
   }
 
-  /// Returns a family with constants that are fitted to `rows`, and with the residuals of those rows that time a single
-  /// kernel.
+  /// Returns a family with constants that are fitted to `rows`. Its residuals come from the rows that time a single kernel.
   [[nodiscard]] KernelFamily family_of(const FamilyRows& group, const std::vector<std::size_t>& rows,
                                        std::size_t most) const {
     KernelFamily family{.kind = group.kind,

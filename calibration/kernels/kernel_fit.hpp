@@ -16,8 +16,8 @@ struct KernelFitSettings {
   bool includes_launch = false;
   std::size_t most_residuals = 1500;  ///< maximum number of residuals that are stored per family
   std::string source;                 ///< key of the citation
-  /// Known families. If kernels of several passes were timed together, the times of known families are predicted and
-  /// subtracted.
+  /// Families with known constants. If kernels of several passes were timed together, the predicted
+  /// times of these families are subtracted.
   std::vector<KernelFamily> known{};
 };
 
@@ -28,7 +28,7 @@ struct KernelFitReport {
   Precision precision = Precision::fp32;
   std::size_t rows = 0;
   double formula_median = 0, formula_p90 = 0;    ///< errors of all rows, if only the formula is used
-  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the held-out 30 % of rows, with the residuals of other rows
+  double left_out_median = 0, left_out_p90 = 0;  ///< errors of the held-out 30 % of rows, with the rest's residuals
 };
 
 struct KernelFit {
@@ -36,8 +36,9 @@ struct KernelFit {
   std::vector<KernelFitReport> reports;
 };
 
-/// Fits the formula of each kind, pass and precision to its rows: least squares of the logarithms, with decreasing weight
-/// for rows that are off by more than a tenth. Constants that the rows do not determine keep their defaults.
+/// Fits one formula for each kind, pass and precision of kernels. The fit minimizes the squares of
+/// the logarithms of predicted / measured. Rows that are off by more than a tenth have less weight.
+/// Constants that the rows do not determine keep their defaults.
 [[nodiscard]] KernelFit fit_kernels(std::span<const KernelSample> samples, const Device& device,
                                     const KernelFitSettings& settings);
 

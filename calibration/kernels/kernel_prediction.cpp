@@ -51,7 +51,7 @@ class PredictedTimes {
     }
     const KernelCost cost = std::visit([&](const auto& own) { return measured_.cost(own); }, problem);
     PredictedKernel predicted{.line = print_problem(problem), .time = cost.time, .source = cost.source};
-    // If there is only one sample, or an external measurement, both bounds equal the median, and there is no interval.
+    // A single sample, or an external measurement, has no interval: both bounds equal the median.
     const MeasuredTime* const time = measured_.measured(predicted.line);
     if (cost.source == Provenance::measured && time != nullptr && time->low < time->high) {
       predicted.low = time->low;

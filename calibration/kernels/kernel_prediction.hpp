@@ -41,10 +41,10 @@ struct PredictedKernels {
   std::vector<std::string> warnings;     ///< warnings about measurements that are not used; one line each
 };
 
-/// Predicts the times of single kernels, as KernelTimes does for a model that was not timed as a whole. Times come from
-/// measured kernels of their precision. If there are none, they come from the device's kernel model, scaled by the
-/// coefficients' measured models. Launches and step overheads are not included. Throws Error for a precision that the
-/// datasheet does not have.
+/// Predicts the times of single kernels. The times equal those of KernelTimes for a model without a
+/// measured total. They come from measured kernels of the precision. If there are none, they come
+/// from the device's kernel model, scaled by the coefficients' measured models. Launches and step
+/// overheads are not included. Throws Error for a precision that the datasheet does not have.
 [[nodiscard]] PredictedKernels predict_kernels(std::span<const KernelProblem> problems, const Machine& machine,
                                                const Coefficients& coefficients, std::span<const FoundProfile> profiles);
 

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// Kernels that were timed together, for all samples of a batch. Usually there is only one.
+/// One kernel, or several kernels that were timed together, for all samples of a batch.
 struct KernelSample {
   std::vector<std::pair<Work, Pass>> kernels;
   Precision precision = Precision::fp32;

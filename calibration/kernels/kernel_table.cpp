@@ -31,7 +31,7 @@ std::optional<Precision> precision_of(std::string_view dtype) {
   return parse_enum<Precision>(dtype);
 }
 
-/// A table whose rows are read one by one.
+/// A table that is read row by row.
 class Rows {
  public:
   Rows(const CsvTable& table, std::span<const RowFilter> filters) : table_(table) {
@@ -60,7 +60,7 @@ class Rows {
     if (!(seconds > shortest_time) || seconds > longest_time) table_.fail(row_, at, "must be a time greater than zero");
     return Seconds(seconds);
   }
-  /// Returns empty if the table has no such column.
+  /// The cell of a column that the table may lack; empty if it lacks the column.
   [[nodiscard]] std::string_view optional_text(std::string_view column) const {
     const auto at = table_.find_column(column);
     return at ? std::string_view(table_.cell(row_, *at)) : std::string_view();
@@ -138,10 +138,10 @@ Kernels read_convolution(const Rows& row) {
   return {{work, Pass::backward_weight}};
 }
 
-/// Prefix of the names of sources whose causal attention also copies keys and values into the pages of a cache for inference
-/// (NVIDIA's aiconfigurator). The writes of the copy are counted, but not its reads, which hit the second-level cache. This
-/// is inferred: if both or neither are counted, errors for A100, H100, H200 and B200 together are larger (for A100 alone,
-/// errors are smaller if both are counted).
+/// Prefix of the names of sources (NVIDIA's aiconfigurator) in which causal attention also copies keys and values into the
+/// pages of a cache for inference. The writes of the copy are counted. Its reads are not, because they hit the second-level
+/// cache. This is inferred: with both reads and writes, or with neither, errors for A100, H100, H200 and B200 together are
+/// larger. (For A100 alone, errors are smaller with both.)
 constexpr std::string_view fills_cache = "aic-";
 
 Kernels read_attention(const Rows& row) {
@@ -253,7 +253,7 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   sample.precision = problem.precision;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
     if (work.is_separate) continue;
-    // The shape contains all samples, because the following code has no number of samples.
+    // The shape is computed for all samples together, because a KernelSample has no number of samples.
     const KernelShape shape = shape_of(work, static_cast<double>(problem.samples), 1);
     work.flops = shape.flops;
     work.activation_items *= static_cast<double>(problem.samples);

@@ -27,7 +27,7 @@ struct KernelTable {
 ///   dtype,pass,batch,seq,heads,kv_heads,head_dim,causal,time_us             fused attention
 ///   dtype,op,shape,time_us                                  elementwise operations, norms, softmax, dropout, lookups
 ///
-/// Throws Error, placed: missing columns, an invalid number, a time of zero.
+/// Throws Error with a position in the file for missing columns, an invalid number, and a time of zero.
 [[nodiscard]] KernelTable read_kernel_table(const std::string& path, std::span<const RowFilter> filters);
 /// The kernels of several files, one after the other.
 [[nodiscard]] KernelTable read_kernel_tables(std::span<const std::string> paths, std::span<const RowFilter> filters);

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// Adds a name to names joined by plus signs, unless it is already there.
+/// Adds a name to names that are joined by plus signs, unless `names` already contains it.
 void add_name(std::string& names, std::string_view name) {
   for (std::size_t at = names.find(name); at != std::string::npos; at = names.find(name, at + 1)) {
     const bool begins = at == 0 || names[at - 1] == '+';

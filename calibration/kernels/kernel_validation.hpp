@@ -28,8 +28,8 @@ struct KernelValidation {
   std::size_t refused = 0;             ///< number of rows in a precision that the device does not support
 };
 
-/// Predicts measured kernels with the existing kernel model of the device, without fitting. `overhead`, such as the launch
-/// overhead, is added to each prediction, because measured times include it in addition to the kernel.
+/// Predicts measured kernels with the existing kernel model of the device, without fitting. `overhead` is added to each
+/// predicted time, because measured times include, for example, the launch overhead.
 [[nodiscard]] KernelValidation validate_kernels(std::span<const KernelSample> samples, const Device& device,
                                                 Seconds overhead);
 

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// A bundled table whose runs do not name their machine, and a filter for its rows.
+/// A bundled table of runs that do not name their machine, with the machine and a filter for the rows.
 struct KnownTable {
   std::string_view name, machine;
   std::string_view keep;  ///< filters, in the form of --where

@@ -6,9 +6,9 @@
 
 namespace ddl {
 
-/// The rows that interval widths are fitted to. All bundled runs are predicted three times: with all kernel data, only with
-/// kernel data of other devices, and only with datasheets. Further rows are predicted with a fit to other runs of the same
-/// table.
+/// Prediction errors of all bundled runs, to which the widths of intervals are fitted. All runs are
+/// predicted three times: with all kernel data, only with kernel data of other devices, and only
+/// with datasheets. Further rows are predicted with a fit to other runs of the same table.
 struct BundledErrorRows {
   std::vector<ErrorRow> rows, learned;
 };

@@ -12,16 +12,16 @@ namespace ddl {
 /// The prediction error of a measured run, and the data that the error depends on.
 struct ErrorRow {
   std::string set;       ///< the publication; the errors of its runs are correlated
-  std::string question;  ///< model, machine, software, precision, number of GPUs: the same for compared plans
+  std::string question;  ///< model, machine, software, precision and number of GPUs
   std::string plan;      ///< strategy, degrees and batches
   double log_ratio = 0;  ///< ln(measured / predicted)
   KnownKernels known = KnownKernels::all;
   TimeSensitivity time;
 };
 
-/// Runs, with the default machine and coefficients.
+/// A table of runs, with the machine and the coefficients for runs that name none.
 struct ErrorTable {
-  std::string name;  ///< name of the set, for runs that give none
+  std::string name;  ///< name of the set, for runs that name no set
   std::vector<MeasuredRun> runs;
   std::string machine;
   std::string coefficients;  ///< in the form of StudySpec::coefficients

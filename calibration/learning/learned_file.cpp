@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* source_name = "learned-runs";
 
-/// Returns `key: {value: ..., source: learned-runs}`.
+/// Returns a line of the coefficients file: `key: {value: ..., source: learned-runs}`.
 std::string sourced(const std::string& key, const std::string& value) {
   YAML::Emitter out;
   out << YAML::BeginMap << key << YAML::Flow << YAML::BeginMap << "value" << value << "source" << source_name << YAML::EndMap

@@ -17,8 +17,8 @@
 namespace ddl {
 namespace {
 
-/// Residual noise of ln(predicted / measured). It includes differences between two runs of one configuration, and effects
-/// that a formula omits.
+/// The residual noise of ln(predicted / measured). The noise includes differences between two runs
+/// of one configuration, and effects that a formula omits.
 constexpr double noise = 0.1;
 /// Residuals beyond this many widths count linearly [Huber, Robust Estimation of a Location Parameter, 1964].
 constexpr double outlier = 1.0;
@@ -85,8 +85,8 @@ class Posterior {
   double launch_overhead_ = 0;
 };
 
-/// Returns the coefficients that the prediction of any of these runs depends on. Other coefficients stay unchanged, and are
-/// not reported as fitted.
+/// Returns the coefficients on which the prediction of at least one of the runs depends. Other
+/// coefficients stay unchanged, and are not reported as fitted.
 std::vector<Coefficient> coefficients_of(std::span<const FittedRun* const> runs) {
   std::vector<Coefficient> what;
   for (const CoefficientRow& row : coefficient_table) {
@@ -97,7 +97,7 @@ std::vector<Coefficient> coefficients_of(std::span<const FittedRun* const> runs)
   return what;
 }
 
-/// The result of a fit that ends at these positions.
+/// Describes the result of a fit: `places` are the fitted positions of the coefficients.
 FamilyFit describe_fit(Family family, std::span<const FittedRun* const> runs, const std::vector<Coefficient>& what,
                        const Posterior& posterior, const Eigen::VectorXd& places) {
   const LeastSquares problem = posterior.problem();
@@ -310,8 +310,8 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
     return away * away / 2;
   };
   const auto objective = [&](double start) { return prior(start) + this->objective(families, bits, start); };
-  // First tries values that grow by factors of two: with small values, the device never waits, so that the time does not
-  // change. Then tries values around the best value.
+  // Tries launch overheads. The first ones grow by factors of two, because small overheads do not change the predicted time:
+  // the device then never waits. The next ones are around the best overhead.
   double best = said, lowest = objective(said);
   const auto consider = [&](double start) {
     const double found = objective(start);
@@ -327,7 +327,8 @@ double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bi
   for (double ratio = std::sqrt(2.0); ratio > 1.01; ratio = std::sqrt(ratio)) {
     if (!consider(best * ratio)) consider(best / ratio);
   }
-  // As for a LearnedChoice, a new value must make the runs more probable by a factor of e, independent of the prior.
+  // A new overhead is accepted if it makes the runs more probable by a factor of e, independent of
+  // the prior, as for a LearnedChoice.
   const double margin = unchanged - (lowest - prior(best));
   return margin > 1 ? rounded_start(best) : said;
 }

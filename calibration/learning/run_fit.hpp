@@ -30,7 +30,7 @@ struct LearnedCoefficient {
 struct FamilyFit {
   Family family = 0;
   int runs = 0;
-  double misfit = 0;  ///< mean |predicted / measured − 1| of these runs, after the fit
+  double misfit = 0;  ///< mean |predicted / measured − 1| of the family's runs, after the fit
   Learned learned;
   std::vector<LearnedCoefficient> coefficients;  ///< the coefficients that the prediction of any of these runs depends on
 };
@@ -41,7 +41,7 @@ struct FamilyFit {
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
-  double margin = 0;  ///< evidence of the runs alone, in logarithms of the posterior; negative: for the alternative
+  double margin = 0;  ///< log posterior of `after` minus that of the alternative, by the runs alone
   /// Whether the runs determine the choice.
   [[nodiscard]] bool determined() const { return margin > 1; }
 };
@@ -51,8 +51,8 @@ struct RunFit {
   Coefficients coefficients;
   std::vector<FamilyFit> families;
   std::vector<LearnedChoice> choices;
-  /// `left_out`: runs that are not used, because they are on one device, or of a quantity that the estimator does not
-  /// predict
+  /// `left_out`: the number of runs that are not used, because they ran on one device, or because
+  /// the estimator does not predict their quantity
   int runs = 0, left_out = 0;
 };
 
@@ -94,11 +94,12 @@ class RunFitter {
   /// Predicts each configuration (model, strategy, number of GPUs and degrees, with all its repetitions) from a fit to all
   /// other configurations.
   [[nodiscard]] Validation leave_one_out(const BeforeRun& before_run = {});
-  /// Fits to the runs on at most this number of devices, and predicts the runs on more. Throws Error if either set is empty.
+  /// Fits the runs on at most `gpus` devices, and predicts the runs on more devices. Throws Error
+  /// if one of the two sets of runs is empty.
   [[nodiscard]] Validation fit_up_to(int gpus);
 
  private:
-  /// Choices of the software, as bits.
+  /// The choices of the software, as one bit for each choice.
   using Choices = unsigned;
   struct Row {
     MeasuredRun run;
@@ -112,7 +113,7 @@ class RunFitter {
   [[nodiscard]] std::vector<Choices> all_choices() const;
   /// Fits the rows selected by `used`.
   [[nodiscard]] RunFit fit(const std::vector<bool>& used);
-  /// The used rows of one family. `number` identifies this set of rows.
+  /// The rows of one family that a fit uses. `number` identifies this set of rows.
   struct FamilyRows {
     Family family = 0;
     std::vector<std::size_t> rows;
@@ -122,7 +123,7 @@ class RunFitter {
   [[nodiscard]] double objective(const std::vector<FamilyRows>& families, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyFit family_fit(const FamilyRows& family, Choices choices, double launch_overhead);
   [[nodiscard]] FamilyRows all_rows_of(Family family);
-  /// Returns the first combination of choices with which all runs of a family take the same time as with `choices`.
+  /// Returns the first combination of choices that gives every run of the family the same predicted time as `choices` does.
   [[nodiscard]] Choices alike_choices(Family family, Choices choices);
   /// The result of a fit: the negative log probability of runs and coefficients.
   struct Fitted {
@@ -131,16 +132,16 @@ class RunFitter {
   };
   /// If a configuration is left out, only the fit of its family changes, so the fits of the other families are cached.
   [[nodiscard]] const Fitted& fit_rows(const FamilyRows& family, Choices choices, double launch_overhead);
-  /// The launch overhead of a kernel, in seconds, that explains these runs best.
+  /// The launch overhead of a kernel, in seconds, that explains the runs of these families best.
   [[nodiscard]] double best_start(const std::vector<FamilyRows>& families, Choices choices);
 
   std::vector<Row> rows_;
   std::map<std::vector<std::size_t>, int> row_sets_;
   std::map<std::tuple<int, Choices, double>, Fitted> fitted_;
-  std::map<Family, std::vector<Choices>> alike_;  ///< results of alike_choices, indexed by Choices
+  std::map<Family, std::vector<Choices>> alike_;  ///< results of alike_choices(), indexed by its argument
   RunPredictor predictor_;
-  /// The launch overhead of a kernel, in seconds, in predictions before any fit. If runs differ, the smallest overhead
-  /// is used.
+  /// The launch overhead of a kernel, in seconds, before any fit. If the runs have different
+  /// overheads, this is the smallest one.
   double start_before_ = 0;
   bool one_start_ = true;  ///< whether the launch overhead is equal for all runs
 };

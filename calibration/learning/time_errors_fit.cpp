@@ -26,7 +26,7 @@ using Parameters = std::array<double, parameter_count>;
 constexpr std::array<double, parameter_count> usual{0.15, 0.3, 0.4, 0.2, 0.3, 0.5, 0.5, 0.7,  0.3,  0.5,
                                                     0.5,  0.3, 0.5, 0.1, 0.5, 1.0, 0.3, 0.15, 0.15, 0.15};
 constexpr double prior_width = 0.7;    ///< width of the prior of each logarithm
-constexpr double prior_weight = 0.02;  ///< relative to a mean score of about one, so one set has little influence
+constexpr double prior_weight = 0.02;  ///< weight of the prior; limits the influence of one set (mean score: about one)
 /// Width of measured kernels relative to interpolated kernels. A measured kernel was run on this device; an interpolated
 /// kernel was not. The value is assumed.
 constexpr double measured_over_interpolated = 0.5;

@@ -35,8 +35,8 @@ std::array<int, 3> spatial_split(int parts, int rank) {
   return split;
 }
 
-/// Sets the degrees of a run that gives only its strategy and devices. Returns the reason if this is not possible; otherwise
-/// an empty text.
+/// Sets the degrees of a run that gives only its strategy and its number of devices. If this is not
+/// possible, returns the reason; otherwise returns an empty text.
 std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Family family) {
   const int gpus = *run.gpus;
   const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
@@ -60,7 +60,7 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
   return {};
 }
 
-/// If the software supports only one value of a choice that the run does not give, that value is used.
+/// Fills in choices that the run does not give. If the software supports only one value of a choice, this value is used.
 void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const std::optional<std::vector<int>>& admitted = study.software().admits[row.choice];
@@ -132,8 +132,8 @@ std::variant<Seconds, Unpredictable> quantity_of(const std::string& quantity, co
   return Unpredictable{fmt::format("no prediction for the quantity '{}'", quantity)};
 }
 
-/// Whether a quantity is the time of whole steps, with or without the update. Prediction errors are known only for times of
-/// steps.
+/// Whether a quantity is the time of whole steps, with or without the update. Prediction errors are
+/// known only for such times.
 bool is_of_steps(const std::string& quantity) {
   return quantity == "iter_total_s" || quantity == "iter_without_update_s" || quantity == "iter_forward_backward_s" ||
          quantity == "iter_total_best_epoch_s" || quantity == "epoch_s";
@@ -263,7 +263,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const Study& own = *asked;
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
-  // The job of the study with other coefficients. Kernel times stay the same.
+  // Uses the job of the study with other coefficients. Kernel times do not depend on them.
   const Job job = own.job().with_coefficients(own.completed(coefficients));
   const Estimator estimator(job);
   const Estimate estimate = estimator.estimate(std::get<Plan>(plan));

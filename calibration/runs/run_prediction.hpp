@@ -26,8 +26,9 @@ struct Unpredictable {
   std::variant<std::string, BrokenLimit> reason;
 };
 
-/// Predicts measured runs on one machine. By default runs are in fp32, with adam for sequence models and SGD with momentum
-/// for all others. Reading samples counts if the run includes it. Values that runs of one model share are computed once.
+/// Predicts measured runs on one machine. By default runs are in fp32, with adam for sequence
+/// models and SGD with momentum for all others. The time to read samples is included if the run
+/// includes it. Values that runs of one model share are computed once.
 class RunPredictor {
  public:
   /// Throws Error if the machine, the coefficients, the software or a profile are invalid. `software`: the software of runs
@@ -52,13 +53,13 @@ class RunPredictor {
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about profiles that could not be read, and about profiles of another device.
   [[nodiscard]] std::vector<std::string> profile_warnings() const;
-  /// Frees the results that runs of one model share. Later runs compute them again.
+  /// Frees the results that runs of one model share. Later runs recompute these results.
   void forget_studies() { studies_.clear(); }
 
  private:
-  /// Returns the reason why a run's model cannot be read; empty if it can be read.
+  /// Returns the reason why a run's model cannot be read; empty if there is no problem.
   [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
-  /// Returns the reason why a run's software cannot be read; empty if it can be read.
+  /// Returns the reason why a run's software cannot be read; empty if there is no problem.
   [[nodiscard]] const std::optional<std::string>& problem_of_software(const std::string& software);
   [[nodiscard]] const Study& study(const MeasuredRun& run, bool ideal);
 

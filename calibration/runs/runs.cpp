@@ -152,8 +152,8 @@ class RowReader {
     return *value;
   }
 
-  /// Parses the name in a cell. Empty if the cell is empty; throws Error if the cell contains another text than the known
-  /// names.
+  /// Parses the name in a cell. Empty if the cell is empty. Throws Error if the cell has any text
+  /// other than the known names.
   template <class Parse>
   [[nodiscard]] auto choice(std::string_view name, std::string_view noun, const Parse& parse, const std::string& known) const
       -> decltype(parse(name)) {
@@ -189,8 +189,8 @@ class RowReader {
     }
     return read;
   }
-  /// Reads the degrees. They must match the strategy and the number of devices in the row, and replace these if they are
-  /// missing.
+  /// Reads the degrees. They must match the number of devices and the strategy in the row. If the
+  /// row has no number of devices, the degrees determine it.
   void read_degrees(MeasuredRun& run) const {
     run.degrees = text("degrees");
     if (run.degrees.empty()) return;
@@ -282,8 +282,7 @@ std::vector<MeasuredRun> read_runs(const CsvTable& table, const std::string& ori
   return runs;
 }
 
-/// The value of a cell. The value of a numeric column is in `number`, which is otherwise unset. The value of a text column
-/// is in `text`.
+/// The value of a cell: `number` for a numeric column, `text` for a text column. `number` is unset for a text column.
 struct CellView {
   std::optional<double> number;
   std::string text;

@@ -47,15 +47,16 @@ struct MeasuredRun {
 /// given".
 [[nodiscard]] std::vector<MeasuredRun> parse_runs(std::string text, std::string origin);
 
-/// Returns `data+tensor` for `data+hmodel`, a name in publications. Other strategies are unchanged.
+/// Converts a name of a strategy in publications to its name here: `data+hmodel` becomes
+/// `data+tensor`. Other names are unchanged.
 [[nodiscard]] std::string canonical_strategy_name(std::string_view name);
 
 /// Throws Error, with "did you mean", if no column of a table of runs has this name.
 void check_column(const std::string& column);
-/// The cell of that column, as text.
+/// The run's cell in a column, as text.
 [[nodiscard]] std::string cell_text(const MeasuredRun& run, const std::string& column);
 
-/// Keeps the runs whose cell of `column` is one of `values`.
+/// Keeps the runs that have one of `values` in `column`.
 struct RunFilter {
   std::string column;
   std::vector<std::string> values;

@@ -23,8 +23,8 @@ std::string run_without_devices(const MeasuredRun& run) {
   return key + fmt::format("{:.6g}", *run.global_batch / *run.gpus);
 }
 
-/// Whether a run shows how well data parallelism scales. Its quantity must be the time of a step, and its batch must be
-/// given.
+/// Whether a run shows how well data parallelism scales. This requires the time of a step as the
+/// quantity, and a given batch.
 bool tells_scaling(const ValidationCase& one) {
   return one.predicted && one.run.gpus && one.run.global_batch && one.run.strategy == "data" &&
          one.run.quantity.starts_with("iter") && one.run.value > 0;

@@ -117,8 +117,8 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
 
 namespace {
 
-/// Predicts the runs of a table. Runs of one machine and model come one after the other, so that memory only holds the
-/// results that these runs share.
+/// Predicts the runs of a table. Runs of one machine and model are predicted one after the other,
+/// so that memory holds only the results that these runs share.
 class TableValidation {
  public:
   TableValidation(std::span<const MeasuredRun> runs, std::string machine, std::string coefficients, ProfileChoice profiles,
@@ -146,7 +146,7 @@ class TableValidation {
   }
 
  private:
-  /// The name of a run's machine, as name_key converts it. Empty if the run has the machine that the user names.
+  /// The name of a run's machine, converted by name_key; empty if the run uses the machine that the user names.
   [[nodiscard]] std::string machine_of(const MeasuredRun& run) const {
     const std::string key = name_key(run.machine);
     return key == name_key(machine_) ? std::string() : key;
@@ -183,7 +183,7 @@ class TableValidation {
   void use(const std::string& machine, const MeasuredRun& run) {
     if (machine != used_machine_ || !predictor_) {
       predictor_.reset();
-      // If the user names coefficients, they belong to the machine that the user names.
+      // Coefficients that the user names belong to the machine that the user names.
       predictor_ =
           std::make_unique<RunPredictor>(run.machine, coefficients_ == "none" ? coefficients_ : "", profiles_, software_);
       used_machine_ = machine;

@@ -15,15 +15,15 @@
 
 namespace ddl {
 
-/// A measured figure with its two predictions.
+/// A measured figure with two predictions: with all available data (`predicted`), and by the closed forms (`ideal`).
 struct ValidationCase {
   MeasuredRun run;
   std::optional<Seconds> predicted, ideal;
-  /// Only for times of whole steps: the sources of the time that is predicted with all available data, and the interval of
-  /// this time at interval_level, in seconds.
+  /// Set only for times of whole steps. `sensitivity`: the sources of the time that is predicted with all available data.
+  /// `low` and `high`: the interval of this time at interval_level, in seconds.
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Seconds> low, high;
-  /// The prediction without fitted factors, if the coefficients have any.
+  /// The prediction without fitted factors; unset if the coefficients have no fitted factors.
   std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why the figure could not be predicted
   /// Returns predicted / measured − 1.
@@ -50,8 +50,8 @@ struct ValidationSummary {
   Group overall;
   bool is_taught = false;               ///< whether coefficients are fitted to runs
   std::map<std::string, Group> groups;  ///< results by the values of the requested column
-  /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs with the same model, GPU count and
-  /// quantity; NaN without such pairs.
+  /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs with the same
+  /// model, GPU count and quantity; NaN if there are no pairs.
   double kendall_tau = 0, ideal_kendall_tau = 0;
 };
 
@@ -64,19 +64,19 @@ struct Validation {
 /// Called before each run with the number of finished runs and the number of all runs.
 using BeforeRun = std::function<void(std::size_t done, std::size_t all)>;
 
-/// Predicts every run on its machine, or on `machine` if the run names none, by the closed forms and with all available
-/// data. Runs are in fp32 by default, with adam for sequence models and SGD with momentum for all others. Reading samples
-/// counts if the run includes it. If a model cannot be read, only the cases of that model have no prediction. An Error in
-/// the machine, the coefficients or a profile ends the validation.
+/// Predicts every run in two ways: by the closed forms, and with all available data. A run that names no machine is
+/// predicted on `machine`. Runs are in fp32 by default, with adam for sequence models and SGD with momentum for all others.
+/// The time to read samples is included if the run includes it. If a model cannot be read, only the cases of that model have
+/// no prediction. An Error in the machine, the coefficients or a profile ends the validation.
 [[nodiscard]] Validation validate(std::span<const MeasuredRun> runs, const std::string& machine,
                                   const std::string& coefficients, const ProfileChoice& profiles = {},
                                   const std::string& software = {}, const std::string& by = "strategy",
                                   const BeforeRun& before_run = {});
 
-/// Returns a run with its predictions by these coefficients and by the closed forms. `run` must be converted to seconds.
+/// Returns a run with two predictions: with these coefficients, and by the closed forms. `run` must be converted to seconds.
 [[nodiscard]] ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients);
 
-/// Summarizes cases that have their predictions. `by`: the column of runs whose values define the groups.
+/// Summarizes cases with their predictions. `by`: the column of runs that defines the groups.
 [[nodiscard]] ValidationSummary summarize(std::span<const ValidationCase> cases, const std::string& by = "strategy");
 
 }  // namespace ddl

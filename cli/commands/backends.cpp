@@ -29,7 +29,7 @@ Backends find_backends() {
   try {
     backends.chosen = default_backend();
   } catch (const Error&) {
-    backends.chosen.reset();  // the status in each row gives the reason
+    backends.chosen.reset();  // the row of each back end gives the reason
   }
   return backends;
 }
@@ -85,7 +85,7 @@ Json json_of(const Backends& backends) {
   return json;
 }
 
-/// A row for each device, and a row for each back end that has no device.
+/// Returns a row for each device, and a row for each back end that has no device.
 Json rows_of(const Backends& backends) {
   Json rows = Json::array();
   const auto add = [&](const Row& row, const std::string& device, const std::string& details) {
@@ -119,8 +119,8 @@ void add_backends(const Command& program, Request& request) {
       program.add_subcommand("backends", "list the available measurement back ends, and why others are unavailable");
   command.examples(
       {{"ddl-oracle backends", "back ends that 'profile' can use on this machine, and why others are unavailable"},
-       {"ddl-oracle backends --format json", "the same for programs"},
-       {"ddl-oracle backends -o backends.txt", "the same into a file"}});
+       {"ddl-oracle backends --format json", "back ends as JSON, for programs"},
+       {"ddl-oracle backends -o backends.txt", "back ends, written to a file"}});
   add_report_options(command, request.report);
   command.callback([&request] {
     request.run = [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); };

@@ -46,7 +46,7 @@ struct FitRequest {
   std::optional<double> tolerance;
 };
 
-/// Benchmark files. Options give the facts that a file does not state.
+/// The benchmark files, and options with the facts that a file does not state.
 struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
@@ -54,7 +54,7 @@ struct FilesRequest {
   std::string prefer{};
 };
 
-/// The measured series, the live sweep if there was one, and the previous content of the coefficients file.
+/// The measured series, the measurements of a live network (if any), and the previous content of the coefficients file.
 struct Measured {
   std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live{};
@@ -142,7 +142,7 @@ ExchangeFacts otherwise_of(const FilesRequest& asked) {
   return facts;
 }
 
-/// Warnings, each with the files to which it applies. Each warning is printed once.
+/// Warnings, each with the files that it applies to. A warning that applies to several files is printed once.
 using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
@@ -164,8 +164,8 @@ std::vector<std::string> lines_of(const FileWarnings& said) {
   return lines;
 }
 
-/// Returns the text of the coefficients file: `before` with the measured times added. If no time was measured, returns
-/// `before` if `may_lack`; otherwise throws Error.
+/// Returns the text of the coefficients file: `before` with the measured times added. If no time
+/// was measured, returns `before` if `may_lack` is true; otherwise throws Error.
 std::string coefficients_with(const FitRequest& asked, const std::vector<ExchangeSeries>& series, const std::string& before,
                               bool may_lack, std::vector<std::string>& warnings) {
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
@@ -186,7 +186,7 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   return text;
 }
 
-/// The name of the file for the plot of each fit: `fit.svg`, `fit-2.svg`, ...
+/// Returns the names of the files for the plots, one for each fit: `fit.svg`, `fit-2.svg`, ...
 std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
   const std::size_t stem = path.size() - svg_ending.size();
   std::vector<std::string> paths;
@@ -214,7 +214,7 @@ void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<Exchan
   }
 }
 
-/// The empty report of a rank that does not print the results.
+/// Returns the empty report of a rank that does not print results.
 Report silent_report(ReportOptions& options) {
   options.format = "text";
   return {};
@@ -244,7 +244,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   Report report;
   report.warnings = std::move(measured.warnings);
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
-  // A sweep may have measured only concurrent groups, or kernels overlapped with a collective. It then needs no fit.
+  // A measurement of only concurrent groups, or of only overlapped kernels, needs no fit of exchanges.
   const bool fits_other_than_exchanges = live && (!live->result.contention.empty() || live->result.overlap);
   if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
@@ -258,7 +258,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
                     asked.output.empty() ? "" : fmt::format(": {} was not written", quote_path(asked.output))));
   }
   const bool writes = !asked.output.empty() && report.status != ExitStatus::beyond_tolerance;
-  // All checks that may refuse the command run before anything is written.
+  // Everything is checked before anything is written.
   std::string coefficients;
   if (writes) {
     coefficients = coefficients_with(asked, *series, measured.before, live.has_value(), report.warnings);
@@ -337,7 +337,7 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
   }
-  measured.before = coefficients_before(asked);  // after the input files are known, so that none of them is overwritten
+  measured.before = coefficients_before(asked);  // read after the input files, so that no input file is overwritten
   return fitted(asked, std::move(measured));
 }
 

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// `calibrate intervals`: fits the errors of predicted times.
+/// The options of `calibrate intervals`, which fits the errors of predicted times.
 struct IntervalsRequest {
   std::string output;
 };
@@ -103,9 +103,9 @@ void add_calibrate_intervals(const Command& calibrate, Request& request) {
       calibrate.add_subcommand("intervals", "coverage of measured runs by the intervals of predicted times, and their fit");
   const auto asked = std::make_shared<IntervalsRequest>();
   command.examples({{"ddl-oracle calibrate intervals", "coverage of the intervals, by set"},
-                    {"ddl-oracle calibrate intervals --format csv", "the same as a table"},
-                    {"ddl-oracle calibrate intervals --format json", "the same with the widths themselves"}});
-  add_output_option(command, asked->output, "fit the widths again, which takes minutes, and write them to this file");
+                    {"ddl-oracle calibrate intervals --format csv", "coverage by set, as CSV"},
+                    {"ddl-oracle calibrate intervals --format json", "coverage, and the widths of the intervals"}});
+  add_output_option(command, asked->output, "fit the interval widths again (takes minutes), and write them to this file");
   add_format_option(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked] { return calibrate_intervals(*asked); }; });
 }

@@ -23,7 +23,7 @@
 namespace ddl {
 namespace {
 
-/// `calibrate kernels`: fits a device's kernel model to measured kernels.
+/// The options of `calibrate kernels`, which fits a device's kernel model to measured kernels.
 struct KernelsRequest {
   std::vector<std::string> files, where;
   std::string machine, output, source, citation;
@@ -123,7 +123,7 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
   const auto asked = std::make_shared<KernelsRequest>();
   command.examples(
       {{"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100", "error of the formulas against your measurements"},
-       {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 -o our-a100.yaml", "the same into a device file"},
+       {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 -o our-a100.yaml", "formulas in a device file"},
        {"ddl-oracle calibrate kernels kernels.csv --machine dgx-a100 --includes-launch",
         "for times that include the kernel launch"}});
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();

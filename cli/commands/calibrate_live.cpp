@@ -45,12 +45,12 @@ constexpr std::string_view overlap_word = "overlap";
 constexpr std::string_view in_place_word = "in-place";
 constexpr std::string_view separate_word = "separate";
 
-/// Largest message of a sweep. The sweep allocates two buffers of this size.
+/// Largest message in bytes. A measurement allocates two buffers of this size.
 constexpr std::int64_t largest_message = std::int64_t{4} << 30U;
-/// Default of the largest message with NCCL. Gradients of a model may be this large. NCCL changes its protocol at smaller
-/// sizes.
+/// Default of --largest with --nccl, in bytes. The gradients of a model may be this large. NCCL
+/// changes its protocol at smaller sizes only.
 constexpr std::int64_t default_largest_of_nccl = std::int64_t{1} << 30U;
-/// Largest message with MPI: the largest power of two in an int, in which MPI counts bytes.
+/// Largest message with MPI in bytes: the largest power of two in an int, because MPI counts bytes in an int.
 constexpr std::int64_t largest_mpi_message = std::int64_t{1} << 30U;
 
 std::vector<std::string_view> measure_words() {
@@ -96,7 +96,7 @@ const BackendKind& backend_of(const LiveRequest& request) {
   return backend_kind(!request.backend.empty() ? request.backend : std::string(request.nccl ? "cuda" : "onednn"));
 }
 
-/// Kernels are measured last, so their options are checked first.
+/// Checks the options of overlapped kernels before all measurements, because kernels are measured last.
 void check_kernel(const LiveRequest& request, const SweepPlan& plan) {
   for (const auto& [option, value] : {std::pair("--kernel", &request.kernel), std::pair("--backend", &request.backend)}) {
     if (value->empty()) continue;
@@ -128,7 +128,7 @@ SweepPlan plan_of(const LiveRequest& request) {
   return plan;
 }
 
-/// Refuses options that only apply to --nccl.
+/// Throws Error for an option that only applies to --nccl.
 void check_nccl_options(const LiveRequest& request) {
   const bool has_patience = request.patience.has_value();
   for (const auto& [option, is_given] :
@@ -150,7 +150,8 @@ std::unique_ptr<Transport> open_transport(const LiveRequest& request) {
   return open_nccl({.rendezvous = request.rendezvous}, options);
 }
 
-/// A single rank only copies within its GPU. Its times contain neither α nor β, so nothing is fitted to them.
+/// Refuses to fit the times of a single rank. A single rank only copies within its GPU, so its
+/// times contain neither α nor β.
 void require_network(const LiveRequest& request, const LiveOutputs& outputs, const SweepPlan& plan) {
   constexpr std::string_view alone = "a single rank copies within its GPU, which does not measure α and β of a network";
   constexpr std::string_view several =
@@ -170,7 +171,8 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
   }
 }
 
-/// A convolution of a ResNet's second stage. On a GPU, the convolution has enough samples to keep the device busy.
+/// Returns the default kernel: a convolution of a ResNet's second stage. On a GPU, the convolution
+/// has enough samples to keep the device busy.
 std::string usual_kernel(const BackendKind& backend) {
   return fmt::format(
       "convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples={} precision=fp32 pass=forward",
@@ -206,7 +208,7 @@ std::string where_of(Transport& transport) {
                      nodes.size() == 1 ? "" : "s", count, count == 1 ? "" : "s", names);
 }
 
-/// Checks a file that will be written later. Throws Error if its folder does not exist or is not writable.
+/// Checks a file that is written later. Throws Error if its folder does not exist or is not writable.
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   if (option != "--output" && is_input_file(path)) {  // the file of --output is extended, so it may be an input
@@ -227,7 +229,8 @@ void require_writable(const std::string& option, const std::string& path) {
   }
 }
 
-/// Warns if `wait`, the time for which ranks waited for processors, exceeds the share `part` of the shortest measured time.
+/// Adds a warning if ranks waited long for a processor. `wait`: the waiting time. The limit is the
+/// share `part` of the shortest measured time.
 void warn_of_waiting(SweepResult& result, Seconds wait) {
   constexpr double part = 0.05;
   std::optional<Seconds> shortest;
@@ -252,8 +255,8 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
     throw Error("contention needs two nodes with several ranks each", "start more ranks, or leave it out of --measure");
   }
   if (transport.nodes().size() < 2) require_network(request, outputs, plan);
-  // The output file is checked before the measurements, which take long. Only the reporting rank checks it, because other
-  // ranks may not see the folder.
+  // The output file is checked before the measurements, because measurements take long. Only the
+  // rank that reports checks the file, because other ranks may not see the folder.
   if (live.speaks) {
     std::map<std::string, std::string> taken;
     for (const auto& [option, path] : outputs) {
@@ -273,7 +276,7 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
         if (!progress) progress = std::make_unique<Progress>(all);
         progress->show(done, 0, next);
       });
-  // A simulated network has no real time.
+  // On a simulated network, ranks do not wait in real time.
   if (request.simulated.empty()) warn_of_waiting(live.result, wait.longest(transport.processes()));
   if (transport.nodes().size() < 2) {
     live.result.warnings.emplace_back(
@@ -285,17 +288,18 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
                                                                           : "--simulated")) {
     if (*each.ranks > 1) live.series.push_back(std::move(each));
   }
-  // The file of --osu is written before the fits, so that the measurements are kept even if no formula fits them.
+  // The file of --osu is written before the fits, so that the measurements are kept even if no fit is possible.
   if (live.speaks && !request.osu.empty()) {
     write_output(request.osu, print_osu(live.result.tables, request.nccl ? "NCCL" : "MPI"), "--osu");
   }
   return live;
 }
 
-/// A rank sends a heartbeat every second. If a rank sends none for this long, it was stopped or cannot be reached.
+/// Default of --patience for heartbeats. Each rank sends a heartbeat every second. After a longer
+/// silence, the rank counts as stopped or unreachable.
 constexpr Seconds usual_silence(30);
 
-/// Ends all ranks with a message if one of them no longer runs. Otherwise MPI or NCCL might wait for the lost rank forever.
+/// Watches the ranks. If a rank no longer runs, all ranks end with a message. Otherwise MPI or NCCL might wait forever.
 RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
   const Seconds silence = request.patience ? min(Seconds(*request.patience), usual_silence) : usual_silence;
   return RankWatch(processes, request.mpi && request.patience ? Seconds(*request.patience) : silence,
@@ -306,14 +310,14 @@ RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
                    });
 }
 
-/// Ends all ranks after an error in this rank, because the other ranks would wait for this rank.
+/// Ends all ranks after an error in this rank. Otherwise the other ranks would wait for this rank.
 [[noreturn]] void end_all(Processes& processes, const std::string& what, const std::string& hint) {
   const auto rank = static_cast<std::size_t>(processes.rank());
   const auto node = static_cast<std::size_t>(processes.nodes()[rank]);
   const Error error(fmt::format("rank {} of {} on {}: {}", rank, processes.count(), processes.node_names()[node], what),
                     hint);
   if (!processes.end_others(error.what(), error.hint())) {
-    // abort_all() ends this process, too, so the error is printed first.
+    // abort_all() also ends this process, so the error is printed first.
     print_error(error.what(), hint);
     std::cerr << std::flush;
     processes.abort_all();
@@ -363,7 +367,7 @@ LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
     if (live.speaks && !watch.warning().empty()) live.result.warnings.push_back(watch.warning());
     return live;
   } catch (const EndedElsewhere&) {
-    throw;  // all ranks know of this error
+    throw;  // every rank has this error, so no rank waits
   } catch (const Error& error) {
     end_all(processes, error.what(), error.hint());
   } catch (const std::exception& error) {
@@ -399,7 +403,7 @@ std::string LiveSweep::with_measured(const std::string& coefficients, const std:
           "the overlap slowdown is not written: it needs several ranks, and times of kernels and collective alone");
     }
   }
-  static_cast<void>(parse_coefficients(text, "--output"));  // a file that cannot be read back is not written
+  static_cast<void>(parse_coefficients(text, "--output"));  // throws Error if the new text cannot be read back
   return text;
 }
 

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// The options of a sweep of a live network, as the user typed them.
+/// The options for measuring a live network, as the user typed them.
 struct LiveRequest {
   bool mpi = false, nccl = false;
   std::string simulated;
@@ -21,33 +21,35 @@ struct LiveRequest {
   std::optional<double> limit;
   std::string kernel, backend;
   std::string osu;
-  std::string rendezvous, buffers;  ///< options that only apply to --nccl
-  std::optional<double> patience;   ///< time limit in seconds for connecting, or for a heartbeat
+  std::string rendezvous, buffers;  ///< values of options that only apply to --nccl
+  std::optional<double> patience;   ///< time limit in seconds, for connecting and for each heartbeat
 };
 void add_live_options(const Command& command, LiveRequest& request);
 
-/// The result of a sweep.
+/// The measurements of a live network.
 struct LiveSweep {
   bool speaks = true;  ///< whether this process prints the results
-  std::string where;   ///< `MPI (Open MPI v4.1.4), 4 ranks on 2 nodes`
+  std::string where;   ///< the measured ranks: `MPI (Open MPI v4.1.4), 4 ranks on 2 nodes`
   SweepResult result;
   std::vector<ExchangeSeries> series;
 
   void add_above_fits(Document& document) const;
   void add_below_fits(Document& document) const;
-  /// The machine's coefficients with the measured φ between its nodes and the measured slowdowns of overlapped kernels and
-  /// exchanges. Warns about measurements that a file of this machine cannot contain.
+  /// Returns the text of a coefficients file with the measurements added: φ between the machine's nodes, and the slowdowns
+  /// of overlapped kernels and exchanges. `coefficients`: the text to extend. Adds a warning for each measurement that a
+  /// coefficients file of this machine cannot contain.
   [[nodiscard]] std::string with_measured(const std::string& coefficients, const std::string& machine,
                                           const std::string& source, std::vector<std::string>& warnings) const;
-  /// Adds the results other than series to the JSON report, after the series.
+  /// Adds the measured ranks, contention and overlap to the JSON report, after the series.
   void add_to(nlohmann::ordered_json& report) const;
 };
 
-/// Files that are written after the measurements, each with the option that names it.
+/// Files that are written after the measurements. Each entry is a path and the option that names the path.
 using LiveOutputs = std::vector<std::pair<std::string, std::string>>;
 
-/// Joins the ranks that were launched together, and measures. If one of several ranks fails, that rank prints its error, and
-/// all ranks end. Throws Error before the measurements if --osu or one of the `others` cannot be written.
+/// Joins the ranks that were launched together, and measures. If one of several ranks fails, that
+/// rank prints its error, and all ranks end. Throws Error before the measurements if the file of
+/// --osu or a file in `others` cannot be written.
 [[nodiscard]] LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others);
 
 }  // namespace ddl

@@ -16,14 +16,14 @@
 namespace ddl {
 namespace {
 
-/// `calibrate runs`: fits factors to measured training runs, in addition to profiles and networks.
+/// The options of `calibrate runs`, which fits correction factors to measured training runs.
 struct RunsRequest {
   std::string runs, coefficients, software, machine, output;
   std::vector<std::string> where;
   ProfileChoice profiles;
 };
 
-/// The options that choose profiles, as words of a command line.
+/// Returns the options that choose profiles, as words of a command line.
 std::vector<std::string> profile_words(const ProfileChoice& profiles) {
   std::vector<std::string> words;
   for (const std::string& file : profiles.files) words.insert(words.end(), {"--profile", file});
@@ -100,7 +100,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   std::string before, begin_with = asked.coefficients;
   if (!asked.output.empty()) {
     before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);
-    // The runs are predicted with the coefficients that the file already contains, such as those of a measured network.
+    // The measured runs are predicted with the coefficients in the output file, such as those of a measured network.
     if (std::filesystem::exists(asked.output)) {
       begin_with = (std::filesystem::path(".") / asked.output).string();
     }
@@ -130,7 +130,7 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
   const auto asked = std::make_shared<RunsRequest>();
   command.examples(
       {{"ddl-oracle calibrate runs runs.csv --machine dgx-a100", "factors fitted to the runs"},
-       {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml", "the same into coefficients"},
+       {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml", "fitted factors, written to coefficients"},
        {"ddl-oracle calibrate runs paradl-abci --machine abci --where model=vgg16", "from some rows of a bundled table"}});
   command
       .add_option("table", asked->runs,

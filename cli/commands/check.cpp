@@ -53,7 +53,7 @@ Report check(CheckRequest options) {
   return report;
 }
 
-/// Options for facts that a configuration does not state.
+/// The options with facts that a configuration may not state.
 constexpr std::array configured_options{"--model",        "--seq",           "--machine",       "--coefficients",
                                         "--software",     "--precision",     "--optimizer",     "--gpus",
                                         "--global-batch", "--batch-per-gpu", "--micro-batches", "--set"};

@@ -55,15 +55,15 @@ void add_datasets(const Command& program, Request& request) {
   const Command command = program.add_subcommand("datasets", "list bundled data sets, or show one");
   command.require_subcommand();
   command.examples({{"ddl-oracle datasets list", "the bundled data sets"},
-                    {"ddl-oracle datasets show imagenet", "one of them, with its sources"},
+                    {"ddl-oracle datasets show imagenet", "one data set, with its sources"},
                     {"ddl-oracle datasets list --format csv", "the list for programs"}});
   add_list(command, request, "datasets", "data sets", "--dataset", list_datasets, "imagenet");
   const Command shows = command.add_subcommand("show", "one data set and the sources of its numbers");
   auto name = std::make_shared<std::string>();
   shows.add_option("dataset", *name, "bundled data set or file").required().names_or_file(dataset_names);
-  shows.examples({{"ddl-oracle datasets show imagenet", "a bundled one"},
-                  {"ddl-oracle datasets show openwebtext", "another one"},
-                  {"ddl-oracle datasets show imagenet --format json", "the same for programs"}});
+  shows.examples({{"ddl-oracle datasets show imagenet", "a bundled data set"},
+                  {"ddl-oracle datasets show openwebtext", "a bundled data set of texts"},
+                  {"ddl-oracle datasets show imagenet --format json", "a data set as JSON, for programs"}});
   add_report_options(shows, request.report);
   shows.callback([name, &request] {
     request.run = [name] {

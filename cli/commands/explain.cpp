@@ -50,10 +50,10 @@ struct ExplainAnswer {
   std::shared_ptr<Study> study;
   Explanation explanation;
   std::optional<PlanComparison> why_not, against;
-  std::optional<MemoryTimeline> timeline;  ///< set if requested
-  std::optional<MemoryTerms> terms;        ///< set if requested
-  std::string drawn;                       ///< the file that contains the drawing
-  std::optional<OutOfCore> out_of_core;    ///< set if requested
+  std::optional<MemoryTimeline> timeline;  ///< set with --memory-timeline
+  std::optional<MemoryTerms> terms;        ///< set with --memory
+  std::string drawn;                       ///< the file with the drawing of --memory-timeline
+  std::optional<OutOfCore> out_of_core;    ///< set with --out-of-core
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
@@ -72,7 +72,7 @@ Plan with_degrees(const std::string& degrees, const std::string& option, const P
   return plan;
 }
 
-/// The plan of a file, with the precision and optimizer of the explained plan.
+/// Returns the plan of a file. The precision and optimizer of the file must be those of the explained plan.
 Plan plan_of_file(const std::string& path, const std::string& option, const Plan& explained) {
   PlanFile file = read_plan(read_file(path), path);
   const auto refuse = [&](std::string_view theirs, std::string_view ours) {
@@ -89,8 +89,9 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   return file.plan;
 }
 
-/// The best plan of a strategy, or of all strategies. If no plan is possible, the plan that comes nearest to fitting. Empty
-/// if the strategy cannot divide the devices. `options` give devices, batch and fixed choices.
+/// Returns the best plan of a strategy, or of all strategies. If no plan is possible, returns the
+/// plan that exceeds the memory by the least. Empty if the strategy cannot divide the devices.
+/// `options`: the devices, the batch and the fixed choices.
 std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
                               const std::optional<NamedFamily>& family, bool ideal) {
   options.precision = study.precision();
@@ -106,8 +107,8 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   return std::nullopt;
 }
 
-/// Whether the options give the number of devices, but not how to divide the devices: no plan, no degrees, and no strategy
-/// that allows only one mesh.
+/// Whether the user gave the number of devices, but not how to divide the devices: no plan, no
+/// degrees, and no strategy with a single possible mesh.
 bool leave_degrees_open(const PlanOptions& options) {
   if (!options.gpus || !options.plan_file.empty() || !options.degrees.empty()) return false;
   if (options.strategy.empty()) return true;
@@ -115,7 +116,7 @@ bool leave_degrees_open(const PlanOptions& options) {
   return std::popcount(family) > 1 && only_degrees(family, *options.gpus).empty();
 }
 
-/// The study, and the plan that `recommend` ranks first.
+/// Searches for the plan that `recommend` ranks first. Returns this plan with its study.
 PlanStudy sought_plan(const ExplainOptions& options) {
   PlanOptions open = options.plan;
   open.strategy.clear();
@@ -166,7 +167,8 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     pair.explained_name = family_name(explained.mesh.family());
     pair.other_name = family ? family_name(family->family) : text;
     pair.heading = fmt::format("{} {}", beginning, pair.other_name);
-    // A reason that does not begin with a number describes the strategy, and needs `it` as its subject.
+    // A reason such as `needs at least 4 devices` gets `it` as its subject. A reason that begins
+    // with a number has its own subject.
     const char* it = none.empty() || (none.front() >= '0' && none.front() <= '9') ? "" : "it ";
     pair.sentence =
         fmt::format("{} cannot run on {}: {}{}", pair.other_name, count_text(explained.mesh.devices(), "device"), it, none);
@@ -189,7 +191,7 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   return pair;
 }
 
-/// The report as a document. `drawn` adds the drawings and sections that only an HTML page has.
+/// Returns the report as a document. `drawn`: add the drawings and sections that only an HTML page has.
 Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
@@ -253,7 +255,7 @@ Json json_of(const ExplainAnswer& answer) {
   return json;
 }
 
-/// Computes the memory timeline of the step, and draws it if a file was named.
+/// Computes the memory timeline of the step. Draws the timeline if the user named a file for the drawing.
 void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const Estimator& estimator,
                    const std::string& output) {
   const Study& study = *answer.study;
@@ -283,7 +285,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   answer.drawn = options.memory_timeline;
 }
 
-/// The plan with its activations offloaded to the host, or recomputed.
+/// Returns the explained plan out of core: with activations offloaded to the host, or recomputed.
 OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
   const Study& study = *answer.study;
   const Estimate& estimate = answer.explanation.estimate;
@@ -343,7 +345,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
   const std::int64_t global_batch = asked.plan->global_batch;
-  if (is_sought) asked.plan.reset();  // a choice that a search made is not a default
+  if (is_sought) asked.plan.reset();  // choices that a search made are not listed as defaults
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, global_batch);
   remove_said(answer->defaults, said);
   Report report;

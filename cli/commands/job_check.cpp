@@ -26,7 +26,7 @@
 namespace ddl {
 namespace {
 
-/// Returns the result of `action`. If the action throws an Error without a position, the error is reported at the node.
+/// Returns the result of `action`. If `action` throws an Error without a position, the Error gets the position of the node.
 template <class Action>
 auto placed_at(const YamlNode& node, const Action& action) {
   try {
@@ -37,7 +37,7 @@ auto placed_at(const YamlNode& node, const Action& action) {
   }
 }
 
-/// Each input is loaded separately, so that an error is reported at the word that names the input.
+/// Loads the study of a job. Each input is loaded separately, so that an error points at the word that names the input.
 std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& folder, const MemoryOptions& options) {
   StudySpec spec = spec_of(parsed.job, folder);
   if (options.gpu_memory) spec.device_memory = options.gpu_memory;
@@ -69,8 +69,8 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });
   const auto spreads = [](const Coefficients& known) { return !known.congestion.empty() || known.exchanges.has_spread(); };
-  // Three kinds of errors remain: a precision that the device lacks, congestion that was not measured, and a data set that
-  // does not match the model.
+  // Only three errors can still occur: the device lacks the precision, the congestion was not
+  // measured, or the data set does not match the model.
   const bool lacks_precision = spec.precision && !inputs.machine.device.peak_at(*spec.precision);
   const bool lacks_spread = spec.settings.find("congestion") != nullptr && !spreads(inputs.coefficients);
   return placed_at(lacks_precision ? parsed.place({"precision"})
@@ -79,12 +79,12 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
                    [&] { return std::make_shared<Study>(spec, std::move(inputs)); });
 }
 
-/// Two neighbouring sequence lengths that are tried differ by this many tokens, or by an eighth of the model's own length if
-/// an eighth is less.
+/// The distance between two tried sequence lengths, in tokens. For short sequences, the distance is
+/// an eighth of the model's own sequence length.
 constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 
-/// Tries the plan with other sequence lengths; empty if the model has no sequence length.
+/// Finds the longest sequences with which the plan fits; empty if the model has no sequence length.
 std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& plan) {
   const std::int64_t own = study.model().sequence_length;
   if (own <= 0) return std::nullopt;
@@ -112,12 +112,12 @@ std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& 
   };
   try {
     return LongestSequence{.fits = last_within(Verdict::fits), .at_risk = last_within(Verdict::at_risk)};
-  } catch (const Error&) {  // no parameter of the model defines the length
+  } catch (const Error&) {  // the model has no parameter for the sequence length
     return std::nullopt;
   }
 }
 
-/// Checks a plan whose shape is possible.
+/// Adds the verdict on a plan with a possible shape, and the changes with which the plan would fit.
 void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, MemoryCheck checked) {
   check.checked = std::move(checked);
   check.largest = largest_batch(estimator, plan);
@@ -127,7 +127,7 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
-/// Checks a configuration of another tool, with the options on the command line.
+/// Checks the plan of another tool's configuration, with the options on the command line.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
   const auto is_given = [&](const std::string& option) {
@@ -164,7 +164,8 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   judge_plan(check, estimator, *own.plan, *std::move(checked));
 }
 
-/// A job file is complete, so options apply only to configurations that are given together with it.
+/// Parses a job file. If options for configurations are given, but none of the files is a
+/// configuration, throws Error, because a job file is complete by itself.
 ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   const std::string text = read_file(file, YamlNode::max_bytes);
   if (options.given.empty() || options.has_configurations) return parse_job(text, file);
@@ -224,7 +225,7 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
 bool is_configuration(const std::string& file) {
   try {
     return recognise_configuration(file).has_value();
-  } catch (const Error&) {  // reported when the file is checked
+  } catch (const Error&) {  // the error is reported when the file is checked
     return false;
   }
 }

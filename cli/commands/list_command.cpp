@@ -21,8 +21,8 @@ void add_list(const Command& command, Request& request, const std::string& name,
   const Command lists = command.add_subcommand("list", fmt::format("bundled {}", noun));
   const std::string line = fmt::format("ddl-oracle {} list", name);
   lists.examples({{line, fmt::format("the names that {} takes", option)},
-                  {line + " --format csv", "a row for each"},
-                  {fmt::format("{} --format json -o {}.json", line, name), "the same into a file"}});
+                  {line + " --format csv", "the list as CSV, for programs"},
+                  {fmt::format("{} --format json -o {}.json", line, name), "the list as JSON, written to a file"}});
   add_report_options(lists, request.report);
   lists.callback([&request, list, name, shown] {
     request.run = [list, name, shown] { return list().then({"ddl-oracle", name, "show", shown}); };

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// The report of a table. In JSON, the rows are a list under `key`.
+/// Returns a report that shows a table. In JSON, the rows are a list under `key`.
 [[nodiscard]] Report list_report(const std::string& key, Table table, const nlohmann::ordered_json& rows);
 
 /// Adds the command `list` to the command `name`, such as `models`. `option`: the option that takes one of the listed names.

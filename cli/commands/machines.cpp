@@ -87,7 +87,7 @@ void add_machines(const Command& program, Request& request) {
   shows.add_option("machine", *name, "bundled machine or machine file").required().names_or_file(machine_names);
   shows.examples({{"ddl-oracle machines show dgx-a100", "every number with its source"},
                   {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to edit"},
-                  {"ddl-oracle machines show alps --format json", "the same for programs"}});
+                  {"ddl-oracle machines show alps --format json", "a datasheet as JSON, for programs"}});
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
   shows.callback([name, &request] {
     request.run = [name] {

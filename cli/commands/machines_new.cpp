@@ -27,7 +27,7 @@ struct MachineNewRequest {
   bool force = false;
 };
 
-/// The name of the base machine as it stands in the new file. A path is relative to the folder of the new file.
+/// Returns the name of the base machine for the new file. If the name is a path, makes it relative to the new file's folder.
 std::string extends_text(const std::string& like, const MachineSheet& sheet, const std::string& output) {
   if (!is_path(like)) return sheet.machine.name;
   std::error_code problem;
@@ -87,14 +87,14 @@ void add_machines_new(const Command& machines, Request& request) {
   const auto asked = std::make_shared<MachineNewRequest>();
   command.examples({{"ddl-oracle machines new ours --like dgx-a100", "a machine file on the standard output"},
                     {"ddl-oracle machines new ours --like dgx-a100 --nodes 16 -o ours.yaml", "16 nodes, into a file"},
-                    {"ddl-oracle machines new ours --like dgx-h100 -o ours.yaml --force", "the same, overwriting a file"}});
+                    {"ddl-oracle machines new ours --like dgx-h100 -o ours.yaml --force", "overwrites an existing file"}});
   command.add_option("name", asked->name, "name of the new machine").required();
   command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file")
       .required()
       .names_or_file(machine_names);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
                    "number of nodes; default: that of Slurm, else that of the base machine");
-  add_output_option(command, asked->output, "write the machine file here; without it, to the standard output");
+  add_output_option(command, asked->output, "write the machine file to this file; default: the standard output");
   command.add_switch("--force", asked->force, "overwrite the file if it exists");
   command.add_option("--root", asked->root, "folder with the /proc and /sys of the machine").default_str("/");
   add_format_option(command, request.report);

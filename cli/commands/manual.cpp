@@ -38,7 +38,7 @@ std::string completion_for(const std::string& shell, const CommandDescription& p
 void add_help(const Command& program) {
   const Command command = program.add_subcommand("help", "help on a command, as printed by its --help");
   command.examples({{"ddl-oracle help recommend", "output of 'ddl-oracle recommend --help'"},
-                    {"ddl-oracle help models show", "the same for a subcommand of 'models'"},
+                    {"ddl-oracle help models show", "help on a subcommand of 'models'"},
                     {"ddl-oracle help", "all commands"}});
 }
 
@@ -51,7 +51,7 @@ void add_completion(CommandLine& command_line, Request& request) {
   command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", "))).required().words([] {
     return std::vector<std::string>{"bash", "zsh", "fish"};
   });
-  add_output_option(command, request.report.output, "write it to this file instead of the standard output");
+  add_output_option(command, request.report.output, "write the script to this file instead of the standard output");
   command.callback([shell, &command_line, &request] {
     request.run = [shell, &command_line] { return report_of_text(completion_for(*shell, command_line.describe())); };
   });
@@ -61,8 +61,8 @@ void add_man(CommandLine& command_line, Request& request) {
   const Command command = command_line.program().add_subcommand("man", "print the manual page");
   command.examples({{"ddl-oracle man > ddl-oracle.1", "the page as roff"},
                     {"ddl-oracle man | man -l -", "the page on the terminal"},
-                    {"ddl-oracle man --output ddl-oracle.1", "the same into a file, written atomically"}});
-  add_output_option(command, request.report.output, "write it to this file instead of the standard output");
+                    {"ddl-oracle man --output ddl-oracle.1", "the page, written to a file"}});
+  add_output_option(command, request.report.output, "write the page to this file instead of the standard output");
   command.callback([&command_line, &request] {
     request.run = [&command_line] { return report_of_text(man_page(command_line.describe(), version())); };
   });

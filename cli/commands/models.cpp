@@ -50,17 +50,18 @@ struct ShowOptions {
   std::string input_shape;
 };
 
-/// A model with a number of samples and a precision, its work, and its granularity on a machine.
+/// The facts that `models show` prints: a model's work for a number of samples and a precision, and
+/// its granularity on a machine.
 struct Shown {
   Model model;
   Precision precision = Precision::fp32;
   double samples = 1;
-  std::vector<double> kept_bytes;          ///< of each layer
-  std::vector<bool> needs_input_gradient;  ///< of each layer
-  std::vector<bool> of_sample;             ///< for each layer, whether it reads neither another layer nor the model's input
+  std::vector<double> kept_bytes;          ///< bytes kept for backward, by layer
+  std::vector<bool> needs_input_gradient;  ///< whether the gradient of the layer's input is needed, by layer
+  std::vector<bool> of_sample;             ///< by layer: whether the layer is a tensor of the sample, not computed
   WorkDepth forward, training;
   GraphGrain grain;
-  std::string machine;  ///< empty if none was requested
+  std::string machine;  ///< empty if the user named no machine
   std::vector<LevelGrain> levels;
 
   [[nodiscard]] const Layer& at(int layer) const { return model.layers[static_cast<std::size_t>(layer)]; }
@@ -68,7 +69,7 @@ struct Shown {
     return layer.operation->work(pass, layer.input_shapes, layer.output_shape);
   }
   [[nodiscard]] double flops(const Layer& layer, Pass pass) const { return work(layer, pass).flops * samples; }
-  /// FLOPs of a pass in training. Layers that need no input gradient run no backward_data.
+  /// Returns the FLOPs of one pass in training. Layers that need no input gradient run no backward_data.
   [[nodiscard]] double flops_run(Pass pass) const {
     double sum = 0;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -122,7 +123,7 @@ Table graph_table(const Shown& shown) {
   return table;
 }
 
-/// Formats a ratio of two times, or of work and data; `-` if there is no ratio.
+/// Formats a ratio, such as work divided by data; `-` if the ratio is undefined.
 std::string ratio_text(std::optional<double> ratio) { return ratio ? fmt::format("{:.3g}", *ratio) : "-"; }
 
 Table level_table(const Shown& shown) {
@@ -183,7 +184,7 @@ Json layer_json(const Shown& shown, std::size_t index) {
                                   std::pair{"backward_weight", Pass::backward_weight}}) {
     const Work done = shown.work(layer, pass);
     entry[fmt::format("flops_{}", key)] = done.flops * shown.samples;
-    // The bytes that a kernel reads and writes.
+    // Number of bytes that a kernel reads and writes.
     entry[fmt::format("bytes_{}", key)] =
         (done.activation_items * shown.samples + done.weight_items) * item_bytes(shown.precision);
   }
@@ -256,8 +257,8 @@ Document document_of(const Shown& shown) {
   return document;
 }
 
-/// The bytes that backward needs, by layer. Each tensor counts once, with the layer that produces it. The batch counts with
-/// the layer whose backward reads the batch.
+/// Returns the bytes that each layer keeps for backward. Each tensor counts once, for the layer
+/// that produces it. The model's input counts for the layer that reads the input in backward.
 std::vector<double> kept_bytes_of(const ModelFacts& facts, Precision precision, double samples) {
   const double item = item_bytes(precision);
   std::vector<double> result;
@@ -313,7 +314,7 @@ void add_models(const Command& program, Request& request) {
   command.require_subcommand();
   command.examples(
       {{"ddl-oracle models list", "the bundled models"},
-       {"ddl-oracle models show resnet50", "one of them, layer by layer"},
+       {"ddl-oracle models show resnet50", "one model, layer by layer"},
        {"ddl-oracle models import config.json -o mine.yaml", "a model file from a configuration of Hugging Face"}});
   add_list(command, request, "models", "models", "--model", list_models, "resnet50");
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
@@ -329,7 +330,7 @@ void add_models(const Command& program, Request& request) {
   shows.examples({{"ddl-oracle models show resnet50", "layers, parameters and work per sample"},
                   {"ddl-oracle models show llama3-8b --seq 4096 --batch 8", "for 8 samples of 4,096 tokens"},
                   {"ddl-oracle models show vgg16 --format csv", "a row for each layer"}});
-  // This number still fits into 64 bits when multiplied by the devices of the largest machine.
+  // The maximum of --batch, multiplied by the devices of the largest machine, still fits into 64 bits.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "number of samples that the numbers refer to")
       .default_str("1");

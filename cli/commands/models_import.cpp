@@ -100,7 +100,7 @@ void add_models_import(const Command& models, Request& request) {
   command.add_option("file", asked->path, "ONNX file (.onnx), or a config.json of Hugging Face's transformers")
       .required()
       .file();
-  add_output_option(command, asked->output, "write the model file here; without it, to the standard output");
+  add_output_option(command, asked->output, "write the model file to this file; default: the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
   command

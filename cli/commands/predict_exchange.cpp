@@ -99,7 +99,7 @@ Table table_of(const std::vector<PredictedExchange>& predicted) {
   return table;
 }
 
-/// A plot for each operation with at least three requested sizes.
+/// Adds a plot for each operation with at least three requested message sizes.
 void add_plots(Document& document, const std::vector<PredictedExchange>& predicted) {
   std::vector<std::pair<Collective, std::vector<PlotCurve>>> plots;
   for (const PredictedExchange& one : predicted) {
@@ -115,7 +115,7 @@ void add_plots(Document& document, const std::vector<PredictedExchange>& predict
   }
 }
 
-/// The coefficients that are used by default, and the reason for them. The name is empty if the user chose the coefficients.
+/// The default coefficients, and the reason for using them. The name is empty if the user chose the coefficients.
 struct FoundCoefficients {
   std::string name, why;
 };
@@ -192,7 +192,7 @@ void add_predict_exchange(const Command& predict, Request& request) {
   exchange.examples(
       {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
        {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine h100",
-        "another collective on another machine"},
+        "the time of an allgather among 64 GPUs"},
        {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "four GPUs of each node, for programs"}});
   exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")
       .capture_default_str();

@@ -24,7 +24,8 @@ struct KernelRequest {
   bool any_device = false;
 };
 
-/// Throws Error with the position in the file if a line is not a kernel, or if the device lacks a precision.
+/// Reads the kernels in a file. Throws Error with the position in the file if a line is not a
+/// kernel, or if the device lacks a precision.
 std::vector<KernelProblem> problems_of(const ProblemFile& file, const Device& device) {
   std::vector<KernelProblem> problems;
   for (const std::string& line : file.problems()) {
@@ -102,9 +103,9 @@ void add_predict_kernels(const Command& predict, Request& request) {
       predict.add_subcommand("kernels", "predict kernels, one problem per line, with an interval and the source");
   const auto asked = std::make_shared<KernelRequest>();
   command.examples({{"ddl-oracle predict kernels problems.txt", "problems as written by 'recommend --missing'"},
-                    {"ddl-oracle predict kernels problems.txt --machine dgx-h100", "on another machine"},
+                    {"ddl-oracle predict kernels problems.txt --machine dgx-h100", "kernel times on a DGX H100"},
                     {"ddl-oracle predict kernels problems.txt --coefficients none --format csv",
-                     "from the datasheet only, for programs"}});
+                     "kernel times from the datasheet only, as CSV"}});
   command.add_option("file", asked->file, "problems, one per line, as read by 'profile --problems'").required().file();
   command.add_option("--machine", asked->machine, "bundled machine or file")
       .names_or_file(machine_names)

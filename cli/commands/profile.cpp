@@ -81,7 +81,7 @@ class Measuring {
   std::size_t skipped_, done_;
 };
 
-/// Whether the measurement of a row can be kept.
+/// Whether a measurement is reliable enough to be kept.
 bool is_good(const Measurement& measured) {
   return measured.reason.empty() && (measured.algorithm.empty() || measured.samples.settled);
 }
@@ -126,10 +126,10 @@ void require_any_runs(const KernelBackend& backend, const ProfileJob& job) {
               "try another --precision or --backend: see 'ddl-oracle backends'");
 }
 
-/// The profile lines that this process measures, each with its position in the list of all problems.
+/// The profile lines that this process measures. The value is the position in the list of all problems.
 using Places = std::unordered_map<std::string, std::int64_t>;
 
-/// Removes the problems of other shards, and the problems that --leave-out names, from the list.
+/// Removes the problems of other shards, and the problems of --leave-out, from the job. Returns the remaining problems.
 Places narrow(ProfileJob& job, ProfileHead& head) {
   Places places;
   if (job.shard) {
@@ -146,8 +146,8 @@ Places narrow(ProfileJob& job, ProfileHead& head) {
   return places;
 }
 
-/// Continues an earlier profile: copies its head, and all rows that are not measured again. Warns if its last line is
-/// incomplete.
+/// Continues an earlier profile: copies its header, and all rows that are not measured again. Adds
+/// a warning if the last line of the earlier profile is incomplete.
 void take_over(Profile old, const ProfileJob& job, const Places& places, ProfileResult& result) {
   ProfileHead& head = result.profile.head;
   require_same(old.head, head, job.output);
@@ -170,7 +170,7 @@ void take_over(Profile old, const ProfileJob& job, const Places& places, Profile
   }
 }
 
-/// Measures the problems that are not yet known. Each row is written as soon as it is measured.
+/// Measures the problems that have no time yet. Each row is written as soon as it is measured.
 void measure(KernelBackend& backend, const ProfileJob& job, const Places& places, ProfileOutput& output,
              ProfileResult& result) {
   std::unordered_set<std::string> known;
@@ -191,8 +191,8 @@ void measure(KernelBackend& backend, const ProfileJob& job, const Places& places
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Measures the job, row by row into the output. Throws Error if the device cannot be used, if it supports none of the
-/// problems, or if the output is another profile.
+/// Measures the job, and writes each row to the output. Throws Error if the device cannot be used,
+/// if it supports none of the problems, or if the output is the profile of another measurement.
 ProfileResult run(ProfileJob job, const std::string& command) {
   const std::unique_ptr<KernelBackend> backend = open_backend(job.backend, job.device);
   require_any_runs(*backend, job);
@@ -208,7 +208,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   result.output = job.output;
   result.items = job.plan.items();
 
-  // From here on, a signal ends the command in order, so that the lock is released.
+  // From this point on, a signal ends the command with a partial result, so that the lock is released.
   const Interrupt interrupt;
   std::optional<ProfileLock> lock;
   std::optional<ProfileOutput> output;
@@ -305,7 +305,7 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--caches", o.caches, "cache state before each sample: step (as in a training step), warm or cold")
       .capture_default_str();
   add_number(command, "--tolerance", o.tolerance, 1e-4, 1,
-             "stop sampling when the 95 % interval of the median is within plus or minus this fraction of it")
+             "stop sampling when the 95 % interval of the median is within plus or minus this fraction of the median")
       .default_str("0.02");
   add_number(command, "--time-limit", o.limit, 1e-3, 3600, "maximum seconds of samples per problem").default_str("0.05");
   add_whole_number(command, "--threads", o.threads, 1, 1024, "CPU threads").default_str("1");

@@ -26,19 +26,19 @@ struct CompareRequest {
   std::optional<std::int64_t> top{};
 };
 
-/// Two profiles and their comparison.
+/// Two profiles, and the result of comparing them.
 struct ComparedProfiles {
   Profile first, second;
   ProfileComparison comparison;
 };
 
-/// Formats the ratio of the second time to the first, such as `6.0`.
+/// Formats the second time divided by the first time, such as `6.0`.
 std::string times_text(Seconds first, Seconds second) {
   return first > Seconds(0) ? fmt::format("{:.2f}", second / first) : "-";
 }
 
-/// Formats the second time minus the first, such as `+35.1 ms`. If the times are equal after rounding, the difference is
-/// zero.
+/// Formats the second time minus the first time, such as `+35.1 ms`. Times that are equal after
+/// rounding have a difference of zero.
 std::string difference_text(Seconds first, Seconds second) {
   const Seconds difference = second - first;
   if (difference == Seconds(0) || std::abs(difference / first) < 1e-6) return "0 s";
@@ -141,8 +141,8 @@ void add_profile_compare(const Command& profile, Request& request) {
   const Command command = profile.add_subcommand("compare", "compare the kernel times of two profiles");
   const auto asked = std::make_shared<CompareRequest>();
   command.examples({{"ddl-oracle profile compare net.profile traced.profile", "kernels of this program and of a framework"},
-                    {"ddl-oracle profile compare net.profile traced.profile --top 50", "more of them"},
-                    {"ddl-oracle profile compare net.profile traced.profile --format json", "all of them, for programs"}});
+                    {"ddl-oracle profile compare net.profile traced.profile --top 50", "50 rows of each table"},
+                    {"ddl-oracle profile compare net.profile traced.profile --format json", "all kernels, for programs"}});
   command.add_option("first", asked->first, "profile from 'profile', 'profile import' or 'profile merge'").required().file();
   command.add_option("second", asked->second, "second profile, of the same model, samples and precision").required().file();
   add_whole_number(command, "--top", asked->top, 1, most_rows_of_each, "rows of each table")

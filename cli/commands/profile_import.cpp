@@ -41,7 +41,7 @@ std::string share_of(Seconds part, Seconds whole) {
   return whole > Seconds(0) ? fmt::format("{:.0f} %", 100 * (part / whole)) : "-";
 }
 
-/// Maximum number of shown rows for events that were not matched, or for problems without a time.
+/// Maximum number of rows in the tables of unmatched events and of problems without a time.
 constexpr std::size_t rows_shown = 12;
 
 void add_rest(Document& document, std::size_t rows) {
@@ -140,7 +140,7 @@ void add_profile_import(const Command& profile, Request& request) {
       {{"ddl-oracle profile import trace.json --model ./net.yaml --device 'some processor' -o net.profile",
         "a trace of torch.profiler"},
        {"ddl-oracle profile import trace.json --model ./net.yaml --device 'some processor' --format json",
-        "its contents, for programs"},
+        "the measurements as JSON, for programs"},
        {"ddl-oracle profile import layers.csv --model alexnet --batch 16 --device 'Tesla V100' -o alexnet.profile",
         "a table of layer times"}});
   command
@@ -149,14 +149,14 @@ void add_profile_import(const Command& profile, Request& request) {
       .required()
       .file();
   command.add_option("--model", asked->model, "measured model: a name, or a path to a model file").required();
-  add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
+  add_output_option(command, asked->output, "write the profile to this file; default: the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
-                   "samples per step or micro-batch; a trace contains them");
-  command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace contains all but tf32")
+                   "samples per step or micro-batch; a trace gives this number");
+  command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace gives the precision, except tf32")
       .default_str("fp32");
-  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace contains it").default_str("sgd");
-  command.add_option("--device", asked->device, "name of the device; a trace of a GPU contains it");
+  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace has the optimizer").default_str("sgd");
+  command.add_option("--device", asked->device, "name of the device; a trace of a GPU gives the name");
   add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_profile_file(*asked, request.report.format); }; });

@@ -56,7 +56,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   result->asked.resize(profile.rows.size());
   std::iota(result->asked.begin(), result->asked.end(), std::size_t{0});
   result->steadiness = steadiness_of(profile);
-  // If the model comes from a user's file, a profile contains only the name of the model.
+  // If the model comes from a user's file, the profile contains only the name of the model.
   const std::vector<std::string> bundled = model_names();
   if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
       bundled.end()) {
@@ -83,12 +83,12 @@ void add_profile_merge(const Command& profile, Request& request) {
   const auto asked = std::make_shared<MergeRequest>();
   command.examples(
       {{"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile", "the shards of a profile in one file"},
-       {"ddl-oracle profile merge part-0.profile --partial -o net.profile", "the available shards"},
-       {"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile --overwrite", "overwriting a file"}});
+       {"ddl-oracle profile merge part-0.profile --partial -o net.profile", "only the available shards"},
+       {"ddl-oracle profile merge part-0.profile part-1.profile -o net.profile --overwrite", "overwrites a file"}});
   command.add_option("parts", asked->parts, "profiles of 'profile MODEL --shard 0/16' to '15/16', in any order")
       .required()
       .file();
-  add_output_option(command, asked->output, "write the profile here; without it, to the standard output");
+  add_output_option(command, asked->output, "write the profile to this file; default: the standard output");
   command.add_switch("--partial", asked->partial, "merge the available shards, even if others are missing or incomplete");
   command.add_switch("--overwrite", asked->overwrite, "overwrite an existing profile");
   add_format_option(command, request.report, {Content::rows});

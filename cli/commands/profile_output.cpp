@@ -23,7 +23,7 @@
 namespace ddl {
 namespace {
 
-/// Converts a text to letters, digits, points and dashes, which are easy to type.
+/// Converts a text to a file name of letters, digits, points and dashes, which are easy to type.
 std::string file_name(std::string_view text) {
   std::string name;
   for (const char c : text) {
@@ -39,8 +39,8 @@ std::string file_name(std::string_view text) {
   return name.empty() ? "device" : name.substr(0, longest);
 }
 
-/// Locks all of an open file. The lock belongs to the open file, not to the process, so it persists when the same process
-/// also reads the file. Returns 0 or the error number.
+/// Locks an open file. The lock belongs to the open file, not to the process. So the lock persists
+/// if this process opens and closes the file a second time. Returns 0, or the error number.
 int lock_all(int file) {
   struct flock all {};
   all.l_type = F_WRLCK;
@@ -55,8 +55,8 @@ bool is_same_file(int open, const std::string& path) {
          is.st_ino == there.st_ino;
 }
 
-/// The process that has locked a file; `another process` if the process cannot be seen, for example because it runs on
-/// another machine.
+/// Names the process that has locked a file. Returns `another process` if the process is not
+/// visible, for example because it runs on another machine.
 std::string holder_of(int locked) {
   struct stat wanted {};
   std::error_code unknown;
@@ -87,7 +87,7 @@ ProfileLock::ProfileLock(const std::string& profile) {
     // A file that does not exist cannot be locked yet, and a pipe is not a profile.
     if (::stat(profile.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     file_ = ::open(profile.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0) return;  // without write permission, no process measures into the file
+    if (file_ < 0) return;  // a file without write permission is not being measured into
     const int reason = lock_all(file_);
     if (reason == EACCES || reason == EAGAIN) {
       const std::string who = holder_of(file_);
@@ -96,8 +96,8 @@ ProfileLock::ProfileLock(const std::string& profile) {
                   "wait for it, or give each process an --output of its own, as with --shard");
     }
     if (reason != 0) return;  // the file system has no locks
-    // Between the two calls, the process that held the lock may have replaced the file. The opened file then no longer has a
-    // name.
+    // Between opening and locking, the former holder of the lock may have replaced the file. Then
+    // the opened file has no name any more, and the loop opens the new file.
     if (is_same_file(file_, profile)) return;
     ::close(std::exchange(file_, -1));
   }
@@ -112,7 +112,7 @@ ProfileOutput::ProfileOutput(std::string path, const Profile& known) : path_(std
     if (file_ >= 0) ::close(std::exchange(file_, -1));
   };
   try {
-    // The file is locked before it gets its name, so that no other process can lock it first.
+    // The file is locked before it gets its name, so that no other process can lock the file first.
     const Written written = write_over(path_, print_profile(known), [&](int made) {
       close();
       file_ = ::fcntl(made, F_DUPFD_CLOEXEC, 0);
@@ -135,7 +135,7 @@ ProfileOutput::~ProfileOutput() {
 
 void ProfileOutput::add(const ProfileRow& row) {
   if (file_ < 0) return;
-  // Each line is written at once, so that a crash cuts off one line at most.
+  // Each line is written at once, so that a crash cuts off at most one line.
   if (!is_in_place()) {
     throw Error(fmt::format("{} was replaced while it was written", quote_path(path_)),
                 "give each process an --output of its own, as with --shard");

@@ -7,15 +7,15 @@
 
 namespace ddl {
 
-/// Keeps other processes from measuring into the same profile, on this machine and on machines that share the profile's
-/// folder by NFS. The file is locked until this process ends for any reason. A profile that does not exist yet is locked by
-/// the ProfileOutput that creates it.
+/// Keeps other processes from measuring into the same profile, on this machine and on machines that share the folder of the
+/// profile by NFS. The file stays locked until this process ends for any reason. This class locks no profile that does not
+/// exist yet: ProfileOutput locks the file that it creates.
 class ProfileLock {
  public:
   /// Locks no file.
   ProfileLock() = default;
-  /// Throws Error if another process measures into the profile, or if the profile was read as an input. The message contains
-  /// the number of a process on this machine.
+  /// Throws Error if another process measures into the profile, or if the profile was read as an
+  /// input. If the other process runs on this machine, the message contains its process id.
   explicit ProfileLock(const std::string& profile);
   ProfileLock(const ProfileLock&) = delete;
   ProfileLock& operator=(const ProfileLock&) = delete;
@@ -25,7 +25,7 @@ class ProfileLock {
   int file_ = -1;
 };
 
-/// A profile that grows row by row. Rows that are written are kept, even if the program crashes.
+/// A profile that grows row by row. Written rows are kept, even if the program crashes.
 class ProfileOutput {
  public:
   /// Writes to no file.
@@ -50,13 +50,13 @@ class ProfileOutput {
   int file_ = -1;
 };
 
-/// The profile at this path, to be continued; empty if the file does not exist. Throws Error if the file exists and `resume`
-/// is false.
+/// Reads the profile at this path, so that its measurement can continue; empty if the file does not
+/// exist. Throws Error if the file exists and `resume` is false.
 [[nodiscard]] std::optional<Profile> existing_profile(const std::string& path, bool resume);
 
-/// The default path of a model's profile of this device: `profiles/resnet50-fp32@Tesla-V100.profile` in the data directory
-/// (data_directory). The folder is created. With the autocast recipe, the precision is followed by `-autocast`. The name of
-/// a shard ends in `.3-of-16`, so that it is not mistaken for the profile of the model. Throws Error if no environment
+/// Returns the default path for a model's profile on this device: `profiles/resnet50-fp32@Tesla-V100.profile` in the data
+/// directory (data_directory). Creates the folder. With the autocast recipe, `-autocast` follows the precision. The name of
+/// a shard ends in `.3-of-16`, so that the shard is not mistaken for the whole profile. Throws Error if no environment
 /// variable gives the data directory, or if the folder cannot be created.
 [[nodiscard]] std::string usual_profile_path(const ProfileHead& head, Precision precision, const std::string& recipe = {});
 

@@ -63,7 +63,7 @@ void search_into(RecommendAnswer& answer) {
   search_options.objective = answer.objective;
   search_options.all = options.all;
   const std::int64_t rows = options.top.value_or(0);
-  // --save-dir writes all families, whether they are shown or not.
+  // --save-dir writes the plans of all families, even families that are not shown.
   search_options.top = options.save_dir.empty() || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
@@ -112,7 +112,7 @@ void search_into(RecommendAnswer& answer) {
   }
 }
 
-/// Compares the best plan with plain data parallelism; empty if data parallelism is the best plan, or was not tried.
+/// Compares the best plan with plain data parallelism. Empty if data parallelism is the best plan, or was not searched.
 std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
@@ -123,14 +123,14 @@ std::string compared_with_data(const RecommendAnswer& answer) {
     const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
     return is_tried ? " (plain data parallelism is not possible)" : "";
   }
-  // A plan that may not fit is not an alternative to a plan that fits.
+  // A plan that may not fit is not compared with a plan that fits.
   if (data->verdict > best.verdict) return " (plain data parallelism may not fit)";
   const double ratio = data->time.step_time() / best.time.step_time();
   return ratio >= 1 ? fmt::format(", {:.2f}x as fast as plain data parallelism", ratio)
                     : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
 }
 
-/// Whether the search chose to offload to host memory. The search offloads only if no other plan fits.
+/// Whether the search chose a first plan that offloads to host memory. The search does so only if no other plan fits.
 bool had_to_offload(const RecommendAnswer& answer) {
   const ChosenOfPlan chosen = chosen_of(answer.options.plan);
   const Plan& plan = answer.shown.front().plan;
@@ -145,19 +145,19 @@ std::size_t plans_not_shown(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
-/// Whether a plan ranks ahead of a faster one that fits as well, because the slower plan is simpler.
+/// Whether a plan ranks before a faster plan with the same verdict on memory, because the slower plan is simpler.
 bool has_faster_behind(const RecommendAnswer& answer) {
   const std::vector<Estimate>& shown = answer.shown;
   for (std::size_t i = 1; i < shown.size(); ++i) {
     const Estimate &before = shown[i - 1], &after = shown[i];
     if (after.verdict != before.verdict || after.time.step_time() >= before.time.step_time()) continue;
-    // If the times differ by more than a tie, "Why not the others" gives another reason why the slower plan ranks first.
+    // If the times differ by more than a tie, the section "Why not the others" explains why the slower plan ranks first.
     if (before.time.step_time() <= after.time.step_time() * (1 + usual_tie)) return true;
   }
   return false;
 }
 
-/// The report as a document. `drawn` adds the drawings and sections that only an HTML page has.
+/// Returns the report as a document. `drawn`: add the drawings and sections that only an HTML page has.
 Document document_of(const RecommendAnswer& answer, bool drawn = false) {
   const Study& study = *answer.study;
   Document document;
@@ -175,7 +175,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn = false) {
     Table table = ranked_table(answer.shown, study, answer.options.training);
     if (const std::size_t more = plans_not_shown(answer); more > 0) {
       const std::size_t all = std::min<std::size_t>(more + answer.shown.size(), most_rows);
-      // Some of them may not fit: those that were ruled out before their memory was computed.
+      // The text does not say that these plans fit, because some of them were ruled out before their memory was computed.
       table.left_out = fmt::format("and {} more{}", with_thousands(static_cast<std::int64_t>(more)),
                                    all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
     }
@@ -261,7 +261,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   };
   report.rows = [answer] {
     add_reserved(*answer);
-    // If the user gave the plan, it has no rank.
+    // A plan that the user gave has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };
@@ -291,7 +291,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
 
 }  // namespace
 
-// Only JSON and CSV contain the reserved memory.
+// Reserved memory is computed only for JSON and CSV, because only these formats contain it.
 void add_reserved(RecommendAnswer& answer) {
   add_reserved(*answer.estimator, answer.shown);
   add_reserved(*answer.estimator, answer.result.rejected);
@@ -336,7 +336,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
 
 namespace {
 
-/// The unmeasured problems of the shown plans, in the format that `profile --problems` reads.
+/// Writes the unmeasured problems of the shown plans in the format of `profile --problems`.
 void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
@@ -350,7 +350,7 @@ void write_missing(const RecommendAnswer& answer, const std::string& output) {
   write_output(path, text, "--missing");
 }
 
-/// Writes the first plan as a job for `check`. If there is no plan, the report says so.
+/// Writes the first plan as a job file for `check`. If no plan is possible, the report contains a warning.
 void write_job(const RecommendAnswer& answer, const std::string& output, Report& report) {
   const std::string& path = answer.options.save_job;
   if (answer.shown.empty()) {
@@ -363,11 +363,11 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);
   const std::string text = print_job(job);
-  static_cast<void>(parse_job(text, path));  // a path may contain invalid UTF-8
+  static_cast<void>(parse_job(text, path));  // throws Error if a path contains invalid UTF-8
   write_output(path, text, "--save-job");
 }
 
-/// Writes the folder of --save-dir, and lists its content in the report.
+/// Writes the folder of --save-dir, and lists its files in the report.
 void write_directory(RecommendAnswer& answer, Report& report) {
   const std::string& path = answer.options.save_dir;
   if (answer.shown.empty()) {
@@ -396,7 +396,7 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
-/// Searches for the best plan for the work of a configuration, and also predicts the configuration's own plan.
+/// Searches for the best plan for the work of a configuration. Also predicts the plan in the configuration.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like, script_values_in(options.set_words)),
                             .estimate = {}};
@@ -492,7 +492,7 @@ void add_recommend(const Command& program, Request& request) {
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");
-  command.add_option("--missing", options->missing, "write the unmeasured kernels of these plans to FILE")
+  command.add_option("--missing", options->missing, "write the unmeasured kernels of the shown plans to FILE")
       .file()
       .excludes(command.get_option("--ideal"));
   command.add_option("--save-job", options->save_job, "write the top-ranked plan to this file, as a job for 'check'")

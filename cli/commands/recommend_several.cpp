@@ -29,7 +29,7 @@ bool is_known(const RecommendOptions& options) {
   }
 }
 
-/// The short answer for one of several studies, or the reason why there is no answer.
+/// Returns the best plan of one study, or the reason why there is no plan.
 StudyOutcome outcome_of(const RecommendOptions& options, const Command& command) {
   StudyOutcome outcome;
   outcome.model = options.study.model;
@@ -58,7 +58,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   return outcome;
 }
 
-/// Refuses options that apply to the plans of a single study.
+/// Throws Error for options that only apply to the plans of a single study.
 void refuse_about_one(const Command& command, std::string_view several) {
   for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir"}) {
     if (command.count(std::string(option)) > 0)
@@ -69,8 +69,8 @@ void refuse_about_one(const Command& command, std::string_view several) {
   }
 }
 
-/// The numbers of GPUs that are tried if only goals are given: powers of two inside a node, then 1, 2, 3, 4, 6, 8, 12 …
-/// nodes, up to the whole machine.
+/// Returns the numbers of GPUs to try if the user gave only goals: powers of two inside a node,
+/// then 1, 2, 3, 4, 6, 8, 12 … nodes, up to the whole machine.
 std::vector<std::int64_t> usual_gpu_counts(const Machine& machine) {
   const std::int64_t node = std::max<std::int64_t>(1, machine.devices_per_node());
   std::vector<std::int64_t> counts;

@@ -39,25 +39,25 @@ struct RecommendAnswer {
   SearchResult result;
   std::vector<Estimate> shown;  ///< the ranked plans that are printed
   std::vector<Default> defaults;
-  /// The explanations of the shown plans, which give the shares of kernel times by provenance; only with measured kernels.
+  /// Explanations of the shown plans. They give the share of kernel times from each source. Only set with measured kernels.
   std::vector<Explanation> shares;
   double seconds = 0;
   bool single = false;  ///< whether one given plan was predicted, without a search
-  /// Requested strategies that cannot divide the number of devices.
+  /// Strategies that the user requested, but that cannot divide the number of devices.
   std::vector<Family> without_plans;
   std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
 
   [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
 
-/// Answers for one study, one number of GPUs and one batch. Throws Error if there is no answer.
+/// Computes the answer for one study, one number of GPUs and one batch. Throws Error if there is no answer.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
-/// Adds the memory that the allocator reserves for the shown and rejected plans. This takes as long as a search.
+/// Adds the memory that the allocator reserves for each shown and rejected plan. This takes as long as the search itself.
 void add_reserved(RecommendAnswer& answer);
 
-/// The best plan of each of several models and machines, side by side.
+/// Reports the best plan of each pair of a model and a machine, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
-/// The best plans for several numbers of GPUs or batches, and whether they meet the goals.
+/// Reports the best plans for several numbers of GPUs or batches, and whether each plan meets the goals.
 [[nodiscard]] Report recommend_scaling(const RecommendOptions& options, const Command& command);
 
 }  // namespace ddl

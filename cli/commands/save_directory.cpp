@@ -28,12 +28,12 @@ namespace fs = std::filesystem;
 
 /// The files that --save-dir writes into its folder.
 constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
-/// The files in the folder `launch`: files that the runtimes write, and files that Python adds.
+/// Names of the files in the folder `launch`: files that the runtimes need, and files that Python adds.
 constexpr std::array<std::string_view, 13> launch_names{
     "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
     "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};
 
-/// A word quoted for a shell.
+/// Returns a word, in quotes if a shell needs them.
 std::string shell_word(const std::string& text) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -45,13 +45,13 @@ std::string shell_word(const std::string& text) {
   return visible(word + "'");
 }
 
-/// A runtime with its files for the plan, or with the reason why the runtime cannot launch the plan.
+/// A runtime with its launch files for the plan, or the reason why the runtime cannot launch the plan.
 struct Started {
   std::string_view name;
   LaunchOutcome outcome;
 };
 
-/// Asks every runtime for its files, and adds the files of each runtime that can launch the plan.
+/// Calls every launcher. Adds the files of each launcher that can launch the plan to `files`.
 std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
   std::vector<Started> all;
   for (const Launcher& launcher : launchers()) {
@@ -123,7 +123,7 @@ void check_save_directory(const SaveDirectory& directory) {
 Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
                         const SavedAnswer& answer) {
   const std::string job = print_job(job_of(study, estimate.plan, directory.path));
-  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // a path may contain invalid UTF-8
+  static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // fails if a path is invalid UTF-8
   std::vector<FolderFile> files{
       {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
   const std::vector<Started> started = started_by(study, estimate, files);
@@ -134,9 +134,9 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   Document document;
   document.section("Saved", fmt::format(" in {}", shell_word(directory.path)));
   Table table({words("file"), words("contents")});
-  // Commands are not wrapped at the width of the page, so that they can be copied.
+  // Commands are not wrapped at the page's width, so that users can copy them.
   std::vector<std::pair<std::string, std::string>> commands;
-  // A plan file contains only the name of its model. If the model is a file, the command also needs its path.
+  // A plan file contains only the model's name. If the model is a file, the command also needs the path of that file.
   const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
   table.add({"plan.json", "the answer"});
   commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));

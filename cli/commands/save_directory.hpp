@@ -14,9 +14,9 @@ struct SaveDirectory {
   bool overwrite = false;
 };
 
-/// Throws Error if the folder cannot be written or must not be replaced: it is a file, its parent is missing, or it is not
-/// empty. With `overwrite`, the folder is refused only if it contains files that `--save-dir` did not write. The folder is
-/// checked before the search, which may take long.
+/// Throws Error if the folder cannot be written, or must not be replaced: it is a file, its parent is missing, or it is not
+/// empty. With `overwrite`, a folder that is not empty is refused only if it contains files that `--save-dir` did not write.
+/// Callers check the folder before the search, because a search may take long.
 void check_save_directory(const SaveDirectory& directory);
 
 /// The contents of the saved files, except those of the job.
@@ -26,8 +26,8 @@ struct SavedAnswer {
   std::string page;        ///< HTML
 };
 
-/// Writes everything needed to launch a plan, all or nothing: the answer, the job, and the files of each runtime. Returns
-/// the list of the folder's files, for the report.
+/// Writes everything needed to launch a plan: the answer, the job, and the files of each runtime. If a file cannot be
+/// written, no file is written. Returns the list of the folder's files, for the report.
 [[nodiscard]] Document save_directory(const SaveDirectory& directory, const Study& study, const Estimate& estimate,
                                       const SavedAnswer& answer);
 

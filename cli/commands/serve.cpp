@@ -36,7 +36,7 @@ std::string machine_name() {
 }
 
 Report serve(const ServeOptions& options) {
-  // A file that cannot be read is reported when the server starts, and not only in the page.
+  // Files are loaded once before the server starts, so that an unreadable file is reported at the start.
   for (const std::string& file : options.files.models) static_cast<void>(load_model(file));
   for (const std::string& file : options.files.machines) static_cast<void>(load_machine(file));
   Answers answers(options.files, known_hosts(options.host, machine_name()), *options.time_limit);
@@ -52,7 +52,7 @@ Report serve(const ServeOptions& options) {
   std::cout << fmt::format("http://{}:{}/\n", is_ipv6 ? "[" + options.host + "]" : options.host, server.port())
             << std::flush;
   if (!std::cout) throw Error("cannot write to the standard output");
-  if (isatty(STDERR_FILENO) == 1) std::cerr << "open it in a browser; Ctrl-C ends it\n";
+  if (isatty(STDERR_FILENO) == 1) std::cerr << "open this address in a browser; Ctrl-C ends the server\n";
   server.run();
   Report report;
   report.document.line(
@@ -69,9 +69,9 @@ void add_serve(const Command& program, Request& request) {
   command.examples({{"ddl-oracle serve", "the page on http://127.0.0.1:8080/, for this machine only"},
                     {"ddl-oracle serve --port 0 --model ./net.yaml", "on a free port, with a model of your own"},
                     {"ddl-oracle serve --host 0.0.0.0", "reachable from other machines"}});
-  command.add_option("--host", options->host, "address to listen on; any other than the default accepts other machines")
+  command.add_option("--host", options->host, "address to listen on; addresses other than the default accept other machines")
       .capture_default_str();
-  add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 takes a free one");
+  add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 selects a free port");
   command.add_option("--model", options->files.models, "a model file that the page may use; repeatable")
       .take_all()
       .one_value_each()
@@ -81,7 +81,7 @@ void add_serve(const Command& program, Request& request) {
       .one_value_each()
       .file();
   add_number(command, "--time-limit", options->time_limit, 0.1, 600,
-             "time limit of a search in seconds; then the best plan so far");
+             "time limit of a search in seconds; after that, the best plan so far is shown");
   command.callback([options, &request] { request.run = [options] { return serve(*options); }; });
 }
 

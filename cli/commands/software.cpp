@@ -55,7 +55,7 @@ Report show_software(const std::string& name) {
   return report;
 }
 
-/// The possible values as text: `yes, no`, all names, or a range.
+/// Returns the possible values of a setting as text: `yes, no`, all names, or a range.
 std::string values_text(const SettingRow& row) {
   switch (row.kind) {
     case SettingKind::flag:
@@ -68,7 +68,8 @@ std::string values_text(const SettingRow& row) {
   }
 }
 
-/// The kinds of files that may contain the setting. Runs, jobs and options may contain every setting.
+/// Returns the types of files that may contain the setting, in addition to tables of runs, jobs and
+/// options, which may contain every setting.
 std::string sayers_text(const SettingRow& row) {
   if (row.by_software && row.by_coefficients) return "software, coefficients";
   if (row.by_software) return "software";
@@ -91,13 +92,13 @@ void add_software(const Command& program, Request& request) {
   const Command command = program.add_subcommand("software", "list bundled software, show one, or list all settings");
   command.require_subcommand();
   command.examples({{"ddl-oracle software list", "the bundled software"},
-                    {"ddl-oracle software show pytorch", "one of them, with its sources"},
+                    {"ddl-oracle software show pytorch", "settings of one software, with their sources"},
                     {"ddl-oracle software list --format csv", "the list for programs"}});
   add_list(command, request, "software", "software", "--software", list_software, "pytorch");
   const Command keys = command.add_subcommand("keys", "what software files, tables of runs, jobs and --setting may say");
   keys.examples({{"ddl-oracle software keys", "all keys, their values and meaning"},
-                 {"ddl-oracle software keys --wide", "also shows which files may contain each"},
-                 {"ddl-oracle software keys --format csv", "the same for programs"}});
+                 {"ddl-oracle software keys --wide", "all keys, and which files may contain each key"},
+                 {"ddl-oracle software keys --format csv", "all keys as CSV, for programs"}});
   add_report_options(keys, request.report);
   keys.callback([&request] {
     request.run = [] { return list_keys().then({"ddl-oracle", "software", "show", "pytorch"}); };
@@ -105,9 +106,9 @@ void add_software(const Command& program, Request& request) {
   const Command shows = command.add_subcommand("show", "the settings of a software, with their sources");
   const auto name = std::make_shared<std::string>();
   shows.add_option("software", *name, "bundled software or file").required().names_or_file(software_names);
-  shows.examples({{"ddl-oracle software show pytorch", "a bundled one"},
-                  {"ddl-oracle software show megatron", "another one"},
-                  {"ddl-oracle software show pytorch --format json", "the same for programs"}});
+  shows.examples({{"ddl-oracle software show pytorch", "settings of plain PyTorch"},
+                  {"ddl-oracle software show megatron", "settings of Megatron-LM"},
+                  {"ddl-oracle software show pytorch --format json", "the settings as JSON, for programs"}});
   add_report_options(shows, request.report);
   shows.callback([name, &request] {
     request.run = [name] {

@@ -41,7 +41,7 @@ std::string part(double share) { return fmt::format("{:.0f} %", share * 100); }
 std::string tau_text(double tau) { return std::isnan(tau) ? "-" : fmt::format("{:.2f}", tau); }
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-/// Errors of those cases of a group that have a prediction; empty if no case has a prediction.
+/// Returns the mean error of the predicted cases in a group; empty if no case has a prediction.
 std::optional<double> mean_error(const ValidationSummary::Group& group) {
   return group.predicted > 0 ? std::optional(group.mean_error) : std::nullopt;
 }
@@ -67,7 +67,7 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
-/// The machine on which the runs were measured, or the number of machines.
+/// Returns the name of the machine on which the runs were measured, or the number of machines.
 std::string machines_text(const Validation& validation, const ValidateOptions& options) {
   std::set<std::string> names;
   for (const ValidationCase& one : validation.cases)
@@ -100,7 +100,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
         fmt::format("accuracy {:.3f} without fitted factors; these runs were used for fitting, so use --leave-one-out",
                     summary.overall.untaught_accuracy));
   }
-  if (unpredicted > 0) document.line(fmt::format("{} of them could not be predicted; see the notes", unpredicted));
+  if (unpredicted > 0) document.line(fmt::format("cases without prediction: {}; see the notes", unpredicted));
   if (misses_tolerance(validation, options)) {
     document.line(fmt::format("mean |error| {:.4g} exceeds the tolerance of {:.4g}; a case without prediction counts as 1",
                               1.0 - summary.overall.accuracy, *options.tolerance));
@@ -207,7 +207,7 @@ Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Validat
   return validation;
 }
 
-/// Throws Error if no run has a prediction. Each reason is listed with the first run that has it.
+/// Throws Error if no run has a prediction. The message lists each reason once, with the first run that has this reason.
 void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
   const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
   if (std::any_of(cases.begin(), cases.end(), is_predicted)) return;
@@ -256,7 +256,7 @@ void add_validate(const Command& program, Request& request) {
        {"ddl-oracle validate paradl-abci --by model", "the error for published runs, by model"},
        {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors fitted to the other runs"}});
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").file();
-  command.add_option("--machine", options->machine, "machine of runs that do not state theirs").capture_default_str();
+  command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_software_option(command, options->software);
@@ -267,9 +267,9 @@ void add_validate(const Command& program, Request& request) {
   command.add_option("--by", options->by, "column of the table to group the summary by").capture_default_str();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "maximum mean |error| for exit status 0");
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
-                                          "predict each configuration with factors fitted to all others");
+                                          "predict each configuration with factors fitted to all other configurations");
   add_whole_number(command, "--fit-up-to", options->fit_up_to, 1, 1'000'000,
-                   "fit to runs on at most this many GPUs, and predict the others")
+                   "fit to runs on at most this many GPUs, and predict runs on more")
       .excludes(leave);
   add_report_options(command, request.report);
   command.allow_subcommand();

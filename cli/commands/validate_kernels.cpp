@@ -29,7 +29,7 @@ constexpr double most_overhead_us = 1'000'000;
 
 std::string error_text(double part) { return fmt::format("{:.1f} %", part * 100); }
 
-/// The fields of a group in CSV and JSON.
+/// Returns the fields of a group of kernels in CSV and JSON.
 Fields<KernelAccuracy> accuracy_fields() {
   Fields<KernelAccuracy> fields;
   fields.add("kernels", [](const KernelAccuracy& group) { return group.kernels; });
@@ -99,7 +99,7 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
   const auto asked = std::make_shared<ValidateKernelsRequest>();
   command.examples({{"ddl-oracle validate kernels kernels.csv --machine dgx-a100",
                      "the error of the bundled kernel model for your kernels"},
-                    {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --format csv", "the same, for programs"},
+                    {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --format csv", "errors, for programs"},
                     {"ddl-oracle validate kernels kernels.csv --machine dgx-a100 --overhead-us 5",
                      "for times that include 5 us of launch overhead"}});
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();

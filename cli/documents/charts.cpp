@@ -25,20 +25,20 @@ namespace {
 
 /// Maximum number of drawn bars. More bars would be harder to read than a table.
 constexpr std::size_t bars_drawn = 12;
-/// Plans that take this many times as long as the first plan are left out, because the bars of the other plans would be too
-/// short.
+/// Plans are omitted if they take this many times as long as the first plan, because the bars of
+/// all other plans would become too short.
 constexpr double longest_drawn = 5;
-/// Maximum number of positions along the axis of a drawing.
+/// Maximum number of positions along the horizontal axis of a drawing.
 constexpr std::size_t places_drawn = 1200;
-/// Maximum number of drawn kernels. The kernels with the longest times are drawn.
+/// Maximum number of drawn kernels. If there are more, only the kernels with the longest times are drawn.
 constexpr std::size_t kernels_drawn = 500;
 
-/// The color of each of time_parts.
+/// The colour of each part of a step, in the order of time_parts.
 constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green,  Tone::vermilion,
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
 
-/// Each StepWork has the color of the part of the step to which the work belongs.
+/// The colour of each StepWork: the colour of the part of the step that contains this work.
 constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
                                                Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 
@@ -50,7 +50,7 @@ std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, cons
   return fmt::format("{} of micro-batch {}{}", to_string(slice.work), slice.micro_batch + 1, chunk);
 }
 
-/// An axis with ticks at powers of ten, labelled by `text`.
+/// Returns a logarithmic axis with ticks at powers of ten. `text` formats the labels.
 template <class Text>
 ChartAxis logarithmic_axis(std::string title, double least, double most, const Text& text) {
   ChartAxis axis{std::move(title), true, std::pow(10.0, std::floor(std::log10(least))),
@@ -60,7 +60,7 @@ ChartAxis logarithmic_axis(std::string title, double least, double most, const T
   return axis;
 }
 
-/// Equal kernels of equal layers, which are drawn as a single point.
+/// Equal kernels of equal layers. They are drawn as a single point.
 struct DrawnKernel {
   std::string name;
   double intensity = 0, rate = 0;
@@ -101,7 +101,7 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
   return all;
 }
 
-/// The color of each Provenance.
+/// The colour of each Provenance.
 constexpr std::array<Tone, enum_values<Provenance>.size()> source_tones{Tone::blue, Tone::sky, Tone::green, Tone::grey};
 
 }  // namespace
@@ -195,7 +195,7 @@ Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capa
   for (double bytes = 0; bytes <= most; bytes += tick) plot.y.ticks.push_back({bytes, humanize(Bytes(bytes))});
   Curve allocated{Curve::Shape::area, {"allocated, at most " + humanize(timeline.peak.allocated), Tone::blue}, {}};
   Curve reserved{Curve::Shape::line, {"reserved, at most " + humanize(timeline.peak_reserved), Tone::orange}, {}};
-  // Several positions that share a column are drawn as their maximum.
+  // Several positions of the axis may share one column of the drawing. The column shows their maximum.
   const std::size_t together = (count + places_drawn - 1) / places_drawn;
   for (std::size_t i = 0; i < timeline.points.size(); i += together) {
     Bytes most_allocated{}, most_reserved{};
@@ -302,7 +302,7 @@ Chart roofline_plot(const Explanation& explanation, const Study& study) {
 
 namespace {
 
-/// The `inputs` of the JSON report, as a table.
+/// Returns the key `inputs` of the JSON report as a table.
 Table inputs_table(const Study& study) {
   Table table({words("input"), words("value")});
   const nlohmann::ordered_json inputs = inputs_to_json(study);

@@ -21,7 +21,7 @@
 namespace ddl {
 namespace {
 
-/// The memory that a job needs: `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`.
+/// Returns the memory that a job needs: `needs 12.3 GiB, at most 14.0 GiB, of 79.3 GiB`.
 std::string need_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   const Plan& plan = check.checked.estimate.plan;
@@ -34,7 +34,7 @@ std::string need_text(const JobCheck& check) {
   return text;
 }
 
-/// The largest memory item: `23.7 GiB for activations`.
+/// Returns the largest memory item of a job: `23.7 GiB for activations`.
 std::string largest_item_text(const JobCheck& check) {
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   return fmt::format("{} for {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
@@ -59,7 +59,7 @@ std::string largest_batch_text(const JobCheck& check) {
   return text;
 }
 
-/// Returns an empty text for a model without a sequence length.
+/// Returns the longest sequences that fit, as text; empty for a model without a sequence length.
 std::string longest_sequence_text(const JobCheck& check) {
   if (!check.longest) return {};
   const std::string batch = fmt::format(", with global batch {}", with_thousands(check.checked.estimate.plan.global_batch));
@@ -93,7 +93,7 @@ std::string degrees_option(const Mesh& mesh) {
   return text;
 }
 
-/// A changed choice: `micro_batches: 4`, or `--micro-batches 4`.
+/// Returns a changed choice in the given syntax: `micro_batches: 4`, or `--micro-batches 4`.
 std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange words_of = WordsOfChange::job_file) {
   const Plan& plan = remedy.checked.estimate.plan;
   const bool options = words_of == WordsOfChange::options;
@@ -109,7 +109,7 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
     const int value = row.get(plan);
     if (row.matters(plan.mesh) && value != row.get(from)) add_choice(row.option, row.name(value));
   }
-  // Plans with equal degrees may differ only in their placement.
+  // A remedy may change only the placement, while the degrees stay equal.
   Plan usual = plan;
   usual.placement = degrees_text(plan.mesh) == degrees_text(from.mesh) ? from.placement : Plan{}.placement;
   if (placement_text(plan) != placement_text(usual))
@@ -246,7 +246,7 @@ Json check_to_json(const JobCheck& check) {
   return json;
 }
 
-/// The memory of all jobs, a row for each.
+/// Returns a table of the memory of all jobs, with one row per job.
 Table jobs_table(const std::vector<JobCheck>& checks) {
   Table table({essential(words("job")), essential(words("verdict")), essential(figures("needs")),
                essential(figures("at most")), essential(figures("of")), words("most of it"), figures("step"),

@@ -15,7 +15,7 @@ namespace {
 
 std::string signed_text(double value, const std::string& text) { return value > 0 && text != "0.000" ? "+" + text : text; }
 
-/// One exchange of a plan, with its count, size and time: `12 x 3.06 MiB, 4.2`.
+/// Formats one exchange of a plan with its count, message size and time: `12 x 3.06 MiB, 4.2`.
 std::string exchange_text(const ExchangeTotal& total, const TimeUnit& unit) {
   if (total.count <= 0) return "-";
   return fmt::format("{:.0f} x {}, {}", total.count, humanize(total.bytes / total.count),

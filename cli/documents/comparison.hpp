@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The explained plan compared with another plan.
+/// A comparison of the explained plan with another plan.
 struct PlanComparison {
   std::string asked;    ///< the other plan, as typed: `data`, `data=64,spatial=2x2`, a file
   std::string heading;  ///< heading: `Why not data`

@@ -18,7 +18,8 @@
 namespace ddl {
 namespace {
 
-/// How much faster the best plan is than the configuration: 0.23 for 23 %; negative if the best plan is slower.
+/// Returns how much faster the best plan is than the configuration's plan: 0.23 for 23 %; negative
+/// if the best plan is slower.
 double faster_by(const Estimate& own, const Estimate& best) { return own.time.step_time() / best.time.step_time() - 1; }
 
 std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {

@@ -10,20 +10,20 @@
 
 namespace ddl {
 
-/// The predicted plan of a configuration, and the changes in its file that lead to the best plan for the same work.
+/// The plan in a configuration, and the changes to its file that lead to the best plan for the same work.
 struct ConfiguredPlan {
   Configuration configuration;
   Estimate estimate;
-  ConfigurationChanges changes{};  ///< empty if there is no plan to change to
+  ConfigurationChanges changes{};  ///< empty if no other plan is suggested
 };
 
-/// Throws Error at the argument that causes the problem, if the shape of the plan is impossible.
+/// Throws Error at the argument that makes the shape of the plan impossible.
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 
-/// The estimate of the configuration's plan, the comparison with the best plan, and the arguments that would change. `best`
-/// is null without a search, or if no plan is possible.
+/// Adds the estimate of the configuration's plan, a comparison with the best plan, and the
+/// arguments to change. `best` is null if there was no search, or if no plan is possible.
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study);
-/// The arguments that the prediction does not model; adds nothing if there are none.
+/// Lists the arguments that the prediction does not model; adds nothing if there are no such arguments.
 void add_not_modelled(Document& document, const Configuration& configuration);
 [[nodiscard]] nlohmann::ordered_json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best,
                                                              const Study& study, const Training& training);

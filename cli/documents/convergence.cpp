@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// Rounds a number to the precision of the fit: `47,000`.
+/// Rounds a number to two digits, the precision of the fit: `47,000`.
 std::string two_digits(double value) {
   const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(std::max(value, 1.0))) - 1));
   return whole_text(std::round(value / unit) * unit);

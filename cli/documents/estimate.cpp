@@ -27,7 +27,7 @@
 namespace ddl {
 namespace {
 
-/// The measured time of a step outside of kernels.
+/// Adds the measured time of a step outside of kernels.
 void add_overhead(Document& document, const Study& study) {
   const ShardTimes* const measured = study.kernels().measured();
   if (measured == nullptr) return;
@@ -97,7 +97,7 @@ std::string kernel_times_text(const Study& study) {
   const ShardTimes* measured = study.kernels().measured();
   if (measured == nullptr) return std::string(to_string(study.kernels().origin()));
   std::string text = "profile of " + measured->name();
-  // The memory format is printed, because a script with another format runs other kernels.
+  // The memory format of images is printed, because a training script with another memory format uses other kernels.
   if (!has_layout(study.model())) return text;
   if (measured->layout() == to_string(ImageLayout::channels_last)) text += ", images channels-last (torch.channels_last)";
   if (measured->layout() == to_string(ImageLayout::channels_first)) text += ", images channels-first (PyTorch's default)";

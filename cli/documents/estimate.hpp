@@ -16,32 +16,32 @@
 
 namespace ddl {
 
-/// The first line of an answer: strategy, degrees, time, throughput and memory, or why the plan is not possible. `besides`
-/// is text that follows the time.
+/// Adds the first line of an answer: strategy, degrees, time, throughput and memory, or why the
+/// plan is not possible. `besides`: text that follows the time.
 void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
               const std::string& besides = {});
-/// A line with the throughput of a plan; adds nothing for a plan without a predicted time. `of` is the heading:
-/// `throughput`, or the name of the plan.
+/// Adds a line with the throughput of a plan; adds nothing for a plan without a predicted time.
+/// `of`: the heading of the line, which is `throughput` or the name of the plan.
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of);
-/// The sources of kernel times.
+/// Returns the sources of kernel times as text.
 [[nodiscard]] std::string kernel_times_text(const Study& study);
-/// The source of exchange times: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty if nothing
-/// was measured.
+/// Returns the source of exchange times: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to
+/// 1.00 GiB, …`; empty if no exchange was measured.
 [[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
-/// The source of exchange times between nodes if no exchange between nodes was measured: `datasheet, at the efficiency of 5
-/// published clusters (infiniband)`. Empty if such an exchange was measured, or if no other clusters with this kind of
-/// network are known.
+/// Returns the source of exchange times between nodes that were not measured: `datasheet, at the
+/// efficiency of 5 published clusters (infiniband)`. Empty if an exchange between nodes was
+/// measured, or if no published cluster with the same network technology is known.
 [[nodiscard]] std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured);
-/// The provenance of kernel times as text, `93 % measured, 5 % interpolated, 2 % curve`, and as an object.
+/// Returns the provenance of kernel times as text, `93 % measured, 5 % interpolated, 2 % curve`, or as a JSON object.
 [[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);
 [[nodiscard]] nlohmann::ordered_json kernel_shares_to_json(const Explanation& explanation);
-/// The title lines of a report: model, data set, devices, batch, precision, and the sources of kernel times.
+/// Adds the title lines of a report: model, data set, devices, batch, precision, and the sources of kernel times.
 void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch);
-/// The section about what limits a plan's time.
+/// Adds the section about what limits the step time of a plan.
 void add_findings(Document& document, const Estimate& estimate, const Study& study);
-/// Adds the section of defaults in force; adds nothing if the user gave every option.
+/// Adds the section of defaults in force; adds nothing if the user gave all options.
 void add_defaults(Document& document, const std::vector<Default>& defaults);
-/// All reasons that rule a plan out, as text.
+/// Returns all reasons that make a plan impossible, as text.
 [[nodiscard]] std::string reasons_text(const Estimate& estimate, const Model& model);
 
 /// Returns the inputs of a report, and the sources of its numbers.

@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// A fit whose median or maximum error exceeds these limits is reported as poor.
+/// A fit is reported as poor if its median or maximum relative error exceeds these limits.
 constexpr double poor_median = 0.15, poor_worst = 0.5;
 
 std::string counts_text(std::optional<int> low, std::optional<int> high) {
@@ -32,7 +32,7 @@ std::string alpha_text(const std::optional<Estimated<Seconds>>& alpha) {
   return fmt::format("{} ({} to {})", humanize(alpha->value), humanize(alpha->low), humanize(alpha->high));
 }
 
-/// β as a bandwidth. The ends of its interval are swapped, because the bandwidth is the inverse of β.
+/// Prints β as a bandwidth. A bandwidth is the inverse of β, so the ends of the interval are swapped.
 std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
   if (!beta || !(beta->value.value() > 0)) return "-";
   const auto rate = [](SecondsPerByte time) {
@@ -46,7 +46,7 @@ std::string name_of(const ExchangeFit& fit) {
                      level_text(fit.level));
 }
 
-/// A range of sizes for which a library used the same algorithm and protocol.
+/// A range of message sizes for which the library used one algorithm and protocol.
 struct AlgorithmRange {
   Bytes from{}, to{};
   std::string algorithm{};  ///< empty if no series states the algorithm

@@ -11,18 +11,21 @@
 
 namespace ddl {
 
-/// A row for each series of a file: the facts that the series states, and its number of sizes.
+/// Returns a table with a row for each measured series in a file: the facts that the series states,
+/// and its number of message sizes.
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
 
-/// The algorithms that the library used, with their ranges of sizes; empty if no series states an algorithm.
+/// Returns a table of the algorithms that the communication library used, with their ranges of
+/// message sizes; empty if no series states an algorithm.
 [[nodiscard]] Table algorithm_table(std::span<const ExchangeSeries> series);
 
-/// A row for each range of sizes of each fit: α and β with their 95 % intervals, the algorithm, r² and residuals.
+/// Returns a table with a row for each range of message sizes of each fit: α and β with their 95 %
+/// intervals, the algorithm, r² and residuals.
 [[nodiscard]] Table exchange_fit_table(std::span<const ExchangeFit> fits);
-/// The ranges of sizes of all fits as a list; unknown values are null.
+/// Returns the message-size ranges of all fits as a list of objects; unknown values are null.
 [[nodiscard]] nlohmann::ordered_json exchange_fits_to_json(std::span<const ExchangeFit> fits);
-/// Warnings about the fits, and about series that could not be fitted, each with what to measure next.
+/// Returns warnings about the fits, and about series that could not be fitted. Each warning says what to measure next.
 [[nodiscard]] std::vector<std::string> exchange_fit_warnings(std::span<const ExchangeFit> fits);
 
 }  // namespace ddl

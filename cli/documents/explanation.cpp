@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// The names of axes, in the order of a placement.
+/// Returns the names of axes, in the order of a placement.
 std::vector<std::string_view> names_of(Family axes) {
   std::vector<std::string_view> names;
   for (const Axis axis : all_axes) {
@@ -29,7 +29,7 @@ std::vector<std::string_view> names_of(Family axes) {
   return names;
 }
 
-/// The names of axes, joined: `data+tensor`.
+/// Returns the names of axes as one word: `data+tensor`.
 std::string among(Family axes) { return fmt::format("{}", fmt::join(names_of(axes), "+")); }
 
 std::string_view route_name(Route route) { return route == Route::host ? "host" : "direct"; }
@@ -38,8 +38,8 @@ bool is_of_sample(const Study& study, const LayerExplanation& layer) {
   return study.job().facts.of_sample[static_cast<std::size_t>(layer.layer)];
 }
 
-/// The shapes that the rank computes on: `64×56×56 → 64×56×56`. A layer of the sample (`of_sample`) reads no tensor, so the
-/// text contains only its output.
+/// Returns the shapes on which a rank computes a layer: `64×56×56 → 64×56×56`. With `of_sample`, the layer is a tensor of
+/// the sample and reads no other tensor, so the text contains only the output shape.
 std::string shapes_text(const LayerShard& shard, bool of_sample) {
   if (of_sample) return to_string(shard.output);
   std::string text;
@@ -47,7 +47,7 @@ std::string shapes_text(const LayerShard& shard, bool of_sample) {
   return text + " → " + to_string(shard.output);
 }
 
-/// Equal layers of a stage: the first of these layers, and their number.
+/// Equal layers of one stage: the first layer, and the number of layers.
 struct LikeLayers {
   const LayerExplanation* first = nullptr;
   int count = 0;
@@ -70,7 +70,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
-/// The least certain provenance of the layer's kernel times. The time of a step outside kernels does not count.
+/// Returns the least certain provenance among the layer's kernel times. Step time outside of kernels does not count.
 Provenance kernel_source(const LayerExplanation& layer) {
   Provenance source = Provenance::measured;
   for (const TimedKernel& kernel : layer.detail.kernels) {
@@ -79,7 +79,7 @@ Provenance kernel_source(const LayerExplanation& layer) {
   return source;
 }
 
-/// The exchanges of a layer for one micro-batch, on one line: `allgather 3.06 MiB among 4 filter (ring), …`.
+/// Returns the exchanges of a layer for one micro-batch, on one line: `allgather 3.06 MiB among 4 filter (ring), …`.
 std::string exchanges_text(const LayerExplanation& layer) {
   std::string text;
   for (const TimedExchange& one : layer.detail.exchanges) {
@@ -98,7 +98,7 @@ std::vector<TimePart> parts_above_zero(const Breakdown& time) {
   return parts;
 }
 
-/// Describes a link: `leaf, φ 2: 4 flows on 2 links`.
+/// Describes the busiest link of an exchange: `leaf, φ 2: 4 flows on 2 links`.
 std::string busiest_text(const std::optional<Bottleneck>& busiest) {
   if (!busiest) return {};
   const auto count = [](double number, std::string_view thing) {
@@ -147,7 +147,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     table.add(std::move(row));
   };
   constexpr double rounding = 1e-9;
-  Seconds rest = whole[Part::waiting];  // the time outside layers has a row of its own
+  Seconds rest = whole[Part::waiting];  // waiting outside of layers, which has a row of its own
   for (const LikeLayers& group : groups) {
     const LayerExplanation& first = *group.first;
     const Layer& layer = study.model().layers[static_cast<std::size_t>(first.layer)];
@@ -186,7 +186,7 @@ constexpr EnumNames<Provenance> meanings_by_profile{
     meanings[Provenance::measured], "interpolated between measured neighbours",
     "curve fitted to other problems measured on this device", meanings[Provenance::roofline]};
 
-/// The legend for those provenance letters that occur.
+/// Returns the legend for the provenance letters that occur in the tables.
 std::string legend(const Explanation& explanation, bool profile) {
   std::set<Provenance> used;
   for (const PhaseShare& phase : explanation.phases) {
@@ -202,8 +202,8 @@ std::string legend(const Explanation& explanation, bool profile) {
   return text;
 }
 
-/// The busiest link of a layer in a part of the step. For an exchange of several layers together, such as gradients, this is
-/// the busiest link of the whole exchange.
+/// Returns the busiest link of a layer in a part of the step. Gradients of several layers are
+/// exchanged together; for such an exchange, this is the busiest link of the whole exchange.
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
     const TimedExchange* one = most_held_back(layer, purpose);
@@ -216,7 +216,7 @@ std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseS
   return takes_part ? phase.busiest : std::nullopt;
 }
 
-/// The parts of a step that contain exchanges.
+/// The parts of a step in which ranks exchange data.
 constexpr std::array<Part, 4> exchanging_parts{Part::gradient_exchange, Part::layer_collectives, Part::halo, Part::pipeline};
 
 Json problem_to_json(const TimedKernel& kernel, const LayerExplanation& layer, const Plan& plan) {
@@ -263,7 +263,7 @@ std::string limits_text(const Explanation& explanation, const Study& study) {
   return explanation.estimate.limits.empty() ? "" : reasons_text(explanation.estimate, study.model());
 }
 
-/// All fields of a layer in JSON and CSV.
+/// Returns all fields of a layer in JSON and CSV.
 Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Study& study) {
   using Row = LayerExplanation;
   const Plan& plan = explanation.estimate.plan;
@@ -307,7 +307,7 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
     fields.add(
         fmt::format("{}_s", part.name), [part = part.part](const Row& own) { return (own.time[part]).value(); }, "time");
   }
-  // Two columns for each part of a step that contains exchanges: `halo_link,halo_phi`.
+  // Adds two columns for each part of a step that contains exchanges, such as `halo_link` and `halo_phi`.
   for (const TimePart& part : time_parts) {
     if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
     const auto add_of_busiest = [&](std::string_view what, auto of) {
@@ -413,7 +413,7 @@ Json layers_to_json(const Explanation& explanation, const Study& study) {
 Json layer_rows(const Explanation& explanation, const Study& study) {
   const Fields<LayerExplanation> fields = layer_fields(explanation, study);
   if (!explanation.layers.empty()) return flat_rows(fields, explanation.layers);
-  // If the plan is impossible, a single row contains the reasons, so that the CSV has its columns.
+  // An impossible plan has one row with the reasons, so that the CSV keeps its columns.
   Json row = flat_row<LayerExplanation>(fields, nullptr);
   row["reasons"] = limits_text(explanation, study);
   return Json::array({row});

@@ -27,7 +27,7 @@ std::string in_two_digits(double value) {
 /// Formats a ratio with two decimals, so that the text shows whether the ratio is above or below 1.
 std::string ratio_digits(double ratio) { return ratio < 9.995 ? fmt::format("{:.2f}", ratio) : in_two_digits(ratio); }
 
-/// The length of a time unit in seconds, for units that humanize() writes after a single number; 0 for other texts.
+/// Returns the length in seconds of a unit that humanize() writes after a single number; 0 for any other text.
 double unit_of(std::string_view name) {
   if (name == "ns") return 1e-9;
   if (name == "us") return 1e-6;
@@ -36,7 +36,7 @@ double unit_of(std::string_view name) {
   return name == "d" ? 86400 : 0;
 }
 
-/// Both ends of an interval, and their common unit. If the ends have different units, each end contains its unit.
+/// The two ends of an interval and their common unit. Without a common unit, each end includes its own unit.
 struct Ends {
   std::string low, high, unit;
 };
@@ -45,7 +45,7 @@ Ends ends_of(Seconds time, const TimeInterval& interval) {
   const Seconds low = time * interval.low, high = time * interval.high;
   const std::string unit = text.substr(text.rfind(' ') + 1);
   const double seconds = unit_of(unit);
-  // A time such as `4 min 12 s` is not a single number.
+  // A time such as `4 min 12 s` has no single unit, so each end includes its units.
   if (seconds <= 0 || std::count(text.begin(), text.end(), ' ') != 1) return {humanize(low), humanize(high), ""};
   return {in_two_digits(low.value() / seconds), in_two_digits(high.value() / seconds), unit};
 }

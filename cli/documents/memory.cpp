@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// Maximum number of listed rows about the contents of memory at the peak.
+/// Maximum number of rows in the table of what memory contains at the peak.
 constexpr std::size_t rows_of_text = 10;
 
 Json layer_to_json(int layer, const Model& model) {

@@ -14,7 +14,7 @@ namespace {
 constexpr double width = 960;
 constexpr double height = 480;
 constexpr double left = 80;
-constexpr double right = 300;  // room for the list of contents
+constexpr double right = 300;  // width of the list of contents, in pixels
 constexpr double top = 48;
 constexpr double bottom = 56;
 constexpr std::size_t rows_of_peak = 16;
@@ -22,7 +22,7 @@ constexpr std::string_view allocated_colour = svg_colours[0];
 constexpr std::string_view reserved_colour = svg_colours[4];
 constexpr std::string_view capacity_colour = svg_colours[1];
 
-/// The distance between grid lines: a power of two, chosen such that there are at most eight lines.
+/// Returns the distance between grid lines in bytes: a power of two with at most eight lines.
 double tick_of(double most) {
   double tick = 1;
   while (most / tick > 8) tick *= 2;
@@ -47,7 +47,7 @@ std::string draw_memory(const MemoryTimeline& timeline, const Model& model, std:
     svg.line({left, y_of(bytes)}, {width - right, y_of(bytes)}, "#dddddd");
     svg.text(left - 6, y_of(bytes) + 4, "end", humanize(Bytes(bytes)));
   }
-  // The horizontal position at which a phase begins.
+  // Draws a dashed line and the name of each phase at the position where the phase begins.
   for (std::size_t i = 0; i < timeline.points.size(); ++i) {
     if (i > 0 && timeline.points[i].phase == timeline.points[i - 1].phase) continue;
     const double x = x_of(static_cast<double>(i));

@@ -15,13 +15,13 @@
 namespace ddl {
 namespace {
 
-/// Differences below this are due to rounding.
+/// A smaller difference, in bytes, is due to rounding.
 constexpr Bytes nothing(1024);
 
 std::string bytes_each(double bytes) { return fmt::format("{:.4g} B", bytes); }
 std::string parameters_text(double count) { return whole_text(std::round(count)) + " parameters"; }
 
-/// Collects the terms of each item. If the terms do not add up to the item, a further term is the difference.
+/// Collects the terms of each memory item. If the terms do not add up to the item, the difference becomes a further term.
 class TermsMaker {
  public:
   TermsMaker(const Estimate& estimate, const ParameterCounts& counts, const Study& study)
@@ -53,7 +53,7 @@ class TermsMaker {
     terms_.items.push_back({goes_on ? "" : name, std::move(from), bytes});
     told_ += bytes;
   }
-  /// Adds a term for the difference between the item and the terms that were added since the last call.
+  /// Adds the difference between the item and the terms since the last call, as a term of its own.
   void add_rest(MemoryItem item, const std::string& from) {
     const Bytes rest = memory_.of(item) - std::exchange(told_, Bytes{});
     if (rest > nothing || rest < -nothing) add(item, from, rest);
@@ -62,8 +62,8 @@ class TermsMaker {
 
   [[nodiscard]] std::string shards_text(int stage) const { return fmt::format("{} ranks (ZeRO-{})", plan_.shards(), stage); }
 
-  /// Adds a term for `count` parameters of `each` bytes, which may be sharded among ranks, and a term for the gathered
-  /// largest layer.
+  /// Adds a term for `count` parameters of `each` bytes, which may be sharded among ranks. If they
+  /// are sharded, also adds a term for the largest layer, which is gathered.
   void add_sharded(MemoryItem item, double count, double largest, double each, bool sharded) {
     const std::string all = fmt::format("{} × {}", parameters_text(count), bytes_each(each));
     if (!sharded || plan_.shards() <= 1) return add(item, all, Bytes(count * each));

@@ -17,12 +17,12 @@
 namespace ddl {
 namespace {
 
-/// Fits a terminal of 80 columns.
+/// Preferred width of the drawing, which fits a terminal of 80 columns.
 constexpr std::size_t drawing_width = 80;
-/// Minimum number of columns for a layer at any depth.
+/// Minimum number of columns that remain for a layer at any depth of the drawing.
 constexpr std::size_t least_room = 40;
 constexpr std::size_t longest_word = 44;
-/// Maximum length of a sequence of unnamed layers that is searched for repetitions.
+/// Maximum length of a repeating sequence of unnamed layers, in layers.
 constexpr std::size_t longest_period = 32;
 
 std::string shortened(std::string text, std::size_t columns) {
@@ -35,7 +35,8 @@ std::string shortened(std::string text, std::size_t columns) {
   return text.substr(0, end) + "...";
 }
 
-/// The attributes that distinguish a layer from its neighbors: `conv 64 3x3 stride=2`. Padding is not among them.
+/// Returns the attributes that distinguish a layer from its neighbors: `conv 64 3x3 stride=2`.
+/// Attributes such as padding are omitted.
 std::string words_of(const Layer& layer) {
   constexpr std::array<std::string_view, 5> plain{"filters", "kernel", "kind", "features", "token"};
   constexpr std::array<std::string_view, 8> left_out{"padding", "output_padding", "bias",   "in_place",
@@ -66,24 +67,25 @@ std::vector<std::string_view> steps_of(const Layer& layer) {
   return steps;
 }
 
-/// An item of the drawing: an element of a series of layers, or a part that the model file names.
+/// An item of the drawing: an element of a series of layers, or a module that the model file names.
 struct Item {
-  const SeriesElement* element = nullptr;  ///< nullptr if the item is a part
-  std::string_view name;                   ///< name of the part
-  std::vector<Item> inner;                 ///< items of the part
+  const SeriesElement* element = nullptr;  ///< nullptr if the item is a module
+  std::string_view name;                   ///< name of the module
+  std::vector<Item> inner;                 ///< items of the module
   std::vector<std::vector<Item>> branches;
-  int signature = 0;       ///< a number that is equal for items that are drawn in the same way
-  int last_layer = -1;     ///< the layer whose output is the item's output
+  int signature = 0;       ///< equal for all items that look alike in the drawing
+  int last_layer = -1;     ///< index of the layer that produces the item's output
   std::size_t layers = 0;  ///< number of layers in the item
 };
 using Items = std::vector<Item>;
 
-/// Builds the items of a series, recursively by part.
+/// Builds the items of a series of layers, module by module.
 class Itemizer {
  public:
   explicit Itemizer(const Model& model) : model_(model) {}
 
-  /// The items of elements [first, last). Elements whose path has more than `depth` steps are combined into parts.
+  /// Returns the items of the elements [first, last). Elements with a path longer than `depth`
+  /// names are combined into modules.
   Items items(const SeriesElement* first, const SeriesElement* last, std::size_t depth) {
     Items result;
     while (first != last) {
@@ -114,7 +116,7 @@ class Itemizer {
     return path.size() > depth && path[depth] == other[depth];
   }
 
-  /// The steps with which the paths of all layers of an element begin.
+  /// Returns the names with which the paths of all layers of an element begin.
   const std::vector<std::string_view>& path_of(const SeriesElement& element) {
     const auto known = paths_.find(&element);
     if (known != paths_.end()) return known->second;
@@ -168,7 +170,7 @@ class Itemizer {
   std::unordered_map<std::string, int> numbers_;
 };
 
-/// `bottleneck12` is instance 12 of `bottleneck`.
+/// The name of a repeated module, split into stem and number: `bottleneck12` is number 12 of `bottleneck`.
 struct Instance {
   std::string_view stem, number;
 };
@@ -182,7 +184,7 @@ class Drawing {
  public:
   explicit Drawing(const Model& model) : model_(model) {}
 
-  /// Draws items. The next line begins with `first`, and all further lines begin with `rest`, which has the same width.
+  /// Draws items. The next line begins with `first`. All further lines begin with `rest`, which must be as wide as `first`.
   void draw(const Items& items, std::string first, const std::string& rest, bool in_branch) {
     if (display_width(rest) + least_room > drawing_width) {
       std::size_t layers = 0;
@@ -195,7 +197,7 @@ class Drawing {
       if (items[i].element == nullptr) {
         const std::size_t end = end_of_instances(items, i);
         if (in_branch && end == i + 1) {
-          // A branch has room for only one heading: the heading of the branch.
+          // A module in a branch gets no heading, because a branch has room only for the heading of the branch itself.
           draw_inline(items[i].inner, row);
         } else {
           flush(row);
@@ -234,7 +236,7 @@ class Drawing {
   }
 
  private:
-  /// Layers of the current row that are not written yet.
+  /// The layers of the current line that are not written yet.
   struct Row {
     std::string first, rest;
     bool with_shape = false;
@@ -254,7 +256,7 @@ class Drawing {
     return word;
   }
 
-  /// Breaks the row into lines between its layers.
+  /// Writes the row. A row that is too long is broken into several lines between layers.
   void flush(Row& row) {
     if (row.words.empty()) return;
     std::string line = row.take_first();
@@ -315,7 +317,8 @@ class Drawing {
     }
   }
 
-  /// The index after the last consecutive instance of the part at `begin`; instances are numbered consecutively.
+  /// Returns the index after the last instance of the repeated module at `begin`. Instances are
+  /// numbered one after the other.
   static std::size_t end_of_instances(const Items& items, std::size_t begin) {
     const Instance first = instance_of(items[begin].name);
     std::size_t end = begin + 1;
@@ -330,11 +333,11 @@ class Drawing {
       repeats = repeats || items[end].signature == items[end - 1].signature;
       ++end;
     }
-    // Unnamed blocks are numbered from 0. Stages that the model file itself numbers are distinct parts.
+    // Unnamed blocks are numbered from 0, and count as instances. Stages that the model file numbers are different modules.
     return repeats || first.number == "0" ? end : begin + 1;
   }
 
-  /// The period and the number of repetitions of the longest repeating sequence of unnamed elements at `begin`.
+  /// Finds the longest repeating sequence of unnamed elements at `begin`. Returns its length, and its number of repetitions.
   static std::pair<std::size_t, std::size_t> repetition(const Items& items, std::size_t begin) {
     std::size_t best = 1;
     std::size_t best_times = 1;
@@ -377,13 +380,13 @@ class Drawing {
     row.last_layer = items[begin + period * times - 1].last_layer;
   }
 
-  /// Draws the parts [begin, end), which are instances of one block if there are several.
+  /// Draws the modules [begin, end). Several modules are instances of one block, and share a heading.
   void draw_parts(const Items& items, std::size_t begin, std::size_t end, const std::string& first, const std::string& rest,
                   bool in_branch) {
     const int last_layer = in_branch ? -1 : items[end - 1].last_layer;
     std::string heading = heading_of(items, begin, end);
     const Items* drawn = &items;
-    // A part that only contains instances of another block shares one heading with these instances.
+    // A module that contains only instances of one block shares a heading with these instances.
     while (end == begin + 1) {
       const Items& inner = (*drawn)[begin].inner;
       if (inner.empty() || inner.front().element != nullptr || end_of_instances(inner, 0) != inner.size()) break;

@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// The structure of a model as a drawing of at most 100 columns: layers in a row joined by '→', branches one below the
-/// other, parts by their names, and repeated parts once, with their number:
+/// Draws the structure of a model with at most 100 columns. Layers in a row are joined by '→', and branches are one below
+/// the other. Modules are drawn by their names. Repeated modules are drawn once, with their number:
 ///
 ///     stage1: bottleneck ×3                                256×56×56
 ///       bottleneck0
@@ -17,8 +17,8 @@ namespace ddl {
 ///       bottleneck1–2
 ///         …
 ///
-/// A branch without layers passes the tensor on, and is drawn as `skip`. Layers with equal attributes and equal outputs
-/// count as repetitions.
+/// A branch without layers passes the tensor on, and is drawn as `skip`. Modules whose layers have equal attributes and
+/// equal outputs count as repetitions.
 [[nodiscard]] std::string draw_model(const Model& model);
 
 }  // namespace ddl

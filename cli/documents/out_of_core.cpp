@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-/// Tolerance for the rounding of sums.
+/// Compares two times with a tolerance for the rounding of sums.
 bool are_equal(Seconds a, Seconds b) { return std::abs((a - b).value()) <= 1e-9 * a.value(); }
 
 std::string name_of(const LayerRange& group, const Model& model) {

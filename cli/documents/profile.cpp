@@ -54,13 +54,13 @@ Table rows_table(const ProfileResult& result) {
   return table;
 }
 
-/// The numbers of problems that were measured, did not settle, or were refused.
+/// Returns how many problems were measured, did not settle, or were refused, as text.
 std::string counts_text(const ProfileResult& result, const RowCounts& counts) {
   std::string text = fmt::format("{} of {} problems", result.items - result.left, result.items);
   if (const auto& shard = result.profile.head.shard) text += fmt::format(" of shard {}/{}", shard->index, shard->count);
   text += result.merged_shards > 0 ? fmt::format(" from {}", count_text(result.merged_shards, "shard"))
                                    : fmt::format(" in {}", humanize(Seconds(result.seconds)));
-  if (result.known > 0) text += fmt::format(", {} of them from before", result.known);
+  if (result.known > 0) text += fmt::format(", {} of them measured earlier", result.known);
   if (counts.idle > 0) text += fmt::format("; {} need no measurement", counts.idle);
   if (counts.unsettled > 0) text += fmt::format("; {} did not settle", counts.unsettled);
   return text + fmt::format("; {} refused", counts.refused.size());

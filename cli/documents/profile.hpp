@@ -11,10 +11,10 @@
 
 namespace ddl {
 
-/// The result of a measurement.
+/// The result of measuring or merging a profile.
 struct ProfileResult {
   Profile profile;
-  std::vector<std::size_t> asked;  ///< rows of the requested problems; the file may contain others from earlier commands
+  std::vector<std::size_t> asked;  ///< rows of the requested problems; earlier commands may have added more rows
   std::string output;
   std::size_t items = 0, known = 0, left = 0;  ///< numbers of problems: requested, measured before, left to measure
   int merged_shards = 0;                       ///< number of merged shards; 0 for a measurement
@@ -26,8 +26,8 @@ struct ProfileResult {
   std::vector<SplitScaling> splits;
 };
 
-/// The report of `profile`: counts, refused problems, steadiness of the device, sum check, and the cost of splits. Its exit
-/// status tells whether problems are left to measure.
+/// Returns the report of `profile`: counts, refused problems, steadiness of the device, sum check, and the cost of splits.
+/// The exit status of the report tells whether problems are left to measure.
 [[nodiscard]] Report profile_report(const std::shared_ptr<const ProfileResult>& result);
 
 }  // namespace ddl

@@ -21,11 +21,11 @@
 namespace ddl {
 namespace {
 
-/// A predicted plan with its rank; `rank` is 0 if the plan has no rank.
+/// A predicted plan with its rank; a rank of 0 means that the plan has no rank.
 struct RankedEstimate {
   const Estimate& estimate;
   int rank = 0;
-  const Estimate* first = nullptr;  ///< the first plan of its ranking
+  const Estimate* first = nullptr;  ///< the first plan of the ranking, for comparisons
   [[nodiscard]] bool has_time() const { return estimate.time.step_time().value() > 0; }
 };
 
@@ -62,7 +62,7 @@ Json findings_to_json(const Estimate& estimate, const Study& study) {
   });
 }
 
-/// The throughput of a plan, per device and in total, and MFU and HFU, the shares of the devices' peak.
+/// Adds the throughput of a plan per device and in total, and its MFU and HFU (shares of the devices' peak).
 void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   using Row = RankedEstimate;
   const SampleFlops flops = sample_flops(study.job().facts);
@@ -90,8 +90,8 @@ void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   add("hfu", [](const Throughput& of) { return or_null(of.hardware_share); });
 }
 
-/// The ends of the intervals of times and costs. CSV also has the ratio to the first plan; a plan in JSON has no fields
-/// that depend on other plans.
+/// Adds the ends of the intervals of times and costs. Only CSV gets the ratio to the first plan,
+/// because a plan's JSON object does not depend on other plans.
 void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, const Training& training) {
   using Row = RankedEstimate;
   constexpr std::string_view object = "interval";
@@ -180,7 +180,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   return fields;
 }
 
-/// The shares of the time of a step: computing, communicating, waiting.
+/// Returns the shares of a step's time that are spent computing, communicating and waiting.
 std::vector<double> spent_shares(const Breakdown& time) {
   std::vector<double> shares(spent_names.size(), 0.0);
   const Seconds all = time.step_time();
@@ -189,7 +189,7 @@ std::vector<double> spent_shares(const Breakdown& time) {
   return shares;
 }
 
-/// `computing 90 %, communicating 3 %, waiting 7 %`.
+/// Returns the three shares as text: `computing 90 %, communicating 3 %, waiting 7 %`.
 std::string spent_text(const std::vector<double>& shares) {
   std::string text;
   for (std::size_t i = 0; i < shares.size(); ++i)
@@ -216,7 +216,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, c
   const TimeUnit unit = time_unit(longest);
   const bool priced = study.machine().price_per_gpu_hour.has_value();
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
-  // If a part is zero in all plans, it gets no column.
+  // A part of the step that is zero in all plans gets no column.
   std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
   std::erase_if(parts, [&](const TimePart& part) {
     return std::none_of(estimates.begin(), estimates.end(),
@@ -290,7 +290,7 @@ Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>
 
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
   const auto reason = [&](const Estimate& estimate) { return reasons_text(estimate, model); };
-  // If a strategy is impossible at any degree, its hybrids are listed together with it.
+  // If a strategy is impossible at any degree, its hybrids share its line.
   const auto always = [](const Estimate& estimate) {
     return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
   };
@@ -328,7 +328,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
 Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, const Training& training) {
   const RankedEstimate row{estimate, rank};
   Json json = json_of(estimate_fields(study, training), row);
-  // If a plan was not predicted, it has no times to report.
+  // A plan that was not predicted has null instead of its times and memory.
   if (!row.has_time()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
   return json;
 }

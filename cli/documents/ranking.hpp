@@ -11,21 +11,22 @@
 
 namespace ddl {
 
-/// The impossible plan that exceeds the memory by the least. If no impossible plan was predicted, the first impossible plan;
-/// null if all plans are possible.
+/// Returns the impossible plan that exceeds the memory by the least. If no impossible plan has a
+/// prediction, returns the first impossible plan. Null if all plans are possible.
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
-/// Ranked plans with the parts of their time, in one unit for all times.
+/// Returns a table of ranked plans with the parts of their time. All times have the same unit.
 [[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training,
                                  bool with_ranks = true);
-/// The ranked plans, then the impossible plans without a rank, in base units, for programs.
+/// Returns the ranked plans, then the impossible plans without a rank, as flat objects for
+/// programs. Values are in base units.
 [[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,
                                                 const Study& study, const Training& training);
-/// The reason why each family has no plan, as a paragraph. Pure strategies come first, then hybrids. Hybrids with the same
-/// reason share a paragraph.
+/// Adds the reason why each family of strategies has no plan, as a paragraph. Pure strategies come
+/// first, then hybrids. Hybrids with the same reason share a paragraph.
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model);
 
-/// A plan's object with all predictions; `rank` is 0 for a plan that is not possible.
+/// Returns a plan as an object with all predictions. `rank` is 0 for a plan that is not possible.
 [[nodiscard]] nlohmann::ordered_json estimate_to_json(const Estimate& estimate, int rank, const Study& study,
                                                       const Training& training = {});
 

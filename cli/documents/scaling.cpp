@@ -42,7 +42,7 @@ std::string goals_text(const Goals& goals, const std::string& currency) {
   return text;
 }
 
-/// `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
+/// Describes a point: `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
 std::string point_text(const StudyOutcome& point) {
   return fmt::format("{}, {}{}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)),
                      interval_behind(time_at(point), point.best->interval), money_text(point), purpose_of(point.training));
@@ -133,7 +133,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   return table;
 }
 
-/// The best strategy by number of GPUs: adjacent numbers with the same strategy are merged.
+/// Adds a table of the best strategy by number of GPUs. Neighbouring numbers with equal strategies share a row.
 void add_winners(Document& document, const Points& points, bool batches) {
   document.section("Best strategy by number of devices");
   const auto alike = [&](const StudyOutcome& a, const StudyOutcome& b) {
@@ -159,8 +159,8 @@ void add_winners(Document& document, const Points& points, bool batches) {
   }
 }
 
-/// The smallest number of devices on which a plan fits, and the smallest number on which a plan fits without offloading to
-/// host memory.
+/// Returns the smallest number of devices on which a plan fits, and the smallest number on which a
+/// plan fits without offloading to host memory.
 std::string fewest_text(const Points& points, bool batches) {
   const auto offloads = [](const StudyOutcome& each) {
     return each.best->plan.offload != Offload::none || each.best->plan.offload_activations;
@@ -178,7 +178,7 @@ std::string fewest_text(const Points& points, bool batches) {
   return text;
 }
 
-/// The report as a document. `drawn` adds the drawings that only an HTML page has.
+/// Returns the report as a document. `drawn`: add the drawings that only an HTML page has.
 Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Document document;
   add_first_sentence(document, points, scaling, question);
@@ -212,16 +212,16 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
     }
   }
   std::vector<Default> defaults = answered->defaults;
-  // The table gives the global batch of each point.
+  // The global batch is not listed as a default, because the table gives the global batch of each point.
   std::erase_if(defaults, [](const Default& each) { return each.option == "--global-batch"; });
   for (Default& each : defaults) {
-    if (each.option == "--batch-per-gpu") each.reason = "the same on each";
+    if (each.option == "--batch-per-gpu") each.reason = "the same for all numbers of GPUs";
   }
   add_defaults(document, defaults);
   return document;
 }
 
-/// A point and its index.
+/// A point of the scaling report, and the index of the point.
 struct PlacedPoint {
   const StudyOutcome& point;
   std::size_t at = 0;
@@ -326,7 +326,7 @@ Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
       priced.push_back(i);
     }
     if (!scaling.meets[i]) continue;
-    // Of two equally cheap points, the faster one is better; of two equally fast points, the cheaper one.
+    // Of two points with equal cost, the faster point is better. Of two points with equal time, the cheaper point is better.
     const auto better = [&](const std::optional<std::size_t>& known, bool by_cost) {
       if (!known) return true;
       const StudyOutcome& best = points[*known];

@@ -21,15 +21,15 @@ namespace {
 
 using Points = std::vector<StudyOutcome>;
 
-/// Samples per second, or tokens per second for sequences.
+/// Returns the throughput of a point's best plan in samples per second, or in tokens per second for sequences.
 double speed_of(const StudyOutcome& point) {
   const double samples = static_cast<double>(point.global_batch) / point.best_estimate().time.step_time().value();
   const auto tokens = static_cast<double>(point.study->model().sequence_length);
   return tokens > 0 ? samples * tokens : samples;
 }
 
-/// A logarithmic axis. It begins at the nearest step below `least`, and ends at the nearest step above `most`. `steps` are
-/// positive and ascending.
+/// Returns a logarithmic axis. It begins at the nearest step below `least`, and ends at the nearest
+/// step above `most`. `steps` must be positive and ascending.
 template <class Text>
 ChartAxis stepped_axis(std::string title, const std::vector<double>& steps, double least, double most, const Text& text) {
   auto from = std::upper_bound(steps.begin(), steps.end(), least * 1.0001);
@@ -43,7 +43,7 @@ ChartAxis stepped_axis(std::string title, const std::vector<double>& steps, doub
   return axis;
 }
 
-/// The steps of an axis: 1, 2 and 5 times the powers of ten.
+/// Returns the steps of a decimal axis: 1, 2 and 5 times the powers of ten.
 std::vector<double> decimal_steps() {
   std::vector<double> steps;
   for (int power = -6; power <= 18; ++power) {
@@ -52,7 +52,7 @@ std::vector<double> decimal_steps() {
   return steps;
 }
 
-/// The usual steps of an axis of time.
+/// Returns the steps of a time axis in seconds, at round numbers of seconds, minutes, hours and days.
 std::vector<double> time_steps() {
   constexpr double minute = 60, hour = 3600, day = 86400;
   std::vector<double> steps{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 30};
@@ -70,7 +70,7 @@ std::string time_step_text(double seconds) {
   return fmt::format("{} d", whole_text(seconds / day));
 }
 
-/// `20k`, `5M`.
+/// Prints a number with a letter for its power of 1000: `20k`, `5M`.
 std::string short_figure(double value) {
   for (const auto& [factor, letter] :
        std::initializer_list<std::pair<double, const char*>>{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}) {
@@ -79,7 +79,7 @@ std::string short_figure(double value) {
   return fmt::format("{:g}", value);
 }
 
-/// An axis from zero, in steps of 1, 2 or 5 times a power of ten.
+/// Returns an axis from zero to at least `most`, in steps of 1, 2 or 5 times a power of ten.
 ChartAxis linear_axis(std::string title, double most) {
   const double about = std::pow(10.0, std::floor(std::log10(most / 4)));
   const double step = most / 4 < 2 * about ? about : most / 4 < 5 * about ? 2 * about : 5 * about;
@@ -114,7 +114,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
                      [](const StudyOutcome* a, const StudyOutcome* b) { return a->gpus < b->gpus; });
     const Tone own = curve_tones[tone++];
     const std::string name = question.fixed_batch ? fmt::format("global batch {}", with_thousands(batch))
-                                                  : std::string("predicted, with the same batch on each");
+                                                  : std::string("predicted, with the same batch per device");
     Curve line{Curve::Shape::line, {name, own}, {}}, dots{Curve::Shape::points, {name, own}, {}};
     for (const StudyOutcome* point : curve) {
       const PlotPoint at{static_cast<double>(point->gpus), speed_of(*point),

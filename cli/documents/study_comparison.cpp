@@ -32,14 +32,14 @@ std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
   return throughput_of(job, sample_flops(job.facts), outcome.best_estimate());
 }
-/// The time by which studies are compared: the time of an epoch, or of the requested training.
+/// Returns the time by which studies are compared: the time of an epoch, or of the requested training.
 Seconds time_of(const StudyOutcome& outcome) { return time_of(outcome.best_estimate(), *outcome.study, outcome.training); }
 std::optional<double> cost_of(const StudyOutcome& outcome) {
   return cost_of(outcome.best_estimate(), *outcome.study, outcome.training);
 }
 double epochs_per_day(const Estimate& estimate) { return 86400.0 / estimate.epoch.value(); }
 
-/// The labels of studies: the model or the machine, whichever differs among the studies, or both.
+/// Labels of studies. A label contains the model if models differ, and the machine if machines differ.
 class Labels {
  public:
   explicit Labels(const Outcomes& outcomes) {
@@ -58,7 +58,7 @@ class Labels {
   bool models_ = false, machines_ = false;
 };
 
-/// The quantity that the objective compares, for a study's best plan.
+/// Returns the quantity that the objective minimizes, for a study's best plan.
 double figure_of(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
   return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
@@ -73,7 +73,7 @@ std::string figure_text(const StudyOutcome& outcome) {
   return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
 }
 
-/// Returns false if the prices are in different currencies, because such prices cannot be ranked.
+/// Whether the studies can be ranked. They cannot be ranked by cost if their prices are in different currencies.
 bool comparable(const Outcomes& outcomes) {
   const StudyOutcome* first = nullptr;
   for (const StudyOutcome& each : outcomes) {
@@ -84,7 +84,7 @@ bool comparable(const Outcomes& outcomes) {
   return true;
 }
 
-/// The outcomes that have a plan that fits, best first. Equally good outcomes stay in the order of the request.
+/// Returns the outcomes with a plan that fits, best first. Equally good outcomes keep the order of the request.
 std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
   std::vector<const StudyOutcome*> order;
   for (const StudyOutcome& each : outcomes) {
@@ -160,7 +160,7 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Adds the problems of the studies that have no answer, with hints.
+/// Lists the problem and the hint of each study without an answer.
 Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   Document problems;
   for (const StudyOutcome& each : outcomes) {
@@ -180,8 +180,8 @@ Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   return problems;
 }
 
-/// A table of defaults with a column for each answered study. An option that the user gave for one study may be a default in
-/// another study.
+/// Returns a table of defaults with a column for each answered study. An option that the user gave
+/// for one study may be a default in another study.
 Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   std::vector<Column> columns{essential(words("option"))};
   std::vector<std::string> options;
@@ -206,14 +206,14 @@ Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Adds the reasons why the best plan is better than the best plan of each other study.
+/// Lists the reasons why the best plan is better than the best plan of each other study.
 Document others_of(const Outcomes& outcomes, const Labels& labels) {
   Document others;
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.size() <= 1 || order.front()->objective != Objective::time) return others;
   const StudyOutcome& best = *order.front();
   for (std::size_t i = 1; i < order.size(); ++i) {
-    // The epochs of different data sets are not comparable.
+    // Epochs of different data sets are not compared.
     if (order[i]->study->dataset().name != best.study->dataset().name) continue;
     Estimate first_plan = best.best_estimate(), other_plan = order[i]->best_estimate();
     first_plan.epoch = time_of(best);
@@ -228,7 +228,7 @@ Document others_of(const Outcomes& outcomes, const Labels& labels) {
   return others;
 }
 
-/// Draws a bar for each plan. Steps of different models have different numbers of samples, so the label gives the batch.
+/// Draws a bar for each plan. A step has a different number of samples in each model, so each label contains the batch.
 Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
   std::vector<std::pair<std::string, const Estimate*>> plans;
   for (const StudyOutcome& each : outcomes) {
@@ -240,7 +240,7 @@ Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
   return time_bars(plans);
 }
 
-/// The drawings of the best plan; adds nothing if no plan fits.
+/// Adds the drawings of the best plan; adds nothing if no plan fits.
 void add_figures_of_best(Document& document, const Outcomes& outcomes, const Labels& labels) {
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.empty()) return;
@@ -250,7 +250,7 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
-/// The report as a document. `drawn` adds the drawings and sections that only an HTML page has.
+/// Returns the report as a document. `drawn`: add the drawings and sections that only an HTML page has.
 Document document_of(const Outcomes& outcomes, bool drawn = false) {
   const Labels labels(outcomes);
   Document document;
@@ -296,7 +296,7 @@ Json inputs_json(const StudyOutcome& each) {
   return json;
 }
 
-/// All fields of an outcome in JSON and CSV.
+/// Returns all fields of a study's outcome in JSON and CSV.
 Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   using Row = StudyOutcome;
   Fields<Row> fields;

@@ -15,12 +15,12 @@
 
 namespace ddl {
 
-/// The result of one study: its best plan, or the reason why it has none.
+/// The result of one study: its best plan, or the reason why there is no plan.
 struct StudyOutcome {
   std::string model, machine;       ///< as the user typed them
   bool understood = true;           ///< whether the model and the machine exist
   std::shared_ptr<Study> study;     ///< empty if there is no answer
-  std::optional<Estimate> best;     ///< a plan that does not fit is here only if the user gave it
+  std::optional<Estimate> best;     ///< the best plan; does not fit only if the user requested this plan
   std::optional<Estimate> nearest;  ///< if no plan is possible, the plan that exceeds the memory by the least
   std::string problem, hint;        ///< empty if there is a plan
   std::vector<Default> defaults;
@@ -38,8 +38,8 @@ struct StudyOutcome {
 /// Whether the study has a plan that fits.
 [[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
-/// The best plans of several studies side by side, in the order of the request. If no study has an answer, throws the first
-/// study's Error.
+/// Reports the best plans of several studies side by side, in the order of the request. If no study
+/// has an answer, throws the first study's Error.
 [[nodiscard]] Report compare_studies(std::vector<StudyOutcome> outcomes);
 
 }  // namespace ddl

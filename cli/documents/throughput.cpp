@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// The throughput of a device.
+/// The throughput of one device.
 struct Rate {
   std::string_view of;
   double per_device = 0;

@@ -19,7 +19,8 @@ std::string bash_quoted(std::string_view text) {
   return out + "'";
 }
 
-/// A line of `case`, which sets the possible values of an option: words separated by blanks, and whether a file is possible.
+/// Returns a branch of a shell's `case`. The branch sets `words`, the possible values of an option,
+/// and `files`, whether a file is possible.
 std::string value_case(const std::string& where, const OptionDescription& option) {
   return fmt::format("    {})\n      words={} files={}\n      ;;\n", where,
                      bash_quoted(fmt::format("{}", fmt::join(option.words, " "))), offers_files(option) ? "yes" : "''");

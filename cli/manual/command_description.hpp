@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-/// An example command line, and what it shows.
+/// An example command line, and a description of its output.
 struct Example {
   std::string command;  ///< with the program's name
   std::string purpose;
@@ -13,12 +13,12 @@ struct Example {
 
 /// The declaration of an option, or of an argument.
 struct OptionDescription {
-  std::vector<std::string> names;  ///< names with dashes, the long ones last; for an argument its own name
+  std::vector<std::string> names;  ///< names of an option with dashes, long names last; for an argument, its name
   std::string value;               ///< placeholder of its value: `FILE`; empty for a flag
   std::string text;
-  std::string default_value;         ///< empty if there is no default, or if the text contains it
+  std::string default_value;         ///< empty if there is no default, or if `text` states the default
   std::vector<std::string> words{};  ///< choices, for completion
-  bool is_file = false;              ///< whether its value may be a file
+  bool is_file = false;              ///< whether the option's value may be a file
   bool is_required = false, repeats = false;
   std::vector<std::string> not_with{}, needs{};  ///< names of options that this option excludes or needs
 };

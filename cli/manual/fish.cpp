@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Quotes a text with single quotes, in which fish supports \\ and \'.
+/// Quotes a text for fish with single quotes. Inside single quotes, fish supports the escapes \\ and \'.
 std::string fish_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

@@ -41,7 +41,7 @@ std::string whole_text_of(const OptionDescription& option) {
 
 namespace {
 
-/// The first clause of a text, cut at a suitable place if it is longer than `width` columns.
+/// Returns the first clause of a text. A clause longer than `width` columns is cut at a suitable place.
 std::string brief_text_of(std::string_view text, std::size_t width) {
   text = first_clause(text);
   if (display_width(text) <= width) return std::string(text);
@@ -82,7 +82,7 @@ class HelpWriter {
   [[nodiscard]] std::string text() { return std::move(out_); }
 
  private:
-  /// Breaks a text into lines of at most `room` columns. Lines after the first are indented in addition.
+  /// Breaks a text into lines of at most `room` columns. All lines after the first begin with `indent`.
   static std::string wrap(std::string_view text, std::size_t room, const std::string& indent) {
     std::string out = wrap_text(text, room, "");
     for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos; at += 1 + indent.size())

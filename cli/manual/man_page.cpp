@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// Escapes a text for roff. A dash stays an ASCII hyphen-minus.
+/// Escapes a text for roff. Dashes stay ASCII hyphens, so that options can be copied.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -28,7 +28,7 @@ std::string escaped(std::string_view text) {
       out += c;
     }
   }
-  // In roff, a line that starts with a dot is a request.
+  // roff reads a line that starts with a dot as a request, so the dot is escaped.
   if (out.starts_with('.')) out.insert(0, "\\&");
   return out;
 }
@@ -68,11 +68,11 @@ constexpr std::array<std::pair<const char*, const char*>, 5> exit_statuses{{
     {"1", "Nothing fits, or a tolerance was missed."},
     {"2", "The question cannot be answered. The standard error shows where and why."},
     {"3", "The training may not fit (check)."},
-    {"130", "The command was interrupted, and reported what it found so far."},
+    {"130", "The command was interrupted, and reported a partial result."},
 }};
 constexpr std::array<std::pair<const char*, const char*>, 3> variables{{
     {"DDL_ORACLE_DATA", "The folder of your own profiles, instead of ~/.local/share/ddl-oracle."},
-    {"NO_COLOR", "If it is not empty, reports have no colors."},
+    {"NO_COLOR", "If this variable is not empty, reports have no colors."},
     {"COLUMNS", "The width of help that is not written to a terminal."},
 }};
 
@@ -85,7 +85,7 @@ std::string man_page(const CommandDescription& program, std::string_view version
   page += ".SH DESCRIPTION\n";
   page += escaped(
       "ddl-oracle predicts how long the parallel training of a neural network takes and whether it fits in memory, before "
-      "it runs. It compares parallelization strategies, and explains why one is faster than another.");
+      "it runs. It compares parallelization strategies, and explains why one strategy is faster than another.");
   page += "\n.SH OPTIONS\n";
   for (const OptionDescription& each : program.options) add_option(page, each);
   page += ".SH EXAMPLES\n";

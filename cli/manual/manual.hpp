@@ -10,7 +10,8 @@
 
 namespace ddl {
 
-/// The command with a path below the program: `{"models", "show"}`. Throws Error with "did you mean" for an unknown command.
+/// Returns the command with a path below the program: `{"models", "show"}`. Throws Error with "did
+/// you mean" for an unknown command.
 [[nodiscard]] const CommandDescription& command_named(const CommandDescription& program,
                                                       const std::vector<std::string>& path);
 
@@ -18,12 +19,13 @@ namespace ddl {
 /// options).
 enum class HelpForm { brief, whole };
 [[nodiscard]] std::string help_text(const CommandDescription& command, HelpForm form, std::size_t width);
-/// The number of columns of the terminal, within readable bounds; a default if the output is not a terminal.
+/// Returns the number of columns of the terminal, limited to a readable range. Returns a default if
+/// the output is not a terminal.
 [[nodiscard]] std::size_t help_width();
-/// The output of `ddl-oracle help COMMAND...`.
+/// Returns the output of `ddl-oracle help COMMAND...`.
 [[nodiscard]] std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path);
 
-/// The manual page, in the macros of man(7).
+/// Returns the manual page, in the macros of man(7).
 [[nodiscard]] std::string man_page(const CommandDescription& program, std::string_view version);
 
 /// A shell, and the function that generates its completion script.
@@ -36,13 +38,13 @@ std::string bash_completion(const CommandDescription& program);
 std::string fish_completion(const CommandDescription& program);
 std::string zsh_completion(const CommandDescription& program);
 
-/// The complete description of an option, as one paragraph.
+/// Returns the complete description of an option, as one paragraph.
 [[nodiscard]] std::string whole_text_of(const OptionDescription& option);
-/// The text up to its first `;`, which introduces a default, or an exception.
+/// Returns the text up to its first `;`. In descriptions of options, a default or an exception follows the `;`.
 [[nodiscard]] std::string_view first_clause(std::string_view text);
 /// Whether an option's value may be a file, as far as the declaration tells.
 [[nodiscard]] bool offers_files(const OptionDescription& option);
-/// Calls `call` with the program, and with each command of it.
+/// Calls `call` for the program itself, and for each of its commands.
 void for_each_command(const CommandDescription& program, const auto& call) {
   call(program);
   for (const CommandDescription& each : program.commands) for_each_command(each, call);

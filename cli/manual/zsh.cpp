@@ -29,7 +29,7 @@ std::string function_name(const CommandDescription& command) {
   return name;
 }
 
-/// `:MESSAGE:ACTION`, which describes the possible values.
+/// Returns the possible values of an option in the form `:MESSAGE:ACTION` of zsh's _arguments.
 std::string value_spec(const OptionDescription& option, std::string_view message) {
   const std::string said = zsh_text(message);
   const std::string words = fmt::format("{}", fmt::join(option.words, " "));
@@ -42,7 +42,7 @@ std::string value_spec(const OptionDescription& option, std::string_view message
 
 std::string zsh_completion(const CommandDescription& program) {
   std::string text = "#compdef ddl-oracle\n# zsh completion for ddl-oracle, written by 'ddl-oracle completion zsh'\n";
-  // A colon in an action would end the action.
+  // Values are passed to a function, because a colon inside an action would end the action.
   text += "\n_ddl_oracle_name_or_file() {\n  _alternative \"names:name:($*)\" \"files:file:_files\"\n}\n";
   for_each_command(program, [&](const CommandDescription& command) {
     text += fmt::format("\n{}() {{\n", function_name(command));

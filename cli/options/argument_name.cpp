@@ -7,7 +7,7 @@
 namespace ddl {
 
 std::string parser_name(const std::string& name) {
-  // The names of a declaration are separated by commas.
+  // The names in one declaration are separated by commas.
   std::string named = name;
   bool begins = true, is_argument = false;
   for (char& c : named) {

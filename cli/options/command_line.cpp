@@ -126,8 +126,8 @@ OptionDescription described(const CLI::Option& option, bool as_argument, const D
   return described;
 }
 
-/// The first long name of each option, in the order of declaration. This function sorts the options because the parser's
-/// sets are ordered by address.
+/// Returns the first long name of each option, in the order of declaration. The parser's sets are
+/// ordered by address, so this function sorts the options.
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options, const std::vector<const CLI::Option*>& declared) {
   std::vector<std::string> names;
   for (const CLI::Option* each : declared) {
@@ -165,7 +165,7 @@ CommandDescription CommandLine::describe() const { return described(*program_, "
 std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "help") return help_asked_for(describe(), {words.begin() + 1, words.end()});
   const bool whole = std::find(words.begin(), words.end(), "--help") != words.end();
-  std::reverse(words.begin(), words.end());  // the order that the parser requires
+  std::reverse(words.begin(), words.end());  // the parser requires the words in reverse order
   try {
     program_->parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
@@ -180,7 +180,7 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(*program_, error);
   } catch (const Error&) {
-    // A value may be wrong because the user left it out.
+    // The parser may report a wrong value that is really a missing value, so missing values are checked first.
     refuse_missing_values(*program_);
     throw;
   }

@@ -16,18 +16,18 @@ class Option;
 
 namespace ddl {
 
-/// What this program declares about options and commands, but the parser does not store.
+/// The properties of options and commands that the parser cannot store.
 struct Declarations;
 
-/// An option or argument of a command. It refers to the parser's option, and must not outlive the CommandLine.
+/// An option or argument of a command. An Option refers to the parser's object, and must not outlive the CommandLine.
 class Option {
  public:
   Option(CLI::Option& option, Declarations& declarations) : option_(&option), declarations_(&declarations) {}
-  // Each function adds one property to the option, and returns the option.
+  // Each of these functions adds one property to the option, and returns the option.
   Option required() const;
   Option excludes(Option other) const;
   Option needs(Option other) const;
-  Option take_all() const;                            ///< may be given several times
+  Option take_all() const;                            ///< the option may be given several times
   Option one_value_each() const;                      ///< each occurrence of the option takes one value
   Option capture_default_str() const;                 ///< help shows the option's current value as its default
   Option default_str(const std::string& text) const;  ///< help shows `text` as the option's default
@@ -44,32 +44,33 @@ class Option {
   Declarations* declarations_;
 };
 
-/// A command, or the program itself. It refers to the parser's command, and must not outlive the CommandLine.
+/// A command, or the program itself. A Command refers to the parser's object, and must not outlive the CommandLine.
 class Command {
  public:
   Command(CLI::App& command, Declarations& declarations) : command_(&command), declarations_(&declarations) {}
   [[nodiscard]] Command add_subcommand(const std::string& name, const std::string& description) const;
   /// Sets the examples in the command's help.
   void examples(std::vector<Example> examples) const;
-  /// A subcommand is required.
+  /// Declares that a subcommand is required.
   void require_subcommand() const;
-  /// A subcommand is optional.
+  /// Declares that a subcommand is optional.
   void allow_subcommand() const;
-  /// A name with dashes is an option, another name is an argument. `into` must live as long as the CommandLine.
+  /// Adds an option (a name with dashes), or an argument (a name without dashes). `into` must live
+  /// as long as the CommandLine.
   Option add_option(const std::string& name, std::string& into, const std::string& description) const;
   Option add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const;
-  /// An option whose value is passed to `read`, which may throw Error.
+  /// Adds an option. Its value is passed to `read`, which may throw Error.
   Option add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
                              const std::string& description) const;
-  /// An option without a value.
+  /// Adds an option without a value. `into` becomes true if the option is given.
   Option add_switch(const std::string& name, bool& into, const std::string& description) const;
-  /// An option without a value; `given` is called if the option is given.
+  /// Adds an option without a value. `given` is called if the option is given.
   Option add_switch_function(const std::string& name, const std::function<void()>& given,
                              const std::string& description) const;
   [[nodiscard]] Option get_option(const std::string& name) const;
-  /// `call` runs if the command is chosen, after the command's options are parsed.
+  /// Sets the function that runs if the command is chosen, after the command's options are parsed.
   void callback(const std::function<void()>& call) const;
-  /// The number of times that the option was given.
+  /// Returns how many times the option was given.
   [[nodiscard]] std::size_t count(const std::string& name) const;
   /// Whether a subcommand was chosen.
   [[nodiscard]] bool has_chosen_subcommand() const;

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// An option of torchrun, Slurm, Megatron-LM, torchtitan or transformers, and the option of this program that replaces it.
-/// Some of the frameworks' names resemble an option of this program with a different meaning.
+/// An option of torchrun, Slurm, Megatron-LM, torchtitan or transformers, and this program's replacement. Some options of
+/// frameworks resemble an option of this program that has another meaning.
 struct FrameworkOption {
   std::string_view name, option, hint;
 };
@@ -43,7 +43,7 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   const auto known = std::find_if(framework_options.begin(), framework_options.end(),
                                   [&](const FrameworkOption& each) { return each.name == option && has(each.option); });
   if (known != framework_options.end()) return std::string(known->hint);
-  // `--data` is probably an abbreviation of --dataset, and not the name of an axis.
+  // `--data` is probably an abbreviation of --dataset, not a degree.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::string_view word = option.substr(2);
   const std::optional<Axis> axis = parse_axis(word);

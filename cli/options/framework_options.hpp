@@ -7,8 +7,9 @@
 
 namespace ddl {
 
-/// Returns a hint that names the replacement for a framework's option in `command`: for `--tp` how to write degrees, for
-/// `--nodes` that --gpus counts all nodes. Empty if no framework has this option, or if `command` has no replacement.
+/// Returns a hint for a user who typed a framework's option in `command`. For example, the hint for
+/// `--tp` explains how to write degrees, and the hint for `--nodes` says that --gpus counts the
+/// GPUs of all nodes. Empty if no framework has this option, or if `command` has no replacement.
 [[nodiscard]] std::string framework_option_hint(const CLI::App& command, std::string_view option);
 
 }  // namespace ddl

@@ -23,7 +23,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
   };
   skip_blanks();
-  // Currencies have three capitals, as in ISO 4217. M alone, or before a currency, is a million.
+  // A currency has three capital letters, as in ISO 4217. An M alone, or an M before a currency, means a million.
   const auto is_currency = [](std::string_view word) {
     return word.size() == 3 && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   };
@@ -34,7 +34,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   }
   if (!unit.empty() && !is_currency(unit)) return refuse(fmt::format("{} is not an amount of money", quote(text)));
   money.currency = unit;
-  // The comparison is written so that NaN is refused.
+  // This form of the condition is false for NaN, so NaN is refused.
   const bool within = money.amount >= 0.01 && money.amount <= most_budget;
   if (!within) return refuse(fmt::format("{} is not from 0.01 to {:.0e}", quote(text), most_budget));
   return money;

@@ -10,23 +10,24 @@
 
 namespace ddl {
 
-/// An amount of money.
+/// An amount of money in a currency.
 struct Money {
   double amount = 0;
   std::string currency{};  ///< empty: the machine's currency
 };
-/// The maximum cost and time of a whole training.
+/// The maximum cost and the maximum time of a whole training.
 struct Goals {
   std::optional<Money> budget;
   std::optional<Seconds> deadline;
   [[nodiscard]] bool any() const { return budget || deadline; }
 };
 
-/// The largest budget that is accepted.
+/// The largest accepted value of --budget, in units of the currency.
 inline constexpr double most_budget = 1'000'000'000'000'000;
 
-/// `10kUSD`, `2.5M EUR`, `5000`: a number, k or M for thousands or millions, and the letters of a currency. Returns empty
-/// and sets the problem if the text is invalid or the amount is not from 0.01 to most_budget.
+/// Parses an amount of money: `10kUSD`, `2.5M EUR`, `5000`. The number may be followed by k or M
+/// for thousands or millions, and by the letters of a currency. Returns empty and sets `problem` if
+/// the text is invalid, or if the amount is not from 0.01 to most_budget.
 [[nodiscard]] std::optional<Money> parse_money(std::string_view text, UnitProblem& problem);
 
 /// Adds --budget and --deadline.

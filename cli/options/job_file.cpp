@@ -32,7 +32,7 @@ constexpr std::int64_t most_job_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_job_samples = std::int64_t{1} << 40;
 constexpr std::size_t most_profiles = 1000;
 
-/// Keys of a job that are not settings.
+/// The keys of a job file that are not settings.
 constexpr std::array<std::string_view, 17> own_keys{
     "format",       "model",        "sequence",      "packed_length", "dataset",    "machine",
     "coefficients", "software",     "settings",      "profiles",      "any_device", "precision",
@@ -89,7 +89,8 @@ class JobReader {
   }
 
  private:
-  /// Checks that a name has no control characters, so that it can be written into a file.
+  /// Returns a name from the file. Throws Error if the name has control characters, because it may
+  /// be written into another file.
   static std::string name_of(const YamlNode& node) {
     std::string name = node.name();
     if (name.find_first_of("\t\r") != std::string::npos) node.fail("the name has control characters", "write only the name");
@@ -134,7 +135,8 @@ class JobReader {
     job_.settings.set(row, {read_setting(row, node), SettingOrigin::job, {}});
   }
 
-  /// A setting with an option is also a key of the job file. Settings without an option are under the key `settings`.
+  /// Reads the settings. A setting with an option of its own is a key of the job file. Other
+  /// settings are under the key `settings`.
   void read_settings() {
     for (const SettingRow& row : setting_rows()) {
       const auto node = row.has_option ? root_.find(row.key) : std::nullopt;
@@ -199,7 +201,7 @@ class JobReader {
     if (const auto value = node.find("placement")) read_placement(*value);
   }
 
-  /// If a strategy has one axis and no degrees are given, the axis gets all GPUs.
+  /// Gives all GPUs to the axis of a strategy with one axis. Throws Error if the strategy needs degrees.
   void give_all_to(const YamlNode& node, const std::optional<Family>& family, std::int64_t gpus) {
     if (!family) node.fail("the plan has neither 'degrees' nor a 'strategy'", example_plan);
     const YamlNode strategy = node.at("strategy");
@@ -275,7 +277,7 @@ void write_list(YAML::Emitter& out, const std::vector<std::string>& items) {
   out << YAML::EndSeq;
 }
 
-/// Makes a path relative to `folder`. Bundled names are unchanged.
+/// Returns a path relative to `folder`. A bundled name is returned unchanged.
 std::string seen_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path) return name;
   std::error_code error;
@@ -284,11 +286,11 @@ std::string seen_from(const std::string& name, const std::string& folder, bool p
   const fs::path base = fs::weakly_canonical(fs::absolute(folder.empty() ? "." : folder, error), error);
   if (error) return whole.string();
   const std::string relative = whole.lexically_proximate(base).string();
-  // Without a slash, a relative path would be read as a bundled name.
+  // A path without a slash would be read as a bundled name, so it gets `./` in front.
   return relative.find('/') != std::string::npos ? relative : "./" + relative;
 }
 
-/// The inverse of seen_from(): resolves a path that is relative to `folder`.
+/// Resolves a path that is relative to `folder`: the inverse of seen_from().
 std::string found_from(const std::string& name, const std::string& folder, bool path) {
   if (name.empty() || !path || folder.empty() || fs::path(name).is_absolute()) return name;
   return (fs::path(folder) / name).string();
@@ -364,7 +366,7 @@ std::string print_job(const JobFile& job) {
   }
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
-    // A choice that is printed with the plan, such as `1f1b`, is also written into the job, even if it has its default.
+    // A choice that is printed with the plan, such as `1f1b`, is written into the job, even if the choice has its default.
     const bool is_said = row.matters(plan.mesh) && !row.words(value).empty();
     if (value == row.get(usual) && !is_said) continue;
     if (row.first_number) {
@@ -386,8 +388,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.model = named(spec.model, "");
   job.sequence = spec.sequence;
   job.packed_length = spec.packed_length;
-  // The shape of a default data set may differ from the model's input, but a data set that a job names must match. So the
-  // job does not name the default data set if the shapes differ.
+  // A data set that a job names must have the shape of the model's input, but a default data set
+  // may have another shape. In that case, the job does not name the data set.
   job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");

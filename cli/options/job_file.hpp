@@ -14,12 +14,12 @@
 
 namespace ddl {
 
-/// One training as described in a job file: the model, data set, machine, software and plan. Empty names and unset choices
-/// take the defaults of a study.
+/// One training as a job file describes it: model, data set, machine, software and plan. Empty
+/// names and unset choices take the defaults of a study.
 struct JobFile {
   std::string model, dataset, machine, coefficients, software;
   std::optional<std::int64_t> sequence;       ///< tokens of a sample; unset: the model's sequence length
-  std::optional<std::int64_t> packed_length;  ///< tokens of a document in packed sequences; unset: sequences are not packed
+  std::optional<std::int64_t> packed_length;  ///< tokens of a document; unset: sequences are not packed
   std::vector<std::string> profiles;
   bool any_device = false;
   std::optional<Precision> precision;
@@ -33,24 +33,24 @@ struct JobFile {
   friend bool operator==(const JobFile&, const JobFile&) = default;
 };
 
-/// A parsed job, with the positions of its keys.
+/// A parsed job file, with the positions of its keys.
 struct ParsedJob {
   JobFile job;
   YamlNode root;
 
-  /// Returns the position for an error about `keys`: the value of the first key that the job has, or the whole file if the
-  /// job has none of these keys.
+  /// Returns the position for an error about `keys`: the value of the first of these keys that the
+  /// job has, or the whole file if the job has none of these keys.
   [[nodiscard]] YamlNode place(std::initializer_list<std::string_view> keys) const;
 };
 
-/// Parses the file without looking up models and machines. Errors have a position in the text.
+/// Parses the text of a job file, without looking up models and machines. Errors have a position in the text.
 [[nodiscard]] ParsedJob parse_job(const std::string& text, const std::string& origin);
-/// Prints a job as text, which parse_job reads back to the same job.
+/// Prints a job as the text of a job file. parse_job reads the same job back from the text.
 [[nodiscard]] std::string print_job(const JobFile& job);
 
-/// Returns the job of a study with this plan. Paths become relative to `folder`, in which the file will be.
+/// Returns the job of a study with this plan. Paths become relative to `folder`, the folder of the job file.
 [[nodiscard]] JobFile job_of(const Study& study, const Plan& plan, const std::string& folder);
-/// Returns the study of a job whose file is in `folder`. Paths in the job are relative to that folder.
+/// Returns the study of a job file in `folder`. Paths in the job are relative to that folder.
 [[nodiscard]] StudySpec spec_of(const JobFile& job, const std::string& folder);
 
 }  // namespace ddl

@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// The facts come from the copyright files of the libraries' Debian packages. `license` is an SPDX identifier.
+/// The license of a library. The facts are from the copyright files of the Debian packages. `license` is an SPDX identifier.
 struct License {
   std::string_view library, license, holder, where;
 };

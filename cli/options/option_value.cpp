@@ -15,12 +15,12 @@ namespace {
 template <class Number>
 Option add(const Command& command, const std::string& name, std::optional<Number>& into, Number low, Number high,
            const std::string& description, std::string_view kind, Number example) {
-  // If an option has several names, messages use the first.
+  // If an option has several names, messages contain the first name.
   const auto read = [name = name.substr(0, name.find(',')), &into, low, high, kind, example](const std::string& text) {
     Number value{};
     const char* const end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    // The comparison is written so that NaN is refused.
+    // This form of the condition is false for NaN, so NaN is refused.
     const bool within = value >= low && value <= high;
     if (problem != std::errc{} || stop != end || !within) {
       throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),

@@ -11,10 +11,10 @@
 
 namespace ddl {
 
-/// Throws Error, which says that `text` is none of the words that `option` takes.
+/// Throws Error, which says that `text` is not one of the words that `option` takes.
 [[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
                                  const std::vector<std::string_view>& known);
-/// The value that `parse` returns for the word `text` of `option`. Throws Error if `parse` does not know the word.
+/// Returns the value that `parse` gives for the word `text` of `option`. Throws Error if `parse` does not know the word.
 template <class Parse>
 [[nodiscard]] auto chosen(const std::string& option, const std::string& text, const Parse& parse,
                           const std::vector<std::string_view>& known) {
@@ -28,15 +28,15 @@ template <NamedEnum Enum>
   if (!value) unknown_choice(option, text, {enum_names<Enum>.begin(), enum_names<Enum>.end()});
   return *value;
 }
-/// Splits a text at commas. An empty text has one word, which is empty.
+/// Splits a text at commas. An empty text gives one empty word.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
 
-/// An option that takes a whole number in [low, high], written in digits only. Another value is an Error that names the
-/// option and the range.
+/// Adds an option that takes a whole number in [low, high], written in digits only. Other values
+/// throw Error, which names the option and the range.
 Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
                         std::int64_t high, const std::string& description);
 
-/// An option that takes any finite number in [low, high], with a point and an exponent as in JSON.
+/// Adds an option that takes a finite number in [low, high], with a decimal point and an exponent as in JSON.
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
                   const std::string& description);
 

@@ -20,11 +20,11 @@ namespace {
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
-/// Reads and checks the plan's fields one by one. Errors name the key and its position.
+/// Reads and checks the fields of a plan one by one. An error contains the key and its position.
 class PlanReader {
  public:
   explicit PlanReader(const JsonSource& source) : source_(source) {
-    // A report of 'recommend' has its plan in 'best'; a report of 'explain' has it in 'plan', next to 'layers'.
+    // A report of `recommend` has its plan in 'best'. A report of `explain` has its plan in 'plan', next to 'layers'.
     const Json& root = source.root();
     if (root.is_object() && root.contains("best")) {
       path_ = "best";
@@ -72,7 +72,7 @@ class PlanReader {
     throw source_.error(path_to(key), message, hint);
   }
 
-  /// Returns empty if the report does not contain the key.
+  /// Returns an input of the report; empty if the report does not contain the key.
   [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
     const Json& root = source_.root();
     if (!root.contains("inputs")) return std::nullopt;
@@ -102,7 +102,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
-                                        // Keys of a report's plan that are predictions, not choices.
+                                        // Keys of a plan in a report that are predictions, not choices.
                                         "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
@@ -113,7 +113,7 @@ class PlanReader {
     }
   }
 
-  /// Degrees already determine the strategy, so its name must agree with them.
+  /// Checks that the name of the strategy, if given, matches the degrees, because the degrees determine the strategy.
   void check_strategy(const Plan& plan) const {
     if (!object_->contains("strategy")) return;
     const std::string name = family_name(plan.mesh.family());
@@ -126,10 +126,10 @@ class PlanReader {
     }
   }
 
-  /// Returns empty if the value is not a whole number in the range.
+  /// Returns the value as a whole number; empty if it is not a whole number in the range.
   static std::optional<std::int64_t> whole_number(const Json& value, std::int64_t low, std::int64_t high) {
     if (!value.is_number_integer()) return std::nullopt;
-    // An unsigned number above the signed range must not become negative.
+    // An unsigned number above the signed range must not wrap to a negative number.
     if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(high)) return std::nullopt;
     const auto number = value.get<std::int64_t>();
     return number < low || number > high ? std::nullopt : std::optional(number);
@@ -239,7 +239,7 @@ Plan plan_from_json(const std::string& text, const std::string& origin) { return
 
 namespace {
 
-/// Degrees such as `dp64·tp8`. An axis without a short name is written with its full name.
+/// Prints degrees such as `dp64·tp8`. An axis without an abbreviation is printed with its full name.
 std::string degrees_word(const Mesh& mesh) {
   std::string word;
   for (const Axis axis : spoken_axes) {
@@ -251,7 +251,7 @@ std::string degrees_word(const Mesh& mesh) {
   return word.empty() ? "1 device" : word;
 }
 
-/// The choices of a plan other than its degrees. `with_zero`: the text includes the ZeRO stage.
+/// Prints the choices of a plan other than its degrees. `with_zero`: whether the text includes the ZeRO stage.
 std::string choices_of(const Plan& plan, bool with_zero) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -268,7 +268,7 @@ std::string choices_of(const Plan& plan, bool with_zero) {
   return text;
 }
 
-/// Explains the letter of a choice in the short notation.
+/// Explains the letters for a choice in the short notation of plans.
 std::string meaning_of(const PlanChoiceRow& row, int value) {
   switch (row.choice) {
     case PlanChoice::zero:
@@ -289,7 +289,7 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
     case PlanChoice::sequence_parallel:
       return "sp sequence parallel";
     default:
-      // Some choices are written as words, not as a letter with a number.
+      // Choices that are written as words, without a letter, need no explanation.
       return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
   }
 }

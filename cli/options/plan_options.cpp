@@ -25,7 +25,7 @@ constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_samples = std::int64_t{1} << 40;
 constexpr std::int64_t example_gpus = 64;
 
-/// The ZeRO stage that the names in --strategy or --degrees imply.
+/// Returns the ZeRO stage that a strategy's name in --strategy or --degrees implies.
 int zero_stage_said(const PlanOptions& options) {
   int stage = zero_stage_in(options.strategy).value_or(0);
   for (const std::string& part : comma_separated(options.degrees))
@@ -33,7 +33,8 @@ int zero_stage_said(const PlanOptions& options) {
   return stage;
 }
 
-/// The closed forms have neither optimizer sharding nor recomputation, so options for them are refused instead of ignored.
+/// Throws Error if an option needs optimizer sharding or recomputation, which the closed forms of
+/// --ideal do not have.
 void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   if (!ideal) return;
   const ChosenOfPlan chosen = chosen_of(options);
@@ -47,7 +48,7 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   }
 }
 
-/// Throws Error if the report's model or machine is not the requested model or machine.
+/// Throws Error if the report with the plan is about another model or machine than the requested one.
 void refuse_other_report(const PlanFile& file, const Study& study, const std::string& path) {
   std::string said, options;
   const auto compare = [&](const char* kind, const std::optional<std::string>& reported, const std::string& asked) {
@@ -62,21 +63,21 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
               fmt::format("add {}, or give the object of its plan alone", options));
 }
 
-/// Throws Error if more devices are requested than the machine has. This check runs before a long search.
+/// Throws Error if the machine has fewer devices than requested. Called before the search, because a search may take long.
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
               fmt::format("use at most {}, or a larger machine with --machine", machine.devices()));
 }
 
-/// The strategy whose axes are those of --degrees.
+/// Returns the strategy that the degrees of --degrees determine.
 Family family_of_degrees(const std::string& degrees) {
   Plan plan;
   parse_degrees(degrees, plan);
   return plan.mesh.family();
 }
 
-/// If one axis of the strategy has no degree, this axis gets the remaining GPUs.
+/// If exactly one axis of the strategy has no degree, gives the remaining GPUs to this axis.
 void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   const Family missing = family & ~plan.mesh.family();
   if (!options.gpus || std::popcount(missing) != 1 || (family | plan.mesh.family()) != family) return;
@@ -89,8 +90,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   }
 }
 
-/// The default number of micro-batches: the fastest number that fits the memory, and the smallest of equally fast numbers.
-/// Without a pipeline, the default is one micro-batch if one fits.
+/// Returns the default number of micro-batches: the fastest number that fits in memory; of equally
+/// fast numbers, the smallest. Without a pipeline, returns the smallest number that fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -112,7 +113,8 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   return best ? best->plan.micro_batches : 1;
 }
 
-/// The plan that the user requests. `file`: the plan of --plan, if given. Other choices have their defaults.
+/// Returns the plan that the user requests. `file`: the plan of --plan, if given. Choices that the
+/// user does not give have their defaults.
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study, bool ideal) {
   if (file) {
     if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
@@ -123,7 +125,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     return file->plan;
   }
   Plan plan;
-  // Degrees determine the strategy.
+  // The strategy follows from the degrees if --strategy is not given.
   const std::optional<Family> family =
       options.strategy.empty() ? family_of_degrees(options.degrees) : parse_family(options.strategy);
   if (!family) throw Error(fmt::format("unknown strategy {}", quote(options.strategy)), suggest_family(options.strategy));
@@ -133,11 +135,12 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
                   *family == 0 ? "write --gpus 1"
                                : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
     }
-    // A strategy with one axis gets all devices. A hybrid needs degrees, unless the devices divide in only one way.
+    // A strategy with one axis gets all devices. A hybrid without degrees is possible only if there
+    // is a single way to divide the devices.
     const std::string only = only_degrees(*family, *options.gpus);
     if ((*family & (*family - 1)) != 0 && only.empty()) {
       throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
-                  fmt::format("write --strategies {} to find them, or for example --degrees {}", options.strategy,
+                  fmt::format("write --strategies {} to search for degrees, or for example --degrees {}", options.strategy,
                               example_degrees(*family, *options.gpus)));
     }
     if (!only.empty()) {
@@ -170,8 +173,8 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   return plan;
 }
 
-/// Adds the choices that have their defaults in the user's plan. Each is named by its key in the plan file if a file
-/// gives the plan, else by its option.
+/// Adds the choices that have their defaults in the user's plan. A choice is named by its key if a
+/// plan file is given, else by its option.
 void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
@@ -250,7 +253,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
   const auto strategy =
       command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
   const auto degrees = command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2");
-  // Options are refused if the plan file already determines them, because they would be ignored.
+  // Options that the plan file already determines are refused, because they would be ignored.
   for (const Option& said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
   return {plan, strategy, degrees};
@@ -341,7 +344,7 @@ std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& 
     try {
       load(*reported);
     } catch (const Error&) {
-      return;  // a file of the user, whose path is not in the report
+      return;  // the model or machine is a user's file, and the report has no path
     }
     into = *reported;
     said.emplace_back(option);
@@ -358,7 +361,7 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   StudySpec spec = spec_of(study);
   if (!options.plan_file.empty()) {
     asked.file = read_plan(read_file(options.plan_file), options.plan_file);
-    // The plan file may give the precision and the optimizer for which its memory and time were predicted.
+    // A plan file may contain the precision and optimizer with which its memory and time were predicted.
     if (!spec.precision) spec.precision = asked.file->precision;
     if (!spec.optimizer) spec.optimizer = asked.file->optimizer;
   }

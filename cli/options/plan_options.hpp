@@ -16,17 +16,17 @@
 
 namespace ddl {
 
-/// The default number of samples per device: the number in the model file; else, for sequences, a number with enough tokens
-/// for large matrix products; else 32.
+/// Returns the default number of samples per device: the number in the model file. If the file has
+/// none: for sequences, a number with enough tokens for large matrix products; else 32.
 [[nodiscard]] std::int64_t usual_batch_per_gpu(const Model& model);
 
 /// The options that give a plan, or that fix some choices of the searched plans, as the user typed them.
 struct PlanOptions {
   std::optional<std::int64_t> gpus, global_batch, batch_per_gpu, micro_batches;
-  /// The values, if a command accepts lists. Other commands set `gpus` and `global_batch`.
+  /// The values of --gpus and --global-batch, in commands that accept lists. Other commands set `gpus` and `global_batch`.
   std::vector<std::int64_t> gpu_counts{}, global_batches{};
   std::string placement, plan_file, strategy, degrees;
-  /// For each choice, its number or its name.
+  /// For each choice of a plan, the number or the name that the user typed.
   std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
   std::array<std::string, plan_choice_count> names;
 
@@ -37,41 +37,42 @@ struct PlanOptions {
 struct PlanOptionHandles {
   Option plan, strategy, degrees;
 };
-/// Handles of --global-batch, --batch-per-gpu and --micro-batches. add_batch_options also adds --gpus. With `lists`, --gpus
-/// and --global-batch take several values.
+/// Handles of --global-batch, --batch-per-gpu and --micro-batches. add_batch_options also adds
+/// --gpus. Its parameter `lists` lets --gpus and --global-batch take several values.
 struct BatchOptionHandles {
   Option global, per_gpu, micro_batches;
 };
 BatchOptionHandles add_batch_options(const Command& command, PlanOptions& options, bool lists = false);
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists = false);
-/// If `gpu_counts` or `global_batches` has a single number, moves the number to `gpus` or `global_batch`.
+/// Moves the number in `gpu_counts` or `global_batches` to `gpus` or `global_batch`, if the list has a single number.
 void settle_lists(PlanOptions& options);
 
-/// The choices that the options fix. Throws Error for an unknown name.
+/// Returns the choices that the options fix. Throws Error for an unknown name.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
 /// Returns a warning for each choice that the options fix and that has no effect on `plan`. The value "none" never warns.
 [[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan);
-/// The requested batch; by default usual_batch_per_gpu on each GPU, halved while the data set has fewer samples.
+/// Returns the requested global batch. The default is usual_batch_per_gpu samples on each GPU.
+/// While the data set has fewer samples, the default is halved.
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);
 
-/// A study and, if the options give one, the requested plan.
+/// A study and, if the options request one, a plan.
 struct PlanStudy {
   std::shared_ptr<Study> study;
-  std::optional<PlanFile> file;  ///< of --plan
+  std::optional<PlanFile> file;  ///< the file of --plan
   std::optional<Plan> plan;
 };
-/// Takes the model and the machine from the report of --plan, unless options give them. Returns the options that the report
-/// has set.
+/// Takes the model and the machine from the report of --plan, unless options give them. Returns the
+/// names of the options that the report has set.
 [[nodiscard]] std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options,
                                                       const Command& command);
 
-/// Loads the study and the plan. Throws Error if options contradict each other, the machine or the file.
+/// Loads the study and the plan. Throws Error if the options contradict each other, the machine, or the file of --plan.
 [[nodiscard]] PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options);
 
-/// Throws Error if a limit other than memory, such as the number of channels, excludes the user's plan.
+/// Throws Error if the user's plan breaks a limit other than memory, such as the number of channels.
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options);
 
-/// All defaults in force, including the batch and the choices that a given plan leaves open.
+/// Returns all defaults in force, including the batch and the choices that the user's plan leaves open.
 [[nodiscard]] std::vector<Default> plan_defaults(const Command& command, const StudyOptions& study_options,
                                                  const PlanOptions& options, const PlanStudy& asked,
                                                  std::int64_t global_batch);

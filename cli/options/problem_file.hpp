@@ -10,7 +10,8 @@
 
 namespace ddl {
 
-/// The line of a problem in the format of profiles. Throws Error with a position in the line.
+/// Returns the line of a problem (a kernel and its sizes) in the spelling of profiles. Throws Error
+/// with a position in the line if the line is not a problem.
 [[nodiscard]] std::string checked_problem(const std::string& line, const std::string& origin, int line_number);
 
 /// The problems in a file, one per line. Blank lines and lines that begin with # are ignored.
@@ -19,18 +20,18 @@ class ProblemFile {
   /// Throws Error with a position in the file if a line is not a problem, or if the file has no problems.
   explicit ProblemFile(const std::string& path);
 
-  /// The lines in the format of profiles.
+  /// Returns the lines in the spelling of profiles.
   [[nodiscard]] const std::vector<std::string>& problems() const& { return problems_; }
   const std::vector<std::string>& problems() && = delete;
-  /// Returns an error for the caller to throw. The error points at the word of the problem's line that begins with `word`,
-  /// or at the line's first word if no word begins so.
+  /// Returns an error for the caller to throw. The error points at the word in the problem's line
+  /// that begins with `word`. If no word does, the error points at the line's first word.
   [[nodiscard]] Error error(std::size_t problem, std::string_view word, std::string_view message,
                             std::string hint = {}) const;
 
  private:
   SourceText source_;
   std::vector<std::string> problems_;
-  std::vector<std::size_t> starts_;  ///< positions in the text of the first word of each line
+  std::vector<std::size_t> starts_;  ///< position of the first word of each line, in the text
 };
 
 }  // namespace ddl

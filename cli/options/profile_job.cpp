@@ -37,7 +37,7 @@ BackendOptions device_options(const ProfileOptions& o) {
   return options;
 }
 
-/// Whether autocast decides the precision of each kernel.
+/// Whether autocast chooses the precision of each kernel.
 bool runs_autocast(const ProfileOptions& o, Precision precision) {
   if (o.mixed.empty() || o.mixed == mixed_precision_names[0]) return false;
   if (o.mixed != mixed_precision_names[2]) {
@@ -50,8 +50,8 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// The problems of --leave-out, in the spelling of the plan's problems. Throws Error if one is not in the plan, or if no
-/// problem is left.
+/// Returns the problems of --leave-out, in the spelling of the plan. Throws Error if one of them is
+/// not in the plan, or if they leave no problem to measure.
 std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
   std::vector<std::string> lines;
   for (const std::string& each : given) {
@@ -69,7 +69,8 @@ std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std
   return lines;
 }
 
-/// The shard to measure. Without --shard, processes that were launched together would overwrite each other's profile.
+/// Returns the shard to measure. Throws Error if several processes were launched without --shard,
+/// because they would overwrite each other's profile.
 std::optional<Shard> shard_of_this(const ProfileOptions& o, const LaunchedRank& rank) {
   if (!o.shard.empty()) return parse_shard("--shard", o.shard);
   if (rank.ranks == 1) return std::nullopt;
@@ -145,13 +146,13 @@ ProfileJob job_of(const ProfileOptions& o) {
   if (runs_autocast(o, plan.precision)) {
     assumptions.mixed_precision = MixedPrecision::autocast;
     job.recipe = "autocast";
-    // Whole steps are measured in one precision only.
+    // Autocast uses several precisions, but whole steps are measured in a single precision only.
     plan.sequences.clear();
   }
   plan.problems = split_problems(facts, splits.meshes, samples, plan.precision, plan.optimizer, {}, assumptions);
   if (!o.implementation.empty()) {
     const UpdateImplementation implementation = update_implementation_named(o.implementation);
-    // The update of all layers together is measured in addition to the updates of single layers, which whole steps include.
+    // The update of all layers together is measured, too. Whole steps contain updates of single layers instead.
     if (is_of_list(implementation) && plan.model->parameters() > 0)
       plan.problems.push_back(
           {print_problem(update_of_all(*plan.model, plan.optimizer, job.recipe.empty() ? plan.precision : Precision::fp32,
@@ -165,7 +166,7 @@ ProfileJob job_of(const ProfileOptions& o) {
 ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     if (is_sequence_problem(line)) {
-      // The parts of a step are measured one after the other, so they are removed together.
+      // The parts of a training step are measured one after the other, so all parts of that step are removed.
       std::erase(plan.sequences, parse_sequence_problem(line, "--leave-out").samples);
     } else {
       std::erase_if(plan.problems, [&](const CountedProblem& problem) { return problem.line == line; });

@@ -23,7 +23,7 @@ struct ProfileOptions {
   bool resume = false, overwrite = false, retry = false, no_sequence = false, graph = false;
 };
 
-/// What is measured, the device that is measured, and the output file.
+/// One measurement: the problems to measure, the measured device, and the output file.
 struct ProfileJob {
   std::string backend;
   BackendOptions device;
@@ -34,11 +34,12 @@ struct ProfileJob {
   std::vector<std::string> left_out;  ///< lines of problems that are not measured
   bool resume = false, overwrite = false, retry = false;
 };
-/// Throws Error for unknown words, and for options that contradict each other. It also throws if several processes were
-/// launched without --shard, because each process would measure everything.
+/// Converts the options to a measurement. Throws Error for unknown words, and for options that contradict each other. Also
+/// throws Error if several processes were launched without --shard, because each process would measure everything.
 [[nodiscard]] ProfileJob job_of(const ProfileOptions& options);
 
-/// Returns the plan without the problems in `lines`. A line that is a part of a whole step removes all parts of the step.
+/// Returns the plan without the problems in `lines`. If a line is part of a whole training step,
+/// all parts of that step are removed.
 [[nodiscard]] ProfilePlan without(ProfilePlan plan, const std::vector<std::string>& lines);
 
 }  // namespace ddl

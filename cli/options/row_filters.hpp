@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// Parses the conditions on the rows of a table that `option` gives, such as `gpu=A100-SXM4-80GB,H100-SXM5-80GB`. Throws
-/// Error for an invalid condition.
+/// Parses the value of `option`: conditions on the rows of a table, such as
+/// `gpu=A100-SXM4-80GB,H100-SXM5-80GB`. Throws Error for an invalid condition.
 [[nodiscard]] std::vector<RowFilter> row_filters(std::string_view option, const std::vector<std::string>& texts);
 
 }  // namespace ddl

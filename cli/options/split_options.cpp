@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view batch_name = "batch";
 constexpr std::int64_t most = 1'000'000;
 
-/// The axes that change the problems of a layer: they divide its weights or its samples.
+/// Returns the axes that divide the weights or the samples of a layer, and so change the problems to measure.
 std::vector<Axis> splitting_axes() {
   std::vector<Axis> axes;
   std::copy_if(spoken_axes.begin(), spoken_axes.end(), std::back_inserter(axes),
@@ -31,7 +31,7 @@ std::vector<Axis> splitting_axes() {
 void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_t>& degrees, const ModelFacts& facts) {
   for (const std::int64_t wide : degrees) {
     const auto degree = static_cast<int>(wide);
-    if (degree == 1) continue;  // the unsplit model is always measured
+    if (degree == 1) continue;  // degree 1 is the unsplit model, which is always measured
     if (axis != Axis::spatial) {
       request.meshes.push_back(Mesh{{axis, degree}});
       continue;

@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// The prime factors of `number`, smallest first.
+/// Returns the prime factors of `number`, smallest first.
 std::vector<std::int64_t> prime_factors(std::int64_t number) {
   std::vector<std::int64_t> factors;
   for (std::int64_t prime = 2; prime * prime <= number; ++prime) {
@@ -24,7 +24,7 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// The names of all strategies, then their aliases, then the hybrids. Printed lists end after a dozen names.
+/// Returns the names of all strategies, then the aliases, then the hybrids. Messages print only the first dozen names.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Axis axis : spoken_axes) names.emplace_back(to_string(axis));
@@ -39,7 +39,7 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-/// A word that frameworks use for a strategy, although it is a choice of a plan in this program.
+/// A word that frameworks use for a strategy, but that is a plan's choice in this program.
 struct ChoiceWord {
   std::string_view word, hint;
 };
@@ -70,7 +70,8 @@ std::string why_without_plans(std::int64_t gpus, Family family) {
 std::string example_degrees(Family family, std::int64_t gpus) {
   std::vector<std::int64_t> factors = prime_factors(gpus);
   if (!can_divide(gpus, family)) factors.assign(static_cast<std::size_t>(std::popcount(family)), 2);
-  // The last axis gets the remaining factors. Data is the last axis if the family has it: data parallelism scales furthest.
+  // The last axis gets the remaining factors. Data parallelism scales furthest, so data is the last
+  // axis, if the family has it.
   std::string text;
   std::size_t taken = 0;
   std::vector<Axis> axes;
@@ -93,7 +94,7 @@ std::string example_degrees(Family family, std::int64_t gpus) {
 std::string only_degrees(Family family, std::int64_t gpus) {
   const std::vector<std::int64_t> factors = prime_factors(gpus);
   const auto parts = static_cast<std::size_t>(std::popcount(family));
-  // Factors can be assigned to the dimensions of spatial tiles in several ways.
+  // Spatial tiles have several dimensions, so the factors can be assigned to them in several ways.
   const bool is_one =
       parts > 1 && factors.size() == parts && factors.front() == factors.back() && (family & family_bit(Axis::spatial)) == 0;
   return is_one ? example_degrees(family, gpus) : std::string();

@@ -8,23 +8,24 @@
 
 namespace ddl {
 
-/// Whether this number of devices is a product of degrees above 1, one for each axis of the family.
+/// Whether `gpus` is a product of degrees above 1, with one degree for each axis of the family.
 [[nodiscard]] bool can_divide(std::int64_t gpus, Family family);
-/// The reason why the family has no plan for this number of devices: `needs at least 4 devices`.
+/// Returns the reason why the family has no plan for this number of devices: `needs at least 4 devices`.
 [[nodiscard]] std::string why_without_plans(std::int64_t gpus, Family family);
-/// Example degrees of this strategy for --degrees. Their product is `gpus` if the strategy can divide this number.
+/// Returns example degrees of this strategy for --degrees. The product of the degrees is `gpus` if
+/// the strategy can divide `gpus` devices.
 [[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
 
-/// The degrees of a hybrid if there is only one way to divide this number of devices, such as data+tensor on 4. Empty if
-/// several ways or no way divide the number, and for a strategy of one axis.
+/// Returns the degrees of a hybrid if there is only one way to divide this number of devices, such as data+tensor on 4
+/// devices. Empty if several ways or no way exist, and for a strategy of one axis.
 [[nodiscard]] std::string only_degrees(Family family, std::int64_t gpus);
 
-/// Parses `data+filter`. Throws Error for an unknown strategy.
+/// Parses a strategy, such as `data+filter`. Throws Error for an unknown strategy.
 [[nodiscard]] NamedFamily parse_named_family(const std::string& text);
-/// Parses `data,fsdp+filter`; an empty text has no families.
+/// Parses strategies, such as `data,fsdp+filter`. An empty text gives an empty list.
 [[nodiscard]] std::vector<NamedFamily> parse_families(const std::string& text);
 [[nodiscard]] std::string suggest_family(const std::string& text);
-/// Throws Error for a ZeRO stage above 0, which the closed forms do not have.
+/// Throws Error for a ZeRO stage above 0, because the closed forms have no ZeRO stages.
 void refuse_sharding_in_ideal(int zero_stage);
 
 }  // namespace ddl

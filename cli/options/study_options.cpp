@@ -113,15 +113,15 @@ Option add_software_option(const Command& command, std::string& software) {
 
 namespace {
 
-/// The option of a setting: `--memory-format` for the key `memory_format`.
+/// Returns the option for a setting: `--memory-format` for the key `memory_format`.
 std::string option_of(const SettingRow& row) {
   std::string name = fmt::format("--{}", row.key);
   std::ranges::replace(name, '_', '-');
   return name;
 }
 
-/// Adds the option of a setting. A flag gets a switch, and other settings get an option with a value. A switch `--no-…` sets
-/// the flag to no.
+/// Adds the option for a setting. A flag gets a switch; other settings get an option with a value.
+/// A switch `--no-…` sets the flag to no.
 Option add_setting(const Command& command, std::string_view key, Settings& settings, std::string name = {}) {
   const SettingRow& row = setting_named(std::string(key));
   if (name.empty()) name = option_of(row);
@@ -245,7 +245,7 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.dataset = o.dataset;
   spec.machine = o.machine;
   spec.coefficients = o.coefficients;
-  // The closed forms do not depend on the software.
+  // The closed forms of --ideal do not depend on the software.
   spec.software = o.ideal ? std::string(no_software) : o.software;
   spec.profiles = {o.profiles, o.any_device};
   spec.device_memory = o.memory.gpu_memory;
@@ -346,7 +346,7 @@ void add_report_options(const Command& command, ReportOptions& options, const st
 
 namespace {
 
-/// How the samples of the data set are adapted to the model's input.
+/// Describes how samples of the data set are adapted to the model's input.
 std::string samples_text(const Study& study) {
   const TensorShape& sample = study.dataset().sample;
   const TensorShape& input = study.model().input;
@@ -361,7 +361,7 @@ std::string samples_text(const Study& study) {
   return count + " samples, which fit the model's input";
 }
 
-/// Whether the machine file has the bandwidth of the storage that holds the samples.
+/// Whether the machine file gives the bandwidth of the storage with the samples.
 bool has_priced_input(const Study& study) {
   const Storage& storage = study.machine().storage;
   if (fits_host_memory(study.job())) return true;
@@ -369,8 +369,8 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// The measured software's allreduce algorithm for gradients, and its algorithm in plans that also split layers
-/// (ExchangeTimes::allreduce).
+/// Returns the default of --allreduce: the algorithm that the measured software uses for gradients, else the cheapest. If
+/// the software uses another algorithm in plans that also split layers, the value contains both (ExchangeTimes::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// The memory and the margin of a device. Set values replace the values of the machine and the job.
+/// The values of --gpu-memory and --margin. A value that is set replaces the value of the machine or the job.
 struct MemoryOptions {
   std::optional<Bytes> gpu_memory;
   std::optional<Margin> margin;
@@ -28,9 +28,9 @@ struct StudyOptions {
   bool any_device = false;
   bool ideal = false;
   Settings settings;                       ///< values of settings that have an option
-  std::vector<std::string> setting_words;  ///< of --setting
+  std::vector<std::string> setting_words;  ///< values of --setting
   std::optional<std::int64_t> sequence, packed_length;
-  std::string input_shape;  ///< of --input-shape
+  std::string input_shape;  ///< value of --input-shape
   MemoryOptions memory;
 };
 void add_study_options(const Command& command, StudyOptions& options);
@@ -43,26 +43,26 @@ Option add_software_option(const Command& command, std::string& software);
 /// Adds --profile and --any-device.
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
-/// The value of --optimizer-implementation. Throws Error, with "did you mean", for an unknown name.
+/// Parses the value of --optimizer-implementation. Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] UpdateImplementation update_implementation_named(const std::string& name);
-/// Throws Error, with "did you mean", for an unknown name.
+/// Converts the options to a study's specification. Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
 
-/// All pairs of a model of `--model a,b` and a machine of `--machine c,d`. The name of a file may contain a comma.
+/// Returns all pairs of a model of `--model a,b` and a machine of `--machine c,d`. The name of a file may contain a comma.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
 
-/// For offer_models and offer_machines, completions offer files and the bundled models or machines.
+/// For the value of this option, completions offer files and the bundled models. offer_machines does so for machines.
 Option offer_models(Option option);
 Option offer_machines(Option option);
 
-/// Adds -o and --output, for a file.
+/// Adds -o and --output, which name a file.
 Option add_output_option(const Command& command, std::string& output, const std::string& description);
-/// Adds --color and --format, with the formats for documents, JSON, and the formats for the contents in `held`.
+/// Adds --color and --format. Offers the formats for documents, for JSON, and for the contents in `held`.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
-/// Adds --color, --format, and -o and --output for the report.
+/// Adds --color, --format, and -o and --output for the report's file.
 void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});
 
-/// A default in force: the option, its value, and the reason.
+/// A default in force: the option, the value, and the reason for the value.
 struct Default {
   std::string option, value, reason;
 };

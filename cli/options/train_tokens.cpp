@@ -37,7 +37,7 @@ std::optional<double> parse_token_count(std::string_view text, UnitProblem& prob
     return std::nullopt;
   }
   const double tokens = number * factor;
-  // The comparison is written so that NaN is refused.
+  // This form of the condition is false for NaN, so NaN is refused.
   const bool within = tokens >= 1 && tokens <= most_train_tokens;
   if (!within) {
     problem = {fmt::format("{} is not from 1 to {:.0e} tokens", quote(text), most_train_tokens), count_hint};

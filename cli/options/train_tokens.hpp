@@ -19,7 +19,7 @@ struct Training {
   std::optional<std::int64_t> epochs{};
   bool to_accuracy = false;
   std::shared_ptr<const Convergence> convergence{};  ///< published results of the model, if the target is requested
-  /// Whether the user requests a training by tokens, epochs or a target, instead of one epoch of the data set.
+  /// Whether the user gave the length of the training (by tokens, epochs or a target). Otherwise, the training is one epoch.
   [[nodiscard]] bool is_whole() const { return tokens || epochs || to_accuracy; }
 };
 
@@ -29,19 +29,19 @@ inline constexpr std::int64_t most_epochs = 1'000'000;
 /// The largest value of --train-tokens.
 inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 
-/// `300B`, `1T`, `1.5e12` or `250000`: a number that k, M, B or T may follow. Returns empty and sets the problem if the text
-/// is invalid, or not from 1 to most_train_tokens.
+/// Parses a number of tokens: `300B`, `1T`, `1.5e12` or `250000`. The letters k, M, B or T may follow the number. Returns
+/// empty and sets `problem` if the text is invalid, or if the number is not from 1 to most_train_tokens.
 [[nodiscard]] std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem);
-/// Prints a number of tokens, which parse_token_count reads back to the same number.
+/// Prints a number of tokens. parse_token_count reads the same number back.
 [[nodiscard]] std::string print_token_count(double tokens);
 
 /// Adds --train-tokens, --epochs and --to-accuracy.
 void add_training_options(const Command& command, Training& training);
-/// Throws Error if tokens are requested, but the model has none.
+/// Throws Error if the user gave a number of tokens, but the model's samples have no tokens.
 void refuse_without_tokens(const Training& training, const Model& model);
-/// Finds the published results of the model, if a target is requested. Throws Error if there are none.
+/// Finds the published results of the model, if a target is requested. Throws Error if the model has no published results.
 void settle_target(Training& training, const Model& model);
-/// Throws Error if a target is requested, and no published result has this batch.
+/// Throws Error if a target is requested, but no published result has this batch.
 void refuse_unpublished_batch(const Training& training, std::int64_t global_batch);
 
 }  // namespace ddl

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// The command whose options were being parsed. The error's hint names the help of this command.
+/// Returns the innermost command whose options were parsed. The hint refers to the help of this command.
 const CLI::App& innermost(const CLI::App& program) {
   const CLI::App* at = &program;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
@@ -51,7 +51,7 @@ std::vector<std::string> command_names(const CLI::App& command) {
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
-/// The error for an unknown option, argument or command.
+/// Returns the error for an unknown option, argument or command.
 Error unexpected(const CLI::App& program, const std::string& extra) {
   const CLI::App& command = innermost(program);
   if (extra.starts_with("-") && extra != "-") {
@@ -132,7 +132,7 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
     }
   }
   if (error.get_name() == "ArgumentMismatch") {
-    // The parser begins its message with the name of the option.
+    // A message of the parser begins with the name of an option.
     const std::string named = text.substr(0, text.find_first_of(": "));
     const std::string option = named.starts_with("-") ? named : "--" + lower_case(named);
     if (text.ends_with("missing")) return Error(fmt::format("{} has no value", option), hint);

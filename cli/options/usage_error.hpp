@@ -9,10 +9,10 @@ class ParseError;
 
 namespace ddl {
 
-/// Converts an error of the argument parser to a message of this program, with a hint.
+/// Converts an error of the argument parser to this program's message and hint.
 [[nodiscard]] Error usage_error(const CLI::App& program, const CLI::ParseError& error);
 
-/// Throws Error for an option whose value is empty or is the name of another option. The parser accepts such values.
+/// Throws Error if an option's value is empty, or is the name of another option. The parser itself accepts such values.
 void refuse_missing_values(const CLI::App& program);
 
 }  // namespace ddl

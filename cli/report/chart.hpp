@@ -7,18 +7,18 @@
 
 namespace ddl {
 
-/// The colours of a chart. Each output format defines what they look like.
+/// The colours of a chart. Each output format defines the look of each colour.
 enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, grey, dark };
 
 /// The meaning of one colour of a chart.
 struct Kind {
-  std::string name;  ///< empty if an earlier kind with the same colour has the name
+  std::string name;  ///< empty if an earlier Kind with this colour has the name
   Tone tone = Tone::grey;
 };
 
-/// A stacked bar with a value for each kind. All values have the same unit.
+/// A stacked bar with one value for each Kind of the chart. All values have the same unit.
 struct Bar {
-  std::string label;  ///< what the bar refers to
+  std::string label;  ///< the label of the bar
   std::string sum;    ///< the total, as text
   std::vector<double> values;
   std::vector<std::string> texts;  ///< each value as text
@@ -31,7 +31,7 @@ struct StackedBars {
   std::string limit_name{};
 };
 
-/// An interval of a lane.
+/// An interval on a lane of a timeline.
 struct LaneSlice {
   double begin = 0, end = 0;
   std::size_t kind = 0;
@@ -42,7 +42,7 @@ struct Lane {
   std::string name;
   std::vector<LaneSlice> slices;
 };
-/// Parallel activities over the same time.
+/// A timeline of parallel activities, with one lane for each activity.
 struct Lanes {
   std::vector<Kind> kinds;
   std::vector<Lane> lanes;
@@ -63,9 +63,9 @@ struct ChartAxis {
 };
 struct PlotPoint {
   double x = 0, y = 0;
-  std::string text{};  ///< complete description; for points only
+  std::string text{};  ///< complete description; only used for the shape `points`
 };
-/// Points of one kind. An area is filled down to the horizontal axis.
+/// Points, or a line through them, in one colour. The shape `area` is filled down to the horizontal axis.
 struct Curve {
   enum class Shape { line, dashes, area, points } shape = Shape::line;
   Kind kind;
@@ -76,10 +76,11 @@ struct Plot {
   std::vector<Curve> curves;
 };
 
-/// A drawing as values. Formats that cannot draw omit it, because a table or a line has the same content.
+/// A drawing, given as values. Formats that cannot draw omit the drawing, because a table or a line
+/// of the document has the same content.
 struct Chart {
   std::string title;
-  std::string description{};  ///< the same content as text
+  std::string description{};  ///< the content of the drawing as text
   std::variant<StackedBars, Lanes, Plot> drawing;
 };
 

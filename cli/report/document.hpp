@@ -12,12 +12,12 @@
 namespace ddl {
 
 /// Starts a part of a document. `aside` follows the heading on the same line, and begins with a blank or comma. A part
-/// without a heading is only separated from the previous part.
+/// without a heading is only separated from the previous part by a blank line.
 struct Section {
   std::string heading{}, aside{};
 };
 
-/// A piece of a line. A strong piece is emphasized.
+/// A piece of a line. A piece with `strong` is emphasized.
 struct Span {
   std::string text;
   bool strong = false;
@@ -31,7 +31,7 @@ struct Line {
   std::optional<std::size_t> hanging{};
 };
 
-/// How a format with too little room treats a column.
+/// What happens to a column if the page is too narrow for all columns.
 enum class Keep {
   always,  ///< dropped last, because it answers the question
   useful,  ///< dropped first, starting from the right
@@ -57,15 +57,16 @@ struct Column {
   return column;
 }
 
-/// A column with drawings. Each row has a bar, whose pieces are shares of its length. The cells of the column contain the
-/// same as text, for formats that do not draw.
+/// Bars that are drawn in one column of a table, one bar per row. Each piece of a bar is a share of the bar's length. The
+/// cells of this column contain the same shares as text, for formats that do not draw.
 struct Bars {
   std::size_t column = 0;
   std::vector<std::string> pieces{};          ///< names of the shares, in their order
   std::vector<std::vector<double>> shares{};  ///< shares of each row: not negative, with a sum of at most 1
 };
 
-/// Cells include their units. `legend` explains symbols in the cells; `left_out` describes rows that are not shown.
+/// A table of text cells, which include their units. `legend` explains symbols in the cells;
+/// `left_out` describes rows that are not shown.
 struct Table {
   explicit Table(std::vector<Column> all_columns, std::size_t all_indent = 2)
       : columns(std::move(all_columns)), indent(all_indent) {}
@@ -79,26 +80,26 @@ struct Table {
   std::optional<Bars> bars{};
 };
 
-/// Preformatted lines: a drawing, or a file.
+/// Preformatted lines, such as a text drawing or the content of a file.
 struct Verbatim {
   std::string text;
 };
 
 using Block = std::variant<Section, Line, Table, Verbatim, Chart>;
 
-/// The output of a command for a reader, independent of the format.
+/// The output of a command as parts for a reader, independent of the output format.
 struct Document {
   std::vector<Block> blocks{};
 
   void add(Block block) { blocks.push_back(std::move(block)); }
   void section(std::string heading = {}, std::string aside = {}) { add(Section{std::move(heading), std::move(aside)}); }
-  /// A paragraph, separated from what precedes it.
+  /// Adds a block as a paragraph, separated from the previous block.
   void apart(Block block) {
     section();
     add(std::move(block));
   }
   void line(std::string text, std::size_t indent = 0) { add(Line{{{std::move(text)}}, indent}); }
-  /// A line that starts with emphasized words.
+  /// Adds a line that starts with emphasized words.
   void line(std::string strong, std::string text) { add(Line{{{std::move(strong), true}, {std::move(text)}}}); }
   void paragraph(std::string text, std::size_t indent = 2, std::size_t hanging = 4) {
     add(Line{{{std::move(text)}}, indent, hanging});

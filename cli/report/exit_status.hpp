@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-/// The exit status of the program. 2 always means "could not answer". A command that is interrupted reports a partial
-/// result, and returns the shell's status for Ctrl-C.
+/// The exit status of the program. 2 always means "could not answer". An interrupted command
+/// reports a partial result, and returns the status that shells use for Ctrl-C.
 enum class ExitStatus : int {
   ok = 0,
   nothing_fits = 1,

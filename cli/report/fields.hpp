@@ -16,7 +16,7 @@ namespace ddl {
 
 using Json = nlohmann::ordered_json;
 
-/// A named value of a row. In CSV it is a column, and in JSON a key of the row's object.
+/// A named value of a row. Each Field is a column in CSV, and a key of the row's object in JSON.
 template <class Row>
 struct Field {
   enum class Formats { both, json, csv };
@@ -32,7 +32,7 @@ struct Fields : std::vector<Field<Row>> {
   using Formats = typename Field<Row>::Formats;
   using std::vector<Field<Row>>::vector;
 
-  /// `value` converts a row to anything that JSON can represent.
+  /// Adds a field. `value`: a function that converts a row to a value that JSON can represent.
   template <class Value>
   void add(std::string name, Value value, std::string_view object = {}, Formats formats = Formats::both) {
     const auto as_json = [value = std::move(value)](const Row& row) { return Json(value(row)); };
@@ -59,7 +59,7 @@ template <class Row>
   return json;
 }
 
-/// Returns a flat object. If `row` is null, the object has all fields with null values.
+/// Returns a row as a flat object. If `row` is null, the object has all fields with null values.
 template <class Row>
 [[nodiscard]] Json flat_row(const Fields<Row>& fields, const Row* row) {
   Json cells;
@@ -77,23 +77,23 @@ template <class Row>
   return objects;
 }
 
-/// Returns the channels and extents of a shape.
+/// Returns the channels and extents of a tensor's shape as a JSON list.
 [[nodiscard]] inline Json shape_to_json(const TensorShape& shape) {
   Json json = Json::array({shape.channels});
   for (int d = 0; d < shape.rank; ++d) json.push_back(shape.extent[static_cast<std::size_t>(d)]);
   return json;
 }
 
-/// The header of a JSON report.
+/// Returns the first keys of a JSON report: schema, version and commit.
 [[nodiscard]] inline Json json_head() { return {{"schema", 1}, {"version", version()}, {"commit", commit()}}; }
 
-/// Returns the value, or null if there is none.
+/// Returns the value, or JSON's null if there is no value.
 template <class Value>
 [[nodiscard]] Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-/// Returns a list with the result of `of` for each element.
+/// Applies `of` to each element of the range. Returns a JSON list of the results.
 template <class Range, class Of>
 [[nodiscard]] Json json_list(const Range& range, const Of& of) {
   Json list = Json::array();

@@ -26,7 +26,7 @@ std::string whole_text(double count) {
 
 std::string share_text(double share) {
   const std::string text = fmt::format("{:.0f} %", share * 100);
-  return text == "-0 %" ? "0 %" : text;  // rounds to zero, without a sign
+  return text == "-0 %" ? "0 %" : text;  // a negative share that rounds to zero has no sign
 }
 
 std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : whole_text(std::round(value)); }
@@ -48,7 +48,7 @@ std::string fine_figure(double value) {
   const double size = std::abs(value);
   const int decimals = size >= 99.95 ? 0 : (size >= 9.995 ? 1 : (size >= 0.9995 ? 2 : 3));
   std::string text = fmt::format("{:.{}f}", value, decimals);
-  return text == "-0.000" ? "0.000" : text;  // zero has no sign
+  return text == "-0.000" ? "0.000" : text;  // a negative time that rounds to zero has no sign
 }
 
 }  // namespace ddl

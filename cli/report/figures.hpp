@@ -11,18 +11,18 @@ namespace ddl {
 
 struct Device;
 
-/// The number of columns of a text on a terminal. It counts UTF-8 code points, which is correct for the characters of
-/// reports.
+/// Returns the number of columns that a text takes on a terminal. Counts UTF-8 code points, which
+/// is correct for the characters that reports use.
 [[nodiscard]] std::size_t display_width(std::string_view text);
-/// `1 GPU`, `1,024 GPUs`.
+/// Returns a count and its noun: `1 GPU`, `1,024 GPUs`.
 [[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
-/// `GPU`, or `processor`.
+/// Returns the noun for a device: `GPU` or `processor`.
 [[nodiscard]] std::string_view device_noun(const Device& device);
-/// `1,281,167`; four digits and a power of ten if it exceeds 64 bits.
+/// Prints a whole number: `1,281,167`. Numbers above 64 bits have four digits and a power of ten.
 [[nodiscard]] std::string whole_text(double count);
-/// A share of one as a percentage: `12 %`.
+/// Prints a fraction as a percentage: `12 %` for 0.12.
 [[nodiscard]] std::string share_text(double share);
-/// An amount of money, without cents from 100 on.
+/// Prints an amount of money. Amounts from 100 on have no cents.
 [[nodiscard]] std::string amount(double value);
 
 /// The unit of the times in a table, chosen for the longest time.
@@ -31,9 +31,9 @@ struct TimeUnit {
   double factor = 1;
 };
 [[nodiscard]] TimeUnit time_unit(Seconds longest);
-/// A time in the unit of its table: `-` if it is zero, `0.0` if it is too small to show.
+/// Prints a time in the unit of its table: `-` for zero, `0.0` for a time that is too small to show.
 [[nodiscard]] std::string figure(double value);
-/// A time in the unit of its table, with three digits.
+/// Prints a time in the unit of its table, with three digits.
 [[nodiscard]] std::string fine_figure(double value);
 
 }  // namespace ddl

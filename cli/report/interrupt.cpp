@@ -8,7 +8,7 @@ namespace ddl {
 namespace {
 
 std::atomic<int> signals = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses this");
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses atomic integers");
 std::atomic<int> living = 0;
 
 using Clock = std::chrono::steady_clock;
@@ -21,7 +21,7 @@ thread_local OwnDeadline limit;
 
 extern "C" void note_signal(int signal) {
   signals = signals + 1;
-  // The next signal ends the program at once, because the program may be inside a kernel that takes minutes.
+  // The next signal ends the program at once, because the current kernel may run for minutes.
   std::signal(signal, SIG_DFL);
 }
 

@@ -4,8 +4,8 @@
 
 namespace ddl {
 
-/// While an instance exists, Ctrl-C and SIGTERM request that the command ends with its partial result; a second signal ends
-/// it at once. Instances may be nested: a request applies to all of them.
+/// While an Interrupt exists, the first Ctrl-C or SIGTERM asks the command to end with a partial result. A second signal
+/// ends the command at once. Instances may be nested: a signal applies to all of them.
 class Interrupt {
  public:
   Interrupt();
@@ -13,9 +13,9 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
   ~Interrupt();
 
-  /// Returns whether this thread should end, because of a signal or of its TimeLimit.
+  /// Returns whether this thread should end, because of a signal or because of its TimeLimit.
   [[nodiscard]] static bool asked();
-  /// Has the effect of Ctrl-C, for callers that handle signals themselves.
+  /// Asks the command to end, as Ctrl-C does. For callers that handle signals themselves.
   static void ask();
 };
 
@@ -28,7 +28,8 @@ class TimeLimit {
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();
 
-  /// Returns whether this thread has a TimeLimit. If so, there is no user at a terminal.
+  /// Returns whether this thread has a TimeLimit. A thread with a TimeLimit works for a server, so
+  /// no user waits at a terminal.
   [[nodiscard]] static bool is_set();
 };
 

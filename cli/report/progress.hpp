@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// A progress bar with the remaining time on the standard error if that is a terminal; otherwise no output.
+/// A progress bar with the remaining time, on the standard error. Prints nothing if the standard error is not a terminal.
 class Progress {
  public:
   explicit Progress(std::size_t items);
@@ -16,7 +16,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
-  /// Called before the next item, after `done` items. `skipped`: how many of the done items took no time.
+  /// Updates the bar. Called before the next item, after `done` items. `skipped`: the number of
+  /// done items that took no time.
   void show(std::size_t done, std::size_t skipped, std::string_view what);
 
  private:
@@ -31,7 +32,7 @@ class LateProgress {
  public:
   explicit LateProgress(std::string_view what) : what_(what) {}
 
-  /// Reports that `done` of `items` are done. If `items` changes, the remaining time is estimated anew.
+  /// Updates the bar: `done` of `items` are done. If `items` changes, the remaining time is estimated anew.
   void show(std::size_t done, std::size_t items);
 
  private:
@@ -42,8 +43,8 @@ class LateProgress {
   std::size_t items_ = 0, done_before_ = 0;  ///< total number of items, and the number done when the bar appeared
 };
 
-/// One line of the progress bar, at most `columns` wide: `[#####-----]  50 %  120/240  1 min 5 s left  convolution
-/// filters=…`.
+/// Returns one line of the progress bar, at most `columns` wide: `[#####-----]  50 %  120/240  1
+/// min 5 s left  convolution filters=…`.
 [[nodiscard]] std::string progress_line(std::size_t done, std::size_t skipped, std::size_t items, double elapsed_seconds,
                                         std::string_view what, std::size_t columns);
 

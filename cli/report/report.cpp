@@ -34,7 +34,7 @@ Page page_for(const ReportOptions& options) {
   return page;
 }
 
-/// Prints a line to stderr. The line is written in one piece, because several ranks may write at the same time.
+/// Prints a line to stderr in one piece, because several ranks may write at once.
 void say(const std::string& text) { std::cerr << visible_lines(defused(text)) + "\n"; }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::string defused(std::string_view text) {
   while (true) {
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string line(text.substr(0, end));
-    // The runner of GitHub Actions trims all Unicode blanks.
+    // Skips blanks. The runner of GitHub Actions trims all Unicode blanks before it looks for commands.
     std::size_t at = 0;
     for (bool blank = true; blank;) {
       blank = false;
@@ -80,7 +80,7 @@ std::string defused(std::string_view text) {
         blank = true;
       }
     }
-    // One character replaces one blank, so that a caret below still points at the same column.
+    // If possible, `|` replaces a blank, so that a caret in the next line points at the same column.
     if (std::string_view(line).substr(at).starts_with("::")) {
       if (at > 0 && line[at - 1] == ' ') {
         line[at - 1] = '|';
@@ -121,7 +121,7 @@ void write_report(const Report& report, const ReportOptions& options) {
   const std::string content = format_named(options.format).write(report, Style(wants_color(options), page_for(options)));
   if (!options.quiet) print_warnings(report.warnings);
   for (const Error& error : report.errors) print_error(error.what(), error.hint());
-  // An empty file must not be left, because it would look like an answer.
+  // Without an answer, no empty file is written, because it would look like an answer.
   if (content.empty() && report.status == ExitStatus::could_not_answer) return;
   if (is_file(options.output)) {
     write_output(options.output, content);

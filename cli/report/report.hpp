@@ -21,16 +21,16 @@ struct FileVerdict {
   std::string file;
   int line = 1, column = 1;  ///< position in the file
   Level level = Level::passed;
-  std::string title{};    ///< the verdict: `does not fit`
-  std::string summary{};  ///< one line
-  std::string message{};  ///< several lines
-  Document document{};    ///< complete report; empty if the file was not checked
+  std::string title{};    ///< the verdict in a few words: `does not fit`
+  std::string summary{};  ///< the verdict in one line
+  std::string message{};  ///< the verdict in several lines
+  Document document{};    ///< the report on the file; empty if the file was not checked
 };
 
 /// A predicted step; see cli/report/steps.hpp.
 struct NamedStep;
 
-/// The possible contents of a report; document and JSON always exist.
+/// The contents that a report may have. Every report has a document and JSON.
 enum class Content { document, json, rows, verdicts, yaml, steps };
 
 /// The result of a command, for every format. Nothing is printed before the whole result is computed.
@@ -38,19 +38,19 @@ struct Report {
   Document document{};
   std::function<Document()> page{};  ///< the document with drawings; empty if the report has none
   std::function<nlohmann::ordered_json()> json{};
-  std::function<nlohmann::ordered_json()> rows{};   ///< flat objects with the same keys; or the text of a file
+  std::function<nlohmann::ordered_json()> rows{};   ///< flat objects with equal keys, or the text of a CSV file
   std::function<std::string()> yaml{};              ///< a file that the program can read
-  std::function<std::vector<NamedStep>()> steps{};  ///< steps of the answer's plans; throws Error if a step cannot be drawn
+  std::function<std::vector<NamedStep>()> steps{};  ///< predicted steps of the plans; throws Error if a step cannot be drawn
   std::vector<FileVerdict> verdicts{};
   std::vector<std::string> warnings{};  ///< each warning has one or several lines
-  std::vector<Error> errors{};          ///< errors of those parts of the question that could not be answered
+  std::vector<Error> errors{};          ///< one error for each part of the question without an answer
   std::vector<std::string> next{};      ///< suggested next commands, for users at a terminal
-  std::string command{};                ///< the command line in shell syntax; empty if there was none
+  std::string command{};                ///< the command line in shell syntax; empty if no command line was given
   /// Adds a suggested next command, given as words.
   [[nodiscard]] Report then(const std::vector<std::string>& words) &&;
   ExitStatus status = ExitStatus::ok;
 
-  /// Adds warnings that are new. Several studies may have the same warnings.
+  /// Adds those warnings that the report does not have yet, because several studies may have the same warnings.
   void warn(const std::vector<std::string>& more) {
     for (const std::string& warning : more) {
       if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
@@ -68,24 +68,24 @@ struct ReportOptions {
   bool quiet = false;          ///< no warnings
 };
 
-/// Whether `--output` names a file: `-` is the standard output.
+/// Whether the value of `--output` names a file. `-` is the standard output.
 [[nodiscard]] inline bool is_file(const std::string& output) { return !output.empty() && output != "-"; }
 
-/// Writes atomically to the file that `option` names. Throws Error if the program read this file as an input.
+/// Writes atomically to the file that `option` names. Throws Error if the program has read this file as an input.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
 
-/// Writes a file that a command updates, and that it may therefore have read as an input. `made`: as in write_file.
+/// Writes a file that the command updates, and therefore may have read as an input. `made`: called
+/// with the descriptor of the complete file, before the file has its final name.
 Written write_over(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
-/// Escapes a text for stderr, so that no line is read as a command by the GitHub Actions runner. The runner recognizes `::`
-/// after blanks, and the older `##[` anywhere [actions/runner, ActionCommand.cs]; a job file in a pull request may contain
-/// both.
+/// Escapes a text for stderr, so that the GitHub Actions runner reads no line as a command. The
+/// runner recognizes `::` after blanks, and the older `##[` anywhere [actions/runner,
+/// ActionCommand.cs]. A job file in a pull request may contain both forms.
 [[nodiscard]] std::string defused(std::string_view text);
 
 /// Prints each warning once to stderr, with its number of repetitions.
 void print_warnings(std::vector<std::string> warnings);
-/// Prints `warning: …` to stderr. Like print_error(), escapes terminal control characters, because the text may contain file
-/// names.
+/// Prints `warning: …` to stderr. Escapes terminal control characters, because the text may contain file names.
 void print_warning(const std::string& warning);
 
 /// Prints `error: …` and `hint: …` to stderr.

@@ -26,7 +26,8 @@ std::string shell_word(const std::string& word) {
   for (const char c : word) {
     const auto byte = static_cast<unsigned char>(c);
     const bool is_shown = byte >= 0x20 && byte < 0x7f && c != '\'' && c != '\\';
-    // Uses three octal digits, because in some shells a hexadecimal escape may have any number of digits.
+    // Octal escapes have exactly three digits. Hexadecimal escapes are not used, because they have
+    // no maximum length in some shells.
     out += is_shown ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned>(byte));
   }
   return out + "'";

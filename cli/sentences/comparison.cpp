@@ -11,13 +11,14 @@
 namespace ddl {
 namespace {
 
-/// `6.7 %`, `67 %`
+/// Prints a share as a percentage, with one decimal below 10 %: `6.7 %`, `67 %`.
 std::string fine_percent(double share) {
   const double percents = share * 100;
   return percents < 9.95 ? fmt::format("{:.1f} %", percents) : fmt::format("{:.0f} %", percents);
 }
 
-/// The clause about the deciding term: `activations decide, 20.1 GiB against 6.3 GiB`; empty if there is none.
+/// Returns the clause about the memory item that decides: `activations decide, 20.1 GiB against 6.3
+/// GiB`; empty if no item decides.
 std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of_other) {
   if (!term) return {};
   const Bytes own = of_other ? term->other : term->explained;
@@ -26,7 +27,7 @@ std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of
                      humanize(against));
 }
 
-/// Compares two different plans that both fit.
+/// Compares the times of two different plans that both fit in memory.
 std::string of_times(const Comparison& comparison, const Compared& explained, const Compared& other) {
   const Seconds before = comparison.explained_time, after = comparison.other_time;
   const std::string times = fmt::format("{} against {} per {}", humanize(after), humanize(before), comparison.basis);

@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// Sentences about the activity of the ranks in a part of a step.
+/// The phrase for one activity of the ranks during a step, such as gradient communication.
 struct DoingPhrase {
-  std::string_view key;  ///< key of the same activity in Doing
-  Finding::Kind kind;    ///< kind of the corresponding finding
+  std::string_view key;  ///< the activity's key in Doing
+  Finding::Kind kind;    ///< the finding about this activity
   std::string_view phrase;
 };
 inline constexpr std::array<DoingPhrase, 9> doing_phrases{

@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// The activity of the ranks that a finding refers to.
+/// Describes the activity of the ranks that a finding is about.
 std::string doing_in_words(const Finding& finding) {
   if (const auto* gradients = std::get_if<Finding::Gradients>(&finding.facts)) {
     return fmt::format(

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Describes a limit. `layer`: the name of the layer that causes the limit; empty if there is none.
+/// Describes a limit. `layer`: the name of the layer that causes the limit; empty if no layer does.
 std::string limit_in_words(const Limit& limit, std::string_view model, std::string_view layer) {
   const std::string where = layer.empty() ? "" : fmt::format(" ({})", layer);
   switch (limit.kind) {

@@ -21,7 +21,7 @@ struct PhaseInWords {
   const Plan& plan = estimate.plan;
   int stages = plan.mesh[Axis::pipeline];
 
-  /// With a pipeline, names the stage to which the time belongs.
+  /// Returns the words for the stage in which the time is spent; empty without a pipeline.
   [[nodiscard]] std::string at(int stage) const {
     return stages > 1 ? fmt::format(" of stage {} of {}", stage + 1, stages) : std::string();
   }

@@ -5,7 +5,8 @@
 namespace ddl {
 namespace accelerate_tables {
 
-// Names: huggingface/accelerate, src/accelerate/commands/config/cluster.py, utils/dataclasses.py and utils/launch.py.
+// Sources of the names: huggingface/accelerate, src/accelerate/commands/config/cluster.py,
+// utils/dataclasses.py and utils/launch.py.
 constexpr auto flags = argument_words("true=yes", "false=no", "yes=yes", "no=no");
 constexpr auto kinds = argument_words("NO=none", "MULTI_GPU=ddp", "FSDP=fsdp", "DEEPSPEED=deepspeed", "MEGATRON_LM=megatron",
                                       "MULTI_XPU>ddp", "MULTI_NPU>ddp", "MULTI_MLU>ddp", "MULTI_HPU>ddp", "MULTI_CPU>ddp",

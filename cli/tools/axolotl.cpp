@@ -5,7 +5,8 @@
 namespace ddl {
 namespace axolotl_tables {
 
-// Names and defaults: axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas/config.py, training.py, peft.py and fsdp.py.
+// Sources of names and defaults: axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas/config.py,
+// training.py, peft.py and fsdp.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "full>bf16", "false=", "auto>bf16");
 constexpr auto recomputed = argument_words("true=full", "false=none", "unsloth>full", "offload>full", "offload_disk>full");
@@ -45,7 +46,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"torch_compile", ConfigField::compiled, "", flags},
     {"deepspeed", ConfigField::deepspeed_file},
     listed({"fsdp", PlanChoice::zero, "", shards}),
-    // Newer files give the version of FSDP. Keys in `fsdp_config` may have the prefix `fsdp_` or not.
+    // Newer configurations give the version of FSDP. Keys in `fsdp_config` may begin with `fsdp_`.
     weak({"fsdp_version", PlanChoice::zero, "3"}),
     {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", older_shards},
     {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids},

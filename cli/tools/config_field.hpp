@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-/// The meaning of an argument that is not a PlanChoice, independent of the argument's name in a tool. Values are whole
-/// numbers, or words of this program.
+/// The meaning of a tool's argument, independent of its name in the tool. Choices of plans are in
+/// PlanChoice instead. Values are whole numbers, or words of this program.
 enum class ConfigField {
   // The model.
   model,      ///< the name of a bundled model or of a model on Hugging Face
@@ -26,7 +26,7 @@ enum class ConfigField {
   head_size,
   feed_forward,
   feed_forward_ratio,   ///< feed_forward / hidden
-  feed_forward_halves,  ///< yes: feed_forward counts the gate and the value of a gated perceptron together
+  feed_forward_halves,  ///< yes: feed_forward is the sum of the widths of gate and value in a gated MLP
   vocabulary,
   vocabulary_multiple,
   positions,
@@ -35,19 +35,19 @@ enum class ConfigField {
   experts,
   active_experts,
   expert_feed_forward,
-  gated,            ///< yes or no
-  activation,       ///< gelu, relu2, swiglu
-  norm,             ///< layer or rms
-  position,         ///< learned, rope or none
-  rotary_percent,   ///< 0 to 1
+  gated,            ///< yes or no: the MLP is gated
+  activation,       ///< activation of the MLP: gelu, relu2 or swiglu
+  norm,             ///< type of norms: layer or rms
+  position,         ///< position embeddings: learned, rope or none
+  rotary_percent,   ///< rotated share of the channels of a head, 0 to 1
   bias,             ///< yes or no: linear layers have biases
-  qkv_bias,         ///< yes or no
-  query_key_norm,   ///< yes or no
-  grouped_queries,  ///< yes or no: kv_heads is used
-  tied,             ///< yes or no
+  qkv_bias,         ///< yes or no: the projections of queries, keys and values have biases
+  query_key_norm,   ///< yes or no: queries and keys are normalized
+  grouped_queries,  ///< yes or no: attention uses kv_heads
+  tied,             ///< yes or no: embedding and output layer share their weights
   hidden_dropout,
   attention_dropout,
-  attention,       ///< fused or unfused
+  attention,       ///< attention kernels: fused or unfused
   implementation,  ///< fused or unfused; used if `attention` is not given
   latent,          ///< yes: multi-head latent attention
   // Devices.
@@ -59,37 +59,37 @@ enum class ConfigField {
   pipeline,
   context,
   expert,
-  replicas,  ///< copies of the model
+  replicas,  ///< number of copies of the model
   data_replicate,
   data_shard,  ///< -1: all remaining ranks
   // The batch.
   global_batch,
-  samples_each,    ///< sequences per sample of global_batch
+  samples_each,    ///< sequences in each sample that global_batch counts
   micro_batch,     ///< samples that a replica processes at a time
-  accumulation,    ///< micro-batches of a replica per update
-  pipeline_batch,  ///< samples of a pipeline's micro-batch, if micro_batch is the whole share of a replica
+  accumulation,    ///< micro-batches that a replica processes per update
+  pipeline_batch,  ///< samples per micro-batch of a pipeline, if micro_batch counts all samples of a replica
   micro_batches,
-  // Choices of plans in the terms of a tool.
-  sharding,          ///< the ZeRO stage, which replaces `zero` if `fsdp` is yes
-  fsdp,              ///< yes
+  // Choices of plans, as tools define them.
+  sharding,          ///< the ZeRO stage; if `fsdp` is yes, takes precedence over `zero`
+  fsdp,              ///< yes: FSDP shards the weights
   shards_nodes,      ///< yes: weights are sharded among the GPUs of a node
-  reshards,          ///< of ZeRO-3: yes or no; no: weights stay gathered after forward
+  reshards,          ///< yes or no; no: ZeRO-3 keeps weights gathered after the forward pass
   recompute_method,  ///< block, or uniform
   recompute_layers,  ///< blocks per group (uniform), or recomputed blocks (block)
   recompute_share,   ///< the recomputed share of the blocks, 0 to 1
   offload_weights,   ///< yes or no; yes takes precedence over PlanChoice::offload
-  expert_tensor,     ///< the tensor degree of experts
+  expert_tensor,     ///< tensor degree of the experts
   interleaved,       ///< yes or no: the schedule uses virtual stages
   layers_per_virtual_stage,
   precision,
-  fp8,      ///< yes or no
-  fp4,      ///< yes or no
+  fp8,      ///< yes or no: FP8 is used
+  fp4,      ///< yes or no: FP4 is used
   adapter,  ///< lora, or none
   adapter_rank,
   optimizer,
   momentum,  ///< the momentum of SGD
   overlap,   ///< yes or no: the gradient exchange is overlapped
-  compiled,  ///< yes or no
+  compiled,  ///< yes or no: the model is compiled
   distributed_type,
   // Further configuration files.
   deepspeed_file,
@@ -98,12 +98,12 @@ enum class ConfigField {
 };
 inline constexpr std::size_t config_field_count = enum_count<ConfigField>();
 
-/// A field of a configuration: a ConfigField, or a choice of plans.
+/// A field of a configuration: a ConfigField or a PlanChoice.
 class RunField {
  public:
   static constexpr std::size_t count = config_field_count + plan_choice_count;
 
-  // NOLINTNEXTLINE(google-explicit-constructor): tables and calls name either enumerator
+  // NOLINTNEXTLINE(google-explicit-constructor): callers pass a ConfigField or a PlanChoice
   constexpr RunField(ConfigField field) : number_(static_cast<std::size_t>(field)) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr RunField(PlanChoice choice) : number_(config_field_count + static_cast<std::size_t>(choice)) {}
@@ -122,8 +122,8 @@ class RunField {
   std::size_t number_;
 };
 
-/// The values of a run for each field: numbers, and words that the table of a tool translates. Fields that the run does not
-/// use are unset.
+/// The values that a training run gives to the fields of a configuration. A value is a number, or a
+/// word that the table of a tool translates. Fields that the training run does not use are unset.
 class RunValues {
  public:
   [[nodiscard]] const std::optional<std::string>& operator[](RunField field) const { return values_[field.number()]; }

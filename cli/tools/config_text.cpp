@@ -12,7 +12,7 @@ namespace {
 
 using Json = ConfigText::Json;
 
-/// Returns a JSON number or flag if the tool reads the text as a number or a flag, else a JSON string.
+/// Converts a text to a JSON number or flag if the tool reads the text as a number or flag; else to a JSON string.
 Json literal(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const char* const end = text.data() + text.size();
@@ -25,7 +25,7 @@ Json literal(const std::string& text) {
   return text;
 }
 
-/// Converts names that are separated by blanks to a list.
+/// Converts names that are separated by blanks to a JSON list.
 Json list_of(const std::string& text) {
   Json list = Json::array();
   for (std::size_t at = 0; at < text.size();) {
@@ -38,7 +38,7 @@ Json list_of(const std::string& text) {
 
 bool is_set_of_names(RunField field) { return field.choice() && !row_of(*field.choice()).parts.empty(); }
 
-/// Formats a scalar for YAML or TOML; only TOML has quotes.
+/// Formats a scalar for YAML or TOML. `has_quotes`: texts get quotes, as TOML requires.
 std::string scalar(const Json& value, bool has_quotes) {
   return value.is_string() && !has_quotes ? value.get<std::string>() : value.dump();
 }
@@ -67,14 +67,14 @@ bool is_written_by(const ArgumentRow& row, const RunValues& values) {
   return !row.is_only_read && (row.only_with.empty() || values.is(ConfigField::distributed_type, row.only_with));
 }
 
-/// Whether the files of this format, as written by this program, contain the field.
+/// Whether a configuration that this program writes in this format contains the field.
 bool is_written(const ConfigurationFormat& format, RunField field, const RunValues& values) {
   return std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
     return row.field == field && is_written_by(row, values) && said_by(format, row, values).has_value();
   });
 }
 
-/// Whether the field is only a part of another field that is written.
+/// Whether the field only gives a part of another field's value, and that other field is written.
 bool is_redundant(const ConfigurationFormat& format, RunField field, const RunValues& values) {
   const auto says_it = [&](const StandIn& each) {
     return each.by == field && !each.is_added && is_written(format, each.of, values);
@@ -86,7 +86,7 @@ bool is_missing(const ConfigurationFormat& format, RunField field, const RunValu
   const std::optional<std::string>& value = values[field];
   if (!value || is_stand_in(field) || *value == usual_value(format, field, values) || is_written(format, field, values))
     return false;
-  // The number of micro-batches follows from the samples of a micro-batch.
+  // The number of micro-batches needs no argument, because it follows from the samples of a micro-batch.
   if (field == ConfigField::accumulation || field == ConfigField::micro_batches) return false;
   return std::none_of(stand_ins().begin(), stand_ins().end(),
                       [&](const StandIn& each) { return each.of == field && is_written(format, each.by, values); });

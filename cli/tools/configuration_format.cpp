@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The defaults of most tools.
+/// Defaults that most tools share. A format may have a default of its own.
 constexpr std::array usual_values{
     UsualValue{ConfigField::tensor, "1"},
     UsualValue{ConfigField::pipeline, "1"},
@@ -52,8 +52,8 @@ const UsualValue* usual_in(std::span<const UsualValue> all, RunField field) {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Whether `word` also gives the run's value in the other rows of the same key. Other rows that have no word for the run's
-/// value are ignored.
+/// Whether `word` also gives the right values to the other fields that the argument sets. A field
+/// is ignored if its row has no word for its value.
 bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std::string_view word, const RunValues& values) {
   return std::all_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& other) {
     if (other.key != row.key || other.field == row.field || !values[other.field]) return true;
@@ -104,7 +104,7 @@ std::optional<std::string> said_by(const ConfigurationFormat& format, const Argu
   if (!row.alone.empty() && row.words.empty()) return row.alone == *value ? std::optional<std::string>("") : std::nullopt;
   if (row.words.empty()) {
     std::string text = *value;
-    // A choice that is a set of parts is written as a list of their names.
+    // A choice that is a set of names is written as a list of these names.
     if (row.field.choice() && !row_of(*row.field.choice()).parts.empty()) std::replace(text.begin(), text.end(), '+', ' ');
     return text;
   }

@@ -11,8 +11,8 @@
 
 namespace ddl {
 
-/// A value in a tool's files, and its meaning in this program. If several words have the same meaning, the first word is
-/// written. If one word has several meanings, the first meaning is read.
+/// A word in a tool's configuration, and its meaning in this program. If several words have the same meaning, the program
+/// writes the first of them. If a word has several meanings, the program reads the first of them.
 struct ArgumentWord {
   std::string_view word, meaning;
   bool is_only_read = false;
@@ -31,16 +31,16 @@ consteval auto argument_names(const Names&... all) {
   return std::array<std::string_view, sizeof...(Names)>{all...};
 }
 
-/// One argument of a tool, which is read, written and compared. If a field has several rows, the first row that has a word
-/// for the value is written. If a key has several rows, each row gives a part of the meaning of its words.
+/// One row of a tool's table of arguments. This program reads, writes and compares the argument. If a field has several
+/// rows, the first row with a word for the value is written. If an argument has several rows, each row sets another field.
 struct ArgumentRow {
   std::string_view key;
   RunField field;
-  std::string_view alone{};               ///< the meaning of the argument without a value
-  std::span<const ArgumentWord> words{};  ///< the words that the argument takes; none: a whole number or a name
-  std::string_view only_with{};           ///< the distributed_type for which the row applies; empty: all
+  std::string_view alone{};               ///< what the argument means if it has no value
+  std::span<const ArgumentWord> words{};  ///< the words that the argument takes; empty: it takes a whole number or a name
+  std::string_view only_with{};           ///< the distributed_type to which the row applies; empty: all
   bool is_only_read = false;              ///< this program does not write the argument
-  bool is_weak = false;                   ///< any other argument of the field takes precedence
+  bool is_weak = false;                   ///< any other argument that sets the field takes precedence
   bool is_list = false;                   ///< the argument takes several words, and this row knows some of them
 };
 [[nodiscard]] constexpr ArgumentRow only_read(ArgumentRow row) {
@@ -56,13 +56,13 @@ struct ArgumentRow {
   return only_read(row);
 }
 
-/// The value that a tool uses if its configuration does not set the field.
+/// The tool's default for a field that a configuration does not set.
 struct UsualValue {
   RunField field;
   std::string_view value;
 };
 
-/// The reason why the files of a tool cannot set the field to a value other than the tool's default.
+/// The reason why a tool's configuration can only have the tool's default for a field.
 struct MissingValue {
   RunField field;
   std::string_view reason;
@@ -70,22 +70,22 @@ struct MissingValue {
 
 /// An argument that requests something which this program does not predict.
 struct RefusedArgument {
-  std::string_view key;       ///< may end in `*`
+  std::string_view key;       ///< name of the argument; may end in `*`
   std::string_view reason;    ///< the message is the argument, then the reason: `--mtp-num-layers 1: …`
   std::string_view hint;      ///< what the user can do instead
   bool is_of_model = false;   ///< the argument is allowed if --model names the trained model
-  std::string_view values{};  ///< the refused values, separated by blanks; empty: all but `no`, `none` and the like
+  std::string_view values{};  ///< the refused values, separated by blanks; empty: all except neutral values such as `no`
 };
 
 /// A program that trains another model than its arguments describe, or trains nothing.
 struct OtherProgram {
   std::string_view name;  ///< name of the program's file or module; may begin and end with `*`
   std::string_view reason, hint;
-  bool is_of_model = false;  ///< as in RefusedArgument
+  bool is_of_model = false;  ///< the program is allowed if --model names the trained model
 };
 [[nodiscard]] const OtherProgram* other_program(std::string_view program);
 
-/// A tool whose configurations are not read, and how they are recognised.
+/// A tool with configurations that this program does not read. `marks` and `programs` identify the tool.
 struct ForeignTool {
   std::string_view name;
   std::span<const std::string_view> marks;     ///< keys that only files of this tool have; may end in `*`
@@ -100,32 +100,35 @@ enum class ConfigurationLanguage { script, json, yaml, toml };
 /// A format of configurations. A new format needs a file with its tables, and a line in `configuration_formats`.
 struct ConfigurationFormat {
   std::string_view name;
-  std::string_view software;  ///< the software file whose settings apply
+  std::string_view software;  ///< the software file with the settings to use
   ConfigurationLanguage language;
   std::span<const ArgumentRow> rows;  ///< in the order in which arguments are written
   std::span<const UsualValue> usual;
   /// Arguments that change time or memory, but are not modelled.
   std::span<const std::string_view> not_modelled;
   std::span<const MissingValue> missing{};
-  /// `marks`: keys that only this tool's files have; may end in `*`. `programs`: words of command lines that start the tool.
+  /// `marks`: keys that only configurations of this tool have; may end in `*`. `programs`: words of
+  /// command lines that start the tool.
   std::span<const std::string_view> marks{}, programs{};
-  /// Arguments that change neither time nor memory; may end in `*`. Arguments in no table are listed as not modeled.
+  /// Arguments that change neither time nor memory; may end in `*`. Arguments that no table
+  /// contains are reported as not modeled.
   std::span<const std::string_view> harmless{};
   std::span<const RefusedArgument> refused{};
   /// A second language of the tool's configurations, with the same keys.
   std::optional<ConfigurationLanguage> also{};
-  std::string_view note{};  ///< a warning about parts of a run that are not predicted
+  std::string_view note{};  ///< a warning about parts of a training run that are not predicted
 };
-/// Whether `name` matches `pattern`, which may end in `*`. Dashes and underscores are equal.
+/// Whether `name` matches `pattern`, which may end in `*`. Dashes and underscores count as equal.
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 
 // Each format is defined in the file of its tool.
 extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
     swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments;
-/// All formats. A format whose marks also occur in files of other formats comes after those formats.
+/// All formats. If the marks of format A also occur in files of format B, A comes after B.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
-/// The bundled model for a name and a flavor of torchtitan, if torchtitan uses another name; empty for all other models.
+/// Returns the bundled model for a model's name and flavor in torchtitan, if torchtitan calls the
+/// model differently; else empty.
 [[nodiscard]] std::string_view torchtitan_model(std::string_view name, std::string_view flavor);
 /// The tokenizer of Megatron-LM that adds one token to the given vocabulary [megatron/training/tokenizer/tokenizer.py,
 /// `_NullTokenizer`].
@@ -133,21 +136,21 @@ inline constexpr std::string_view null_tokenizer = "NullTokenizer";
 /// The arguments by which batch systems and launchers, such as Slurm and torchrun, set the number of devices.
 [[nodiscard]] std::span<const ArgumentRow> launcher_rows();
 
-/// The tool's default of a field; empty if the default is unknown.
+/// Returns the tool's default of a field; empty if the default is unknown.
 [[nodiscard]] std::string usual_value(const ConfigurationFormat& format, RunField field, const RunValues& values);
-/// Returns the word with which a row expresses the field's value in a run. The word is empty for an argument without a
-/// value. Unset if the row has no word for the value.
+/// Returns the word with which a row expresses the field's value. The word is empty for an argument
+/// without a value. Unset if the row has no word for the value.
 [[nodiscard]] std::optional<std::string> said_by(const ConfigurationFormat& format, const ArgumentRow& row,
                                                  const RunValues& values);
 
-/// The field `by` gives a part of the value of the field `of`. Only some tools have an argument for `by`.
+/// A field that some tools use to express part of another field's value: `by` expresses part of `of`.
 struct StandIn {
   RunField of, by;
   bool is_added = false;  ///< `by` is written even if `of` is written
 };
 [[nodiscard]] std::span<const StandIn> stand_ins();
 [[nodiscard]] bool is_stand_in(RunField field);
-/// The name of a field in messages, such as `zero` or `tensor`; empty if a plan does not determine the field.
+/// Returns the name of a field in messages, such as `zero` or `tensor`; empty if a plan does not determine the field.
 [[nodiscard]] std::string name_of(RunField field);
 
 }  // namespace ddl

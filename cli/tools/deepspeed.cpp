@@ -8,7 +8,8 @@
 namespace ddl {
 namespace deepspeed_tables {
 
-// Names and defaults: DeepSpeed, docs/_pages/config-json.md, deepspeed/runtime/config.py and runtime/zero/config.py.
+// Sources of names and defaults: DeepSpeed, docs/_pages/config-json.md, deepspeed/runtime/config.py
+// and runtime/zero/config.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto half = argument_words("true=fp16", "false=");
 constexpr auto brain = argument_words("true=bf16", "false=");
@@ -52,7 +53,7 @@ constexpr auto not_modelled =
 
 constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::reshard, "its ZeRO-3 always reshards weights after forward"},
-    // MiCS, which supported this, was removed [DeepSpeed 0.19, deepspeed/runtime/config.py].
+    // DeepSpeed removed MiCS, which sharded in groups [DeepSpeed 0.19, deepspeed/runtime/config.py].
     {PlanChoice::shard_group, "it shards among all ranks, not in groups"},
     {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
 });
@@ -95,7 +96,7 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
         fmt::format("its configuration has data parallelism only; {} parallelism is in the model's code", axes)};
   RunValues values = values_of(plan, deepspeed_json, 0);
   Launch launch;
-  // Notes on what the user's training script has to do.
+  // Adds notes on what the user's training script has to do.
   if (plan.recompute == Recompute::full) {
     launch.notes.push_back(
         plan.recompute_blocks == 0

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace foreign_tables {
 
-// Keys that only files of one tool have. Sources: Lightning-AI/pytorch-lightning, cli.py; Lightning-AI/litgpt,
+// Keys that only configurations of one tool have. Sources: Lightning-AI/pytorch-lightning, cli.py; Lightning-AI/litgpt,
 // config_hub; meta-pytorch/torchtune, recipes/configs; OpenRLHF/OpenRLHF, openrlhf/cli; THUDM/slime,
 // slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI; AI-Hypercomputer/maxtext, base.yml;
 // stanford-crfm/levanter, config; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech, examples/asr/conf;
@@ -44,7 +44,7 @@ constexpr auto job_marks = argument_names("apiVersion", "kind", "spec.template*"
 constexpr auto as_megatron =
     "write its degrees, batch and sizes as the arguments of Megatron-LM in a file: --num-layers 32 ...";
 constexpr auto as_options =
-    "give the same in options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
+    "give model and plan as options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
 
 constexpr auto all = std::to_array<ForeignTool>({
     {"torchtune", torchtune_marks, torchtune_programs, as_options},
@@ -69,10 +69,10 @@ constexpr auto encoder = "it trains an encoder with other inputs and another hea
 constexpr auto decoder_of_two = "it trains an encoder and a decoder";
 constexpr auto vision = "it trains a model of images, or of images and text";
 constexpr auto reinforced = "it generates samples and scores them in addition to training";
-constexpr auto hybrid = "it trains layers that are no transformer blocks";
+constexpr auto hybrid = "it trains layers other than transformer blocks";
 constexpr auto as_model = "name the trained model with --model: the other arguments of the file count";
 
-/// Programs of NVIDIA/Megatron-LM and its forks, and of transformers and TRL.
+/// Programs of NVIDIA/Megatron-LM and its forks, of transformers, and of TRL.
 constexpr auto programs = std::to_array<OtherProgram>({
     {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file count", true},
     {"pretrain_ict*", encoder, as_model, true},

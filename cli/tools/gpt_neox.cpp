@@ -5,7 +5,7 @@
 namespace ddl {
 namespace gpt_neox_tables {
 
-// Names and defaults: EleutherAI/gpt-neox, configs/neox_arguments.md, megatron/neox_arguments/neox_args.py.
+// Sources of names and defaults: EleutherAI/gpt-neox, configs/neox_arguments.md, megatron/neox_arguments/neox_args.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto norms = argument_words("layernorm=layer", "rmsnorm=rms", "non_parametric_layernorm>layer");
 constexpr auto positions = argument_words("rotary=rope", "learned=learned", "none=none", "sinusoidal>learned");
@@ -110,7 +110,7 @@ constexpr auto other_model = "name the nearest model with --model; the other key
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pos_emb", "no supported family of models has such positions", other_model, true, "alibi rpe xpos"},
     {"mlp_multiple_of", "the width of its perceptrons follows from other numbers", other_model, true},
-    {"attention_config", "its layers are no transformer blocks alone", other_model, true, "rwkv mamba"},
+    {"attention_config", "not all of its layers are transformer blocks", other_model, true, "rwkv mamba"},
     {"num_experts", "its experts are placed by another plan", other_model, true},
     {"expert_parallel_size", "its experts are placed by another plan", other_model},
     {"train_impl", "it runs a second model, or generates samples, in addition to training", other_model, false,

@@ -9,7 +9,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Writes a Hugging Face configuration from the parameters of a model family. `models import` is the inverse.
+/// Writes a Hugging Face configuration from the parameters of a model family. `models import`
+/// converts in the other direction.
 class ConfigWriter {
  public:
   explicit ConfigWriter(const Model& model) : model_(model) {}
@@ -24,12 +25,12 @@ class ConfigWriter {
     std::from_chars(text.data(), text.data() + text.size(), value);
     set(key, value);
   }
-  /// Sets the activation. `gelu` in model files means the tanh approximation. Each activation runs as one kernel.
+  /// Sets the activation. `gelu` in model files means the tanh approximation. Each written activation runs as one kernel.
   void activation(std::string_view key) {
     const std::string name = model_.family_parameter("activation");
     set(key, name == "gelu" ? "gelu_pytorch_tanh" : name);
   }
-  /// The keys that configurations of most decoders share.
+  /// Sets the keys that configurations of most decoders share.
   void decoder() {
     count("vocab_size", "vocabulary");
     count("hidden_size", "hidden");
@@ -168,7 +169,7 @@ std::optional<HuggingFaceNetwork> bloom_network(const Model& model) {
 std::optional<HuggingFaceNetwork> gemma_network(const Model& model) {
   if (model.family_parameter("window") != "0" || family_flag(model, "post_norms") || family_flag(model, "query_key_norm") ||
       family_flag(model, "soft_cap")) {
-    return std::nullopt;  // Gemma 2 and 3
+    return std::nullopt;  // Gemma 2 and 3 are not written
   }
   ConfigWriter config(model);
   config.decoder();

@@ -24,9 +24,9 @@ struct LaunchRequest {
 
 /// The files that run a plan, and the command that starts the run.
 struct Launch {
-  std::vector<FolderFile> files{};   ///< relative to the folder of the plan: `launch/train.py`
+  std::vector<FolderFile> files{};   ///< paths are relative to the folder of the plan: `launch/train.py`
   std::string start{};               ///< a shell command, to be run in the folder of the plan
-  std::vector<std::string> notes{};  ///< where the runtime differs from the assumptions of the prediction
+  std::vector<std::string> notes{};  ///< differences between the runtime and the prediction's assumptions
 };
 
 /// The reason why a runtime cannot run a plan.
@@ -36,7 +36,7 @@ struct CannotLaunch {
 
 using LaunchOutcome = std::variant<Launch, CannotLaunch>;
 
-/// A runtime, and the function that creates its files. The function is in the file of its tool.
+/// A runtime, and the function that creates the files to launch a plan. The function is defined in the file of its tool.
 struct Launcher {
   std::string_view name;
   LaunchOutcome (*launch)(const LaunchRequest& request);
@@ -52,27 +52,27 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request);
 LaunchOutcome launch_torchtitan(const LaunchRequest& request);
 LaunchOutcome launch_nemo(const LaunchRequest& request);
 
-/// The nodes that a plan uses, and the devices on each node. All nodes have the same number of devices.
+/// The number of nodes that a plan uses, and the number of devices on each node. All nodes have the same number of devices.
 struct LaunchNodes {
   std::int64_t nodes = 1, devices_per_node = 1;
 };
 [[nodiscard]] LaunchNodes launch_nodes(const LaunchRequest& request);
 
-/// The command that starts a script on every device: `torchrun --standalone --nproc-per-node=8`. If there are several nodes,
-/// the command must be run on each node.
+/// Returns the command that starts a script on every device: `torchrun --standalone
+/// --nproc-per-node=8`. With several nodes, the user must run the command on each node.
 [[nodiscard]] std::string torchrun_command(const LaunchNodes& nodes);
-/// The command line that runs a script with a torchrun_command(). If there are several nodes, `command` is preceded by
-/// MASTER_ADDR, which names the first node.
+/// Returns a command line that runs a script with torchrun. `command`: begins with torchrun_command(). With several nodes,
+/// `command` is preceded by MASTER_ADDR, the address of the first node.
 [[nodiscard]] std::string told_first_node(const LaunchNodes& nodes, std::string_view command);
 
-/// The names of the plan's axes that are not in `axes`: `filter and spatial`; empty if all axes of the plan are in `axes`.
+/// Names the plan's axes that are not in `axes`: `filter and spatial`; empty if all axes of the plan are in `axes`.
 [[nodiscard]] std::string axes_other_than(const Plan& plan, Family axes);
-/// Why a runtime that supports only `axes` cannot run the plan; empty if it can.
+/// Returns why a runtime that supports only `axes` cannot run the plan; empty if the runtime can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes);
 
-/// Why a runtime whose files train the whole model cannot run the plan; empty if it can.
+/// Returns why a runtime that always trains the whole model cannot run the plan; empty if the runtime can.
 [[nodiscard]] std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request);
-/// The samples that one rank processes at once. If ranks have different numbers, the largest is returned.
+/// Returns the largest number of samples that a rank processes at once. Ranks may have different numbers.
 [[nodiscard]] std::int64_t micro_batch_size(const Plan& plan);
 
 }  // namespace ddl

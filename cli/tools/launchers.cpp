@@ -21,8 +21,8 @@ std::span<const Launcher> launchers() {
   return all;
 }
 
-// Names: Slurm, sbatch(1) and srun(1); PyTorch, torch.distributed.run; DeepSpeed, deepspeed/launcher/runner.py;
-// accelerate, commands/launch.py.
+// Sources of the names: Slurm, sbatch(1) and srun(1); PyTorch, torch.distributed.run; DeepSpeed,
+// deepspeed/launcher/runner.py; accelerate, commands/launch.py.
 std::span<const ArgumentRow> launcher_rows() {
   static constexpr auto rows = std::to_array<ArgumentRow>({
       {"slurm:--nodes", ConfigField::nodes},
@@ -47,7 +47,8 @@ std::span<const ArgumentRow> launcher_rows() {
       {"accelerate:--num-processes", ConfigField::gpus},
       {"accelerate:--num-machines", ConfigField::nodes},
       {"accelerate:--config-file", ConfigField::accelerate_file},
-      // Batch systems other than Slurm: PBS, qsub(1B) and pbs_resources(7B); Grid Engine; Fujitsu's pjsub; LSF, bsub(1).
+      // Arguments of batch systems other than Slurm: PBS, qsub(1B) and pbs_resources(7B); Grid
+      // Engine; Fujitsu's pjsub; LSF, bsub(1).
       {"pbs:-l select", ConfigField::nodes},
       {"pbs:-l ngpus", ConfigField::gpus_per_node},
       {"sge:-l select", ConfigField::nodes},

@@ -5,8 +5,8 @@
 namespace ddl {
 namespace llama_factory_tables {
 
-// Names and defaults: hiyouga/LLaMA-Factory, src/llamafactory/hparams/data_args.py, finetuning_args.py and model_args.py.
-// Other arguments, such as per_device_train_batch_size, are those of transformers' TrainingArguments.
+// Sources of names and defaults: hiyouga/LLaMA-Factory, src/llamafactory/hparams/data_args.py, finetuning_args.py and
+// model_args.py. Further arguments, such as per_device_train_batch_size, are those of transformers' TrainingArguments.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=none", "false=full");
@@ -72,7 +72,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--infer_backend", "it serves a model", as_trained},
     {"--freeze_vision_tower", "a model of images is trained as well",
      "name the trained model with --model; the other arguments of the file count", true},
-    {"--mixture_of_depths", "a part of the tokens passes a block", "name the trained model with --model", true},
+    {"--mixture_of_depths", "a block processes only some tokens", "name the trained model with --model", true},
 });
 
 }  // namespace llama_factory_tables

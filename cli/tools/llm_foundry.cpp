@@ -5,8 +5,8 @@
 namespace ddl {
 namespace llm_foundry_tables {
 
-// Names and defaults: mosaicml/llm-foundry, llmfoundry/models/mpt/configuration_mpt.py, llmfoundry/utils/config_utils.py;
-// mosaicml/composer, composer/distributed/dist_strategy.py.
+// Sources of names and defaults: mosaicml/llm-foundry, llmfoundry/models/mpt/configuration_mpt.py,
+// llmfoundry/utils/config_utils.py; mosaicml/composer, composer/distributed/dist_strategy.py.
 constexpr auto precisions = argument_words("amp_bf16=bf16", "amp_fp16=fp16", "fp32=fp32", "amp_fp8=fp8");
 constexpr auto optimizers = argument_words("decoupled_adamw=adamw", "adamw=adamw", "adam=adam", "decoupled_lionw>momentum");
 constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3");
@@ -74,7 +74,7 @@ constexpr auto other_model = "name the nearest model with --model; the other key
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.ffn_config.ffn_type", "no supported family of models has such perceptrons", other_model, true,
      "mb_moe mb_dmoe mptglu torch_dmoe"},
-    {"optimizer.name", "the memory of this optimizer is not known", "write --optimizer momentum, which keeps as much", false,
+    {"optimizer.name", "the memory of this optimizer is not known", "write --optimizer momentum, which needs as much", false,
      "decoupled_lionw_8b adalr_lion clip_lion"},
 });
 

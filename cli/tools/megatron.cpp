@@ -9,8 +9,8 @@
 namespace ddl {
 namespace megatron_tables {
 
-// Names and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py, megatron/core/transformer/transformer_config.py
-// and megatron/core/model_parallel_config.py.
+// Sources of names and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py,
+// megatron/core/transformer/transformer_config.py and megatron/core/model_parallel_config.py.
 constexpr auto norms = argument_words("LayerNorm=layer", "RMSNorm=rms");
 constexpr auto positions =
     argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
@@ -51,7 +51,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--normalization", ConfigField::norm, "", norms},
     {"--position-embedding-type", ConfigField::position, "", positions},
     {"--use-rotary-position-embeddings", ConfigField::position, "rope"},
-    // If rotary and learned positions are both given, rotary positions apply [megatron/core/models/gpt/gpt_model.py].
+    // Rotary positions take precedence over learned positions [megatron/core/models/gpt/gpt_model.py].
     weak({"--no-position-embedding", ConfigField::position, "none"}),
     {"--rotary-percent", ConfigField::rotary_percent},
     {"--disable-bias-linear", ConfigField::bias, "no"},
@@ -62,8 +62,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--attention-dropout", ConfigField::attention_dropout},
     {"--attention-backend", ConfigField::attention, "", attentions},
     only_read({"--transformer-impl", ConfigField::implementation, "", implementations}),
-    // Arguments that only older versions have, whose attention is unfused by default: Megatron-LM up to 2021, and
-    // deepspeedai/Megatron-DeepSpeed.
+    // These arguments exist only in older versions, in which attention is unfused by default:
+    // Megatron-LM up to 2021, and deepspeedai/Megatron-DeepSpeed.
     weak(only_read({"--deepspeed", ConfigField::implementation, "unfused"})),
     weak(only_read({"--DDP-impl", ConfigField::implementation, "unfused"})),
     weak(only_read({"--checkpoint-activations", ConfigField::implementation, "unfused"})),
@@ -77,7 +77,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--context-parallel-size", ConfigField::context},
     {"--expert-model-parallel-size", ConfigField::expert},
     only_read({"--moe-expert-parallel-size", ConfigField::expert}),
-    // Arguments of older versions, and of deepspeedai/Megatron-DeepSpeed.
+    // These arguments exist only in older versions and in deepspeedai/Megatron-DeepSpeed.
     only_read({"--model-parallel-size", ConfigField::tensor}),
     only_read({"--pipe-parallel-size", ConfigField::pipeline}),
     only_read({"--encoder-num-layers", ConfigField::layers}),
@@ -92,7 +92,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--use-megatron-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--use-custom-fsdp", ConfigField::fsdp, "yes"}),
     only_read({"--zero-stage", PlanChoice::zero}),
-    // `--recompute-activations` overrides this argument [arguments.py, validate_args].
+    // `--recompute-activations` overrides `--recompute-granularity` [arguments.py, validate_args].
     weak({"--recompute-granularity", PlanChoice::recompute, "", granularities}),
     {"--recompute-method", ConfigField::recompute_method, "", recompute_methods},
     {"--recompute-num-layers", ConfigField::recompute_layers},
@@ -113,7 +113,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--expert-tensor-parallel-size", ConfigField::expert_tensor},
     {"--optimizer", ConfigField::optimizer, "", optimizers},
     {"--sgd-momentum", ConfigField::momentum},
-    // Ulysses of deepspeedai/Megatron-DeepSpeed, megatron/arguments.py.
+    // The Ulysses argument is from deepspeedai/Megatron-DeepSpeed, megatron/arguments.py.
     only_read({"--ds-sequence-parallel-size", ConfigField::context}),
     only_read({"--ds-sequence-parallel-size", PlanChoice::context_exchange, "ulysses"}),
 });
@@ -146,7 +146,7 @@ constexpr auto not_modelled = argument_names(
 constexpr auto marks = argument_names("--num-layers", "--tensor-model-parallel-size", "--num-attention-heads",
                                       "--pipeline-model-parallel-size", "--use-distributed-optimizer");
 
-// Arguments whose effect on the time and the memory of a step is below the accuracy of an estimate.
+// Arguments that change the time and the memory of a step by less than the accuracy of an estimate.
 constexpr auto harmless = argument_names(
     "--lr*", "--min-lr*", "--weight-decay*", "--start-weight-decay", "--end-weight-decay", "--adam-*", "--clip-grad",
     "--seed", "--init-*", "ENV_VARS.*", "TEST_TYPE", "BEFORE_SCRIPT", "METRICS*", "--universal-checkpoint",
@@ -189,10 +189,10 @@ constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
-    {"--is-hybrid-model", "its layers are no transformer blocks alone", other_model, true},
-    {"--hybrid-override-pattern", "its layers are no transformer blocks alone", other_model, true},
-    {"--hybrid-layer-pattern", "its layers are no transformer blocks alone", other_model, true},
-    {"--hybrid-attention-ratio", "its layers are no transformer blocks alone", other_model, true},
+    {"--is-hybrid-model", "not all of its layers are transformer blocks", other_model, true},
+    {"--hybrid-override-pattern", "not all of its layers are transformer blocks", other_model, true},
+    {"--hybrid-layer-pattern", "not all of its layers are transformer blocks", other_model, true},
+    {"--hybrid-attention-ratio", "not all of its layers are transformer blocks", other_model, true},
     {"--experimental-attention-variant", "no supported family of models has such attention", other_model, true},
     {"--linear-attention-freq", "no supported family of models has such attention", other_model, true},
     {"--heterogeneous-layers-config-*", "its blocks differ from each other", other_model, true},
@@ -208,12 +208,12 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--language-model-type", "a model of images is trained as well", other_model, true},
     {"--freeze-ViT", "a model of images is trained as well", other_model, true},
     {"--img-h", "a model of images is trained", other_model, true},
-    {"--lora-*", "adapters of such arguments are not read", "name the model with its adapters: --model NAME@lora=16", true},
-    {"--peft*", "adapters of such arguments are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--lora-*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--kd", "a second model runs without gradients", other_model, true},
-    {"--vocab-file", "its vocabulary is that of an encoder, as BERT", "name its model, such as --model bert-large", true,
+    {"--vocab-file", "its vocabulary is that of an encoder such as BERT", "name its model, such as --model bert-large", true,
      "*bert*"},
-    {"--tokenizer-type", "its tokenizer is that of an encoder, as BERT", "name its model, such as --model bert-large", true,
+    {"--tokenizer-type", "its tokenizer is of encoders such as BERT", "name its model, such as --model bert-large", true,
      "bertwordpiece*"},
     {"--teacher-model-config", "a second model runs without gradients", other_model, true},
     {"--export-*teacher*", "a second model runs without gradients", other_model, true},
@@ -243,7 +243,7 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   }
   MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers)};
   add_model(run.values, *model);
-  // Older versions do not know arguments for newer defaults, so default values are not written.
+  // Older versions do not know arguments that were added later, so arguments with default values are not written.
   if (plan.recompute_modules == Plan().recompute_modules) run.values.clear(PlanChoice::recompute_modules);
   if (model->experts == 1) run.values.clear(ConfigField::expert);
   if (!plan.whole_experts) run.values.clear(ConfigField::expert_tensor);

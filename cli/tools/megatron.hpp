@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A run on Megatron Core, which Megatron-LM and NeMo use, or the reason why this run is not possible.
+/// A training run on Megatron Core, which Megatron-LM and NeMo use, or the reason why this run is not possible.
 struct MegatronRun {
   Transformer model{};
   RunValues values{};

@@ -5,7 +5,8 @@
 namespace ddl {
 namespace nanotron_tables {
 
-// Names and defaults: huggingface/nanotron, src/nanotron/config/config.py, parallelism_config.py and models_config.py.
+// Sources of names and defaults: huggingface/nanotron, src/nanotron/config/config.py,
+// parallelism_config.py and models_config.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto engines = argument_words("1f1b=1f1b", "afab=gpipe");
@@ -64,8 +65,8 @@ constexpr auto other_model = "name the trained model with --model; the other key
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.model_config.moe_config*", "its experts are placed by another plan", other_model, true},
     {"model.model_config.moe_num_experts", "its experts are placed by another plan", other_model, true},
-    {"model.model_config.is_starcoder2_config", "its blocks are no blocks of Llama", other_model, true, "true"},
-    {"model.model_config.is_mamba_config", "its layers are no transformer blocks", other_model, true, "true"},
+    {"model.model_config.is_starcoder2_config", "its blocks differ from those of Llama", other_model, true, "true"},
+    {"model.model_config.is_mamba_config", "its layers are not transformer blocks", other_model, true, "true"},
 });
 
 }  // namespace nanotron_tables

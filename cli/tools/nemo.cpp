@@ -7,9 +7,9 @@
 namespace ddl {
 namespace nemo_tables {
 
-// Names and defaults: NVIDIA/NeMo, examples/nlp/language_modeling/conf/megatron_gpt_config.yaml;
-// NVIDIA-NeMo/Megatron-Bridge, training/config.py and training/mixed_precision.py. Both pass further arguments to Megatron
-// Core under Megatron Core's names.
+// Sources of names and defaults: NVIDIA/NeMo, examples/nlp/language_modeling/conf/megatron_gpt_config.yaml;
+// NVIDIA-NeMo/Megatron-Bridge, training/config.py and training/mixed_precision.py. NeMo and Megatron-Bridge pass further
+// arguments to Megatron Core, under Megatron Core's names.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto distributed = argument_words("true=1", "false=0");
 constexpr auto offloads = argument_words("true=optimizer", "false=none");
@@ -28,7 +28,7 @@ constexpr auto precisions = argument_words(
 constexpr auto optimizers =
     argument_words("fused_adam=adam", "fused_adam=adamw", "distributed_fused_adam=adam", "distributed_fused_adam=adamw",
                    "adam=adam", "adamw=adamw", "megatron_fused_adam=adam", "mcore_distributed_optim=adam", "sgd>momentum");
-// Distributed optimizers shard their state (ZeRO-1).
+// An optimizer with a distributed implementation shards its state, as ZeRO-1 does.
 constexpr auto sharding_optimizers = argument_words("distributed_fused_adam=1", "mcore_distributed_optim=1", "fused_adam=0",
                                                     "megatron_fused_adam=0", "adam=0", "adamw=0", "sgd=0");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
@@ -36,8 +36,8 @@ constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
-    // Arguments of NeMo 1. NeMo passes arguments with the name of a field of Megatron Core's TransformerConfig on to that
-    // field [NVIDIA/NeMo, megatron_base_model.py, build_transformer_config].
+    // Arguments of NeMo 1. If Megatron Core's TransformerConfig has a field with an argument's
+    // name, NeMo sets this field [NVIDIA/NeMo, megatron_base_model.py, build_transformer_config].
     {"trainer.num_nodes", ConfigField::nodes},
     {"trainer.devices", ConfigField::gpus_per_node},
     {"trainer.precision", ConfigField::precision, "", precisions},
@@ -77,7 +77,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.optim.name", PlanChoice::zero, "", sharding_optimizers},
     {"model.optim.name", ConfigField::optimizer, "", optimizers},
     {"model.optim.overlap_grad_sync", ConfigField::overlap, "", flags},
-    // Arguments of Megatron-Bridge, and other spellings.
+    // Arguments of Megatron-Bridge, and other spellings of arguments.
     only_read({"mixed_precision", ConfigField::precision, "", precisions}),
     only_read({"model.expert_model_parallel_size", ConfigField::expert}),
     only_read({"train.micro_batch_size", ConfigField::micro_batch}),
@@ -166,7 +166,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
     {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},
-    {"model.hybrid_override_pattern", "its layers are no transformer blocks alone", other_model, true},
+    {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},
     {"model.mm_cfg*", "a model of images is trained as well", other_model, true},

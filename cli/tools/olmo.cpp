@@ -5,10 +5,10 @@
 namespace ddl {
 namespace olmo_tables {
 
-// Names and defaults: allenai/OLMo, olmo/config.py and olmo/model.py.
+// Sources of names and defaults: allenai/OLMo, olmo/config.py and olmo/model.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto rotary = argument_words("true=rope", "false=learned");
-// Norms without weights are predicted like norms with weights.
+// Norms without weights are predicted as if they had weights.
 constexpr auto norms = argument_words("rms=rms", "default>rms", "low_precision>rms");
 constexpr auto activations = argument_words("swiglu=swiglu", "gelu=gelu", "relu>gelu");
 constexpr auto precisions = argument_words("amp_bf16=bf16", "amp_fp16=fp16", "fp32=fp32");
@@ -53,7 +53,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"activation_checkpointing", ConfigField::recompute_share, "", shares},
 });
 
-// `mlp_ratio` and `mlp_hidden_size` count the gate and the value together. OLMo's default strategy is FSDP.
+// `mlp_ratio` and `mlp_hidden_size` are sums of the widths of gate and value. OLMo's default strategy is FSDP.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::feed_forward_halves, "yes"},
                                                   {ConfigField::feed_forward_ratio, "4"},
                                                   {ConfigField::activation, "swiglu"},
@@ -86,8 +86,8 @@ constexpr auto harmless = argument_names(
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.alibi", "no supported family of models has such positions", other_model, true, "true"},
-    {"model.multi_query_attention", "no supported family of models has a single key", other_model, true, "true"},
-    {"model.block_type", "the order of its layers is another one", other_model, true, "moe"},
+    {"model.multi_query_attention", "no supported family of models has multi-query attention", other_model, true, "true"},
+    {"model.block_type", "no supported family of models has its order of layers", other_model, true, "moe"},
 });
 
 }  // namespace olmo_tables

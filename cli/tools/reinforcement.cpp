@@ -5,7 +5,7 @@
 namespace ddl {
 namespace verl_tables {
 
-// Names and defaults: volcengine/verl, verl/trainer/config/ppo_trainer.yaml and its parts.
+// Sources of names and defaults: volcengine/verl, verl/trainer/config/ppo_trainer.yaml and the files that it includes.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto weights = argument_words("true=weights", "false=");
@@ -24,7 +24,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"data.max_response_length", ConfigField::sequence},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", ConfigField::context},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
-    // If both offloads are given, param_offload decides: offloading weights includes the optimizer's state.
+    // If param_offload and optimizer_offload are both given, param_offload decides, because
+    // offloading weights includes offloading the optimizer's state.
     {"actor_rollout_ref.actor.fsdp_config.param_offload", PlanChoice::offload, "", weights},
     weak({"actor_rollout_ref.actor.fsdp_config.optimizer_offload", PlanChoice::offload, "", moments}),
     {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::tensor},
@@ -75,7 +76,8 @@ const ConfigurationFormat verl_overrides{"verl",
 
 namespace slime_tables {
 
-// Names and defaults: THUDM/slime, slime/utils/arguments.py. The actor's other arguments are those of Megatron-LM.
+// Sources of names and defaults: THUDM/slime, slime/utils/arguments.py. Further arguments of the
+// actor are those of Megatron-LM.
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--actor-num-nodes", ConfigField::nodes},
     {"--actor-num-gpus-per-node", ConfigField::gpus_per_node},
@@ -139,7 +141,8 @@ const ConfigurationFormat slime_arguments{
 
 namespace nemo_rl_tables {
 
-// Names and defaults: NVIDIA-NeMo/RL, examples/configs/sft.yaml and grpo_math_1B.yaml, nemo_rl/models/policy/__init__.py.
+// Sources of names and defaults: NVIDIA-NeMo/RL, examples/configs/sft.yaml and grpo_math_1B.yaml,
+// nemo_rl/models/policy/__init__.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
@@ -192,8 +195,8 @@ constexpr auto harmless =
                    "env.*", "logger.*", "cluster.*", "defaults*", "rm.*", "teacher.*", "async*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"dpo.*", "a second model runs without gradients", "name the trained model with --model for its own update", true},
-    {"teacher.*", "a second model runs without gradients", "name the trained model with --model for its own update", true},
+    {"dpo.*", "a second model runs without gradients", "name the trained model by --model, to predict its update", true},
+    {"teacher.*", "a second model runs without gradients", "name the trained model by --model, to predict its update", true},
 });
 
 }  // namespace nemo_rl_tables

@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// Sets the choices that have an effect on the plan, by the names in their rows.
+/// Sets the fields of the choices that have an effect on the plan, by the names of the choices' values.
 void add_used_choices(RunValues& values, const Plan& plan) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
@@ -16,13 +16,13 @@ void add_used_choices(RunValues& values, const Plan& plan) {
   }
 }
 
-/// Sets fields for tools that express choices of the plan as numbers of shards, numbers of layers, or methods.
+/// Sets further fields for tools that express a plan's choices as numbers of shards, numbers of layers, or methods.
 void add_stand_ins(RunValues& values, const Plan& plan, std::int64_t layers) {
   const Mesh& mesh = plan.mesh;
   const int data = mesh[Axis::data], stages = mesh[Axis::pipeline];
   const bool is_sharded = plan.zero_stage > 0;
   const int copies = is_sharded && plan.shard_group > 0 ? std::max(data / plan.shard_group, 1) : is_sharded ? 1 : data;
-  // Tools that count shards have no ZeRO-1.
+  // Tools that count shards cannot express ZeRO-1.
   if (plan.zero_stage != 1) {
     values.set(ConfigField::data_replicate, copies);
     values.set(ConfigField::data_shard, is_sharded ? std::int64_t{data} * mesh[Axis::expert] / copies : 1);
@@ -49,7 +49,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   values.set(ConfigField::tensor, mesh[Axis::tensor]);
   values.set(ConfigField::pipeline, mesh[Axis::pipeline]);
   values.set(ConfigField::context, mesh[Axis::context]);
-  // If a tensor split leaves experts whole, tools count the tensor ranks as part of the expert degree.
+  // If tensor parallelism leaves experts whole, tools count the tensor ranks as part of the expert degree.
   values.set(ConfigField::expert, std::int64_t{mesh[Axis::expert]} * (plan.whole_experts ? mesh[Axis::tensor] : 1));
   const std::int64_t share = std::max<std::int64_t>(plan.global_batch / mesh.batch_parts(), 1);
   const std::int64_t samples = std::max<std::int64_t>(share / plan.micro_batches, 1);
@@ -61,7 +61,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (cuts_share) values.set(ConfigField::pipeline_batch, samples);
   values.set(ConfigField::accumulation, plan.micro_batches);
   values.set(ConfigField::micro_batches, plan.micro_batches);
-  // Formats narrower than bf16 apply only to matrix products in a bf16 step.
+  // In a step in bf16, formats narrower than bf16 apply only to matrix products, so the precision of the step is bf16.
   values.set(ConfigField::precision, to_string(is_narrow(plan.precision) ? Precision::bf16 : plan.precision));
   values.flag(ConfigField::fp8, plan.precision == Precision::fp8);
   values.flag(ConfigField::fp4, plan.precision == Precision::nvfp4);
@@ -70,7 +70,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (is_sgd) values.set(ConfigField::momentum, plan.optimizer == Optimizer::sgd ? "0" : "0.9");
   add_used_choices(values, plan);
   add_stand_ins(values, plan, layers);
-  // A choice that is not used is left out, because tools spell `none` in several ways.
+  // Choices without effect are left out, because the spelling of `none` differs among tools.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);
   if (plan.shard_group == 0) values.clear(PlanChoice::shard_group);
   if (plan.secondary_shards <= 1) values.clear(PlanChoice::secondary_shards);

@@ -8,9 +8,10 @@
 
 namespace ddl {
 
-/// Returns the degrees, batch and choices of a plan, for the files of one format. `layers`: number of layers of the model.
+/// Returns the degrees, batch and choices of a plan as values for the configurations of one format.
+/// `layers`: number of layers of the model.
 [[nodiscard]] RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::int64_t layers);
-/// Adds the values that describe the model.
+/// Adds the values that describe the model's architecture.
 void add_model(RunValues& values, const Transformer& model);
 
 }  // namespace ddl

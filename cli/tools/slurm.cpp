@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Converts a text to the characters allowed in a job name.
+/// Converts a text to a valid job name.
 std::string job_name(const std::string& text) {
   std::string name;
   for (const char c : text) {
@@ -15,7 +15,7 @@ std::string job_name(const std::string& text) {
   return name.substr(0, 60);
 }
 
-/// The script of the first runtime that supports the plan; empty if none does.
+/// Returns the script of the first runtime that supports the plan; empty if no runtime does.
 std::string started_script(const LaunchRequest& request) {
   if (std::holds_alternative<Launch>(launch_torchrun(request))) return "launch/run.sh";
   if (std::holds_alternative<Launch>(launch_megatron(request))) return "launch/megatron.sh";

@@ -5,8 +5,8 @@
 namespace ddl {
 namespace swift_tables {
 
-// Names and defaults: modelscope/ms-swift, swift/llm/argument/train_args.py, tuner_args.py and base_args; docs,
-// Command-line-parameters. Other arguments are those of transformers' TrainingArguments, or of Megatron-LM.
+// Sources of names and defaults: modelscope/ms-swift, swift/llm/argument/train_args.py, tuner_args.py and base_args; docs,
+// Command-line-parameters. Further arguments are those of transformers' TrainingArguments, or of Megatron-LM.
 constexpr auto types = argument_words("lora=lora", "full=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto recomputed = argument_words("true=full", "false=none");
@@ -73,7 +73,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--train_type", "only low-rank adapters are read", other_model, true,
      "adalora boft ia3 longlora vera llamapro reft bone"},
     {"--freeze_vit", "a model of images is trained as well", other_model, true},
-    {"--task_type", "the head of its model is another one", other_model, true,
+    {"--task_type", "it trains a model without a language-model head", other_model, true,
      "seq_cls embedding reranker generative_reranker prm"},
     {"--infer_backend", "it serves a model", other_model},
 });
@@ -94,8 +94,8 @@ const ConfigurationFormat swift_arguments{"ms-swift",
 
 namespace swift_megatron_tables {
 
-// `megatron sft` reads the sizes of the model from the model's configuration. Its other arguments are Megatron-LM's, written
-// with underscores [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
+// `megatron sft` reads the model's sizes from the model's configuration. Further arguments are those of Megatron-LM, with
+// underscores instead of dashes [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
 constexpr auto types = argument_words("lora=lora", "full=none");
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},

@@ -24,7 +24,7 @@ std::string script(std::string_view name) {
   return {};
 }
 
-/// A value as a Python literal. A path may be invalid UTF-8, but Python source must be UTF-8.
+/// Converts a value to a Python literal. Python source must be UTF-8, so invalid bytes, for example in a path, are replaced.
 std::string python(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
   if (!value.is_object()) return value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -33,7 +33,7 @@ std::string python(const Json& value) {
   return text + "}";
 }
 
-/// A row of a table of runs (docs/runs.md) without the measured values.
+/// Returns a row of a table of measured runs (docs/runs.md), without the columns of measured values.
 Json row_of(const LaunchRequest& request) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
@@ -45,7 +45,7 @@ Json row_of(const LaunchRequest& request) {
   const std::string& software = study.spec().software;
   std::string name = study.spec().model;
   if (!is_path(name)) {
-    name = study.model().name;  // the name includes all parameters of the model
+    name = study.model().name;  // the model's name includes all parameters of its family
   } else if (const auto& sequence = study.spec().sequence) {
     name += fmt::format("@tokens={}", *sequence);
   }
@@ -72,8 +72,8 @@ Json row_of(const LaunchRequest& request) {
   return row;
 }
 
-/// The command that fits coefficients to the row that measure.py writes into TABLE. The command names the profiles of the
-/// prediction, because factors that are fitted without these profiles do not apply to a prediction with profiles.
+/// Returns the command that fits coefficients to the row that measure.py writes into TABLE. The command names the profiles
+/// of the prediction, because factors fitted without profiles do not apply to a prediction with profiles.
 std::string calibrate_command(const LaunchRequest& request) {
   const StudySpec& spec = request.study.spec();
   std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
@@ -83,7 +83,8 @@ std::string calibrate_command(const LaunchRequest& request) {
   return shell_words(words);
 }
 
-/// The number of classes: the output channels of the last layer with weights. Only a softmax and a loss follow this layer.
+/// Returns the number of classes: the output channels of the last layer with weights. Only a
+/// softmax and a loss may follow this layer.
 std::int64_t classes_of(const Model& model) {
   for (const Layer& layer : std::views::reverse(model.layers)) {
     if (layer.weights > 0 && !layer.auxiliary) return layer.output_shape.channels;
@@ -109,7 +110,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   set("ZERO_STAGE", plan.zero_stage);
   const int whole = plan.zero_stage == 0 ? 1 : plan.mesh[Axis::data];
   set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
-  // The value of fully_shard's argument reshard_after_forward. A number is the size of a group with secondary shards.
+  // RESHARD is the argument reshard_after_forward of fully_shard. A number means groups of that size with secondary shards.
   set("RESHARD", plan.secondary_shards > 1 ? Json(plan.secondary_shards) : Json(plan.zero_stage == 3));
   set("RECOMPUTE", to_string(plan.recompute));
   set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
@@ -162,7 +163,7 @@ std::string run_script(const LaunchNodes& nodes) {
   return text;
 }
 
-/// Choices that the scripts support, and choices that `launch_torchrun` checks further.
+/// Choices that the scripts support, at least with some values. launch_torchrun checks the values.
 constexpr std::array known_choices{PlanChoice::zero,
                                    PlanChoice::shard_group,
                                    PlanChoice::reshard,
@@ -171,8 +172,8 @@ constexpr std::array known_choices{PlanChoice::zero,
                                    PlanChoice::secondary_shards,
                                    PlanChoice::sequence_parallel};
 
-/// Returns why the scripts do not support the plan's choices; empty if they do. The plan's axes and the model are not
-/// checked here.
+/// Returns why the scripts do not support the plan's choices; empty if they do. Does not check the
+/// plan's axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
   if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";

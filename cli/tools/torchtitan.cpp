@@ -12,7 +12,8 @@
 namespace ddl {
 namespace torchtitan_tables {
 
-// Names and defaults: pytorch/torchtitan, torchtitan/config/job_config.py, and its older config_manager.py.
+// Sources of names and defaults: pytorch/torchtitan, torchtitan/config/job_config.py, and
+// config_manager.py of older versions.
 constexpr auto checkpoints = argument_words("none=none", "selective=selective", "full=full");
 constexpr auto shares = argument_words("op=", "1=1", "2=0.5", "3=0.3333", "4=0.25", "5=0.2", "6=0.1667", "8=0.125");
 constexpr auto flags = argument_words("true=yes", "false=no");
@@ -48,7 +49,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
     {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
     {"compile.enable", ConfigField::compiled, "yes", flags},
-    // Arguments of other torchtitan versions, and arguments whose use needs libraries outside of torchtitan.
+    // Arguments of other versions of torchtitan, and arguments that need libraries other than torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
     only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
     only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
@@ -59,13 +60,13 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"experimental.pipeline_parallel_degree", ConfigField::pipeline}),
     only_read({"experimental.context_parallel_degree", ConfigField::context}),
     only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
-    // Every n-th block is recomputed as a whole.
+    // Selective checkpointing recomputes every n-th block as a whole.
     only_read({"activation_checkpoint.selective_ac_option", ConfigField::recompute_share, "", shares}),
     only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
     only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
 });
 
-// torchtitan's tensor parallelism includes sequence parallelism, and its FSDP is ZeRO-3.
+// In torchtitan, tensor parallelism includes sequence parallelism, and FSDP is ZeRO-3.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
                                                   {PlanChoice::zero, "3"},
                                                   {PlanChoice::sequence_parallel, "yes"},
@@ -87,7 +88,7 @@ constexpr auto missing = std::to_array<MissingValue>({
     {ConfigField::fp8, "fp8 needs torchao, which this file does not set up"},
     {ConfigField::optimizer, "it has Adam and AdamW: --optimizer adamw"},
     {PlanChoice::zero, "it has FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"},
-    {PlanChoice::reshard, "weights that it keeps after forward are those of ZeRO-2: --zero 2"},
+    {PlanChoice::reshard, "with weights kept after forward, its FSDP is ZeRO-2: --zero 2"},
     {PlanChoice::recompute_modules,
      "it recomputes every second matmul, and cannot select modules: --recompute-modules core_attn"},
     {PlanChoice::recompute_blocks, "it recomputes all blocks, or every n-th: --recompute-blocks 0"},
@@ -111,17 +112,17 @@ constexpr auto harmless = argument_names(
     "activation_checkpoint.*", "fault_tolerance.*", "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.converters", "the format of the products follows from it, and is not read", "write --precision fp8", false,
+    {"model.converters", "the format of matrix products depends on it, and is not read", "write --precision fp8", false,
      "mx"},
     {"flux.*", "it trains a model of images", "name the trained model with --model", true},
     {"encoder.*", "it trains a model of images", "name the trained model with --model", true},
 });
 
-/// A bundled model, and its name and size (flavor) in torchtitan.
+/// A bundled model, and the name and size ("flavor") of the model in torchtitan.
 struct Flavor {
   std::string_view model, name, flavor;
 };
-/// The models of torchtitan with the sizes of a bundled model [torchtitan 0.2.2, torchtitan/models, llama3 and qwen3].
+/// torchtitan's models that have the sizes of a bundled model [torchtitan 0.2.2, torchtitan/models, llama3 and qwen3].
 constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"llama3-70b", "llama3", "70B"},
                                          {"llama3-405b", "llama3", "405B"},
@@ -132,11 +133,11 @@ constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"qwen3-14b", "qwen3", "14B"},
                                          {"qwen3-32b", "qwen3", "32B"}}};
 
-/// Models of Llama 3.2, which torchtitan lists as sizes of Llama 3.
+/// Bundled models of Llama 3.2. torchtitan lists them as sizes of Llama 3.
 constexpr std::array<Flavor, 2> other_names{{{"llama3.2-1b", "llama3", "1B"}, {"llama3.2-3b", "llama3", "3B"}}};
 
 const Flavor* flavor_of(const Model& model) {
-  // A changed sequence length, `@tokens=…`, does not change the flavor.
+  // `@tokens=…` only changes the sequence length, so the flavor stays the same.
   const std::string base = model.name.substr(0, model.name.find('@'));
   const bool same_size = model.name == base || model.name.substr(base.size()).rfind("@tokens=") == 0;
   const auto found = std::find_if(flavors.begin(), flavors.end(), [&](const Flavor& each) { return each.model == base; });
@@ -194,7 +195,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   text.set("training.steps", 100);
   text.set("training.mixed_precision_reduce", "float32");
   if (plan.virtual_stages > 1) {
-    // By default, torchtitan counts the embedding and the head as one layer each.
+    // By default, torchtitan counts the embedding and the head as one layer each, so the counts are set to 0.
     text.set("parallelism.pipeline_parallel_first_stage_less_layers", 0);
     text.set("parallelism.pipeline_parallel_last_stage_less_layers", 0);
   }

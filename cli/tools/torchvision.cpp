@@ -8,8 +8,8 @@
 namespace ddl {
 
 bool is_torchvision_model(const Study& study) {
-  // Bundled models that torchvision.models.list_models() also lists, with the same number of parameters [torchvision 0.29].
-  // Detectors are left out, because their samples are not images with a class.
+  // Bundled models that torchvision.models.list_models() lists with an equal number of parameters
+  // [torchvision 0.29]. Detectors are left out, because their samples are not images with a class.
   static constexpr std::array<std::string_view, 59> names{"alexnet",
                                                           "convnext_base",
                                                           "convnext_large",

@@ -10,7 +10,7 @@ std::optional<Transformer> transformer_of(const Model& model) {
   if (model.family_parameter("head") != "language_model") return std::nullopt;
   if (model.family_parameter("activation") != (is_gpt ? "gelu" : "silu")) return std::nullopt;
   if (is_gpt && model.family_parameter("embedding_dropout") != model.family_parameter("dropout")) return std::nullopt;
-  // Megatron-LM has one argument for the biases of all matrices, so they must be equal.
+  // Megatron-LM has a single argument for the biases of all matrices, so attention and MLPs must agree.
   if (is_llama && family_flag(model, "attention_bias") != family_flag(model, "feed_forward_bias")) return std::nullopt;
   const auto number = [&](std::string_view name) { return family_number(model, name); };
   Transformer all;

@@ -13,7 +13,7 @@ struct Transformer {
   std::int64_t layers = 0, hidden = 0, feed_forward = 0, heads = 0, kv_heads = 0, head_size = 0;
   std::int64_t vocabulary = 0, tokens = 0, positions = 0;
   std::int64_t experts = 1, active = 1, window = 0;
-  std::int64_t turned = 0;  ///< channels of a head that rotary positions rotate
+  std::int64_t turned = 0;  ///< channels of each head that rotary positions rotate
   bool is_llama = false;    ///< RMS norms, rotary positions, gated MLPs; else layer norms, learned positions, plain MLPs
   bool is_tied = false, has_query_key_norm = false, has_qkv_bias = false, has_bias = false, is_fused = false;
   std::string dropout = "0", attention_dropout = "0";

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace transformers_tables {
 
-// Names: huggingface/transformers, training_args.py and examples/pytorch/language-modeling/run_clm.py; TRL,
+// Sources of the names: huggingface/transformers, training_args.py and examples/pytorch/language-modeling/run_clm.py; TRL,
 // trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat, fastchat/train/train_lora.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");

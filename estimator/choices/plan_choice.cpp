@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> zero_names{"0", "1", "2", "3"};
 
-/// The numbers from 1 on, as text.
+/// Returns the numbers from 1 to `most_virtual_stages` as text.
 const std::array<std::string, most_virtual_stages>& counts() {
   static const std::array<std::string, most_virtual_stages> names = [] {
     std::array<std::string, most_virtual_stages> made;
@@ -24,7 +24,7 @@ const std::array<std::string, most_virtual_stages>& counts() {
   return names;
 }
 
-/// The numbers from 0 on, as text.
+/// Returns the numbers from 0 to the largest size of a shard group or number of recomputed blocks, as text.
 const std::vector<std::string>& sizes() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> made;
@@ -118,8 +118,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .possible = nullptr,
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
-      // Frameworks support shard groups with ZeRO-3 [PyTorch, FullyShardedDataParallel, HYBRID_SHARD; Zha22]. If the user
-      // sets a shard group, it is also possible with the other ZeRO stages.
+      // Frameworks support shard groups with ZeRO-3 [PyTorch, FullyShardedDataParallel,
+      // HYBRID_SHARD; Zha22]. The user may set a shard group with the other ZeRO stages too.
       {.choice = PlanChoice::shard_group,
        .key = "shard_group",
        .option = "shard-group",
@@ -218,7 +218,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
       {.choice = PlanChoice::recompute_blocks,
        .key = "recompute_blocks",
        .option = "recompute-blocks",
-       .meaning = "the number of blocks that full recomputation recomputes, the first of each stage; 0 is all",
+       .meaning = "the number of first blocks of each stage that full recomputation recomputes; 0 is all",
        .noun = "number of recomputed blocks",
        .last = most_recompute_blocks,
        .first_number = 0,
@@ -352,7 +352,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
       {.choice = PlanChoice::experts,
        .key = "expert_tensor",
        .option = "expert-tensor",
-       .meaning = "whether tensor parallelism splits experts, or distributes unsplit ones (expert-tensor-parallel size 1)",
+       .meaning = "whether tensor parallelism splits experts, or distributes whole experts (expert-tensor-parallel size 1)",
        .noun = "splitting of experts",
        .last = 1,
        .first_number = std::nullopt,

@@ -43,11 +43,12 @@ inline constexpr int most_recompute_blocks = 1024;
 
 struct ModelFacts;
 
-/// How a later value of a choice changes the time and memory of a plan, as far as this is known without an estimate.
+/// How time and memory of a plan change from one value of a choice to a later value, as far as this
+/// is known without an estimate.
 enum class Trade {
   open,                ///< a plan with a later value may be faster or slower, and need more or less memory
   slower_but_smaller,  ///< a plan with a later value is not faster, and needs no more memory
-  first_is_smallest,   ///< may make a plan faster or slower, and needs no less memory than the first value
+  first_is_smallest,   ///< a later value may make a plan faster or slower, and needs at least the memory of the first value
 };
 
 /// For each choice, the values that a framework can run; unset: all values.
@@ -78,13 +79,14 @@ struct PlanChoiceRow {
   std::string (*words)(int value);
   /// Returns the text for a value in the short notation of plans: `z1`; empty for a value that is not mentioned.
   std::string (*sign)(int value);
-  /// Returns whether the choice makes a difference on this mesh.
+  /// Returns whether the choice makes a difference on this mesh of ranks.
   bool (*matters)(const Mesh& mesh);
   /// Returns whether a plan of this model may have this value, which is above 0, given the plan's mesh, micro-batches and
-  /// other choices. A value that is impossible while all other choices have their first values is always impossible; shard
-  /// groups are the only exception. Null: every value is possible.
+  /// other choices. If a value is impossible while all other choices have their first values, it is always impossible; only
+  /// shard groups are an exception. If this function is null, every value is possible.
   bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
-  /// Returns whether the choice makes a difference, given the other choices of a plan. Null: the choice always does.
+  /// Returns whether the choice makes a difference, given the other choices of a plan. If this
+  /// function is null, the choice always makes a difference.
   bool (*counts)(const Plan& plan) = nullptr;
   int (*get)(const Plan& plan);
   void (*set)(Plan& plan, int value);
@@ -96,11 +98,11 @@ struct PlanChoiceRow {
   [[nodiscard]] std::string values_text() const;
 };
 
-/// Returns the only list of the choices.
+/// Returns the table of all choices, with one row for each choice.
 [[nodiscard]] std::span<const PlanChoiceRow, plan_choice_count> plan_choices();
 [[nodiscard]] const PlanChoiceRow& row_of(PlanChoice choice);
 
-/// The values of the choices that the user has made. All other choices have no value.
+/// The values of the choices that the user has made. Choices that the user has not made have no value.
 class ChosenOfPlan {
  public:
   [[nodiscard]] std::optional<int>& operator[](PlanChoice choice) { return values_[choice]; }
@@ -120,8 +122,8 @@ void choose_what_follows(ChosenOfPlan& chosen);
 /// Sets each choice that ParaDL's closed forms lack to its first value, unless the user has made the choice.
 void keep_to_ideal(ChosenOfPlan& chosen);
 
-/// Resets the choices that do not affect how layers are divided among ranks. Plans with equal results divide layers in the
-/// same way, so a result serves as a cache key. Choices that this function does not know are kept.
+/// Resets the choices that do not affect how layers are divided among ranks, and keeps unknown choices. Two plans with equal
+/// results divide layers in the same way, so the result serves as a cache key.
 [[nodiscard]] Plan split_of(const Plan& plan);
 
 }  // namespace ddl

@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::string_view hierarchical = "hierarchical";
 
-/// The minimum of fitted factors. It is above zero because times are divided by them.
+/// The minimum of fitted factors. The minimum is above zero because times are divided by factors.
 constexpr double least_factor = 1e-9;
 
-/// Whether the group can use a hierarchical exchange: its ranks are on several nodes, with the same number on each node.
+/// Returns whether the group can use a hierarchical exchange: its ranks are on several nodes, with
+/// the same number on each node.
 bool has_levels(const Group& group) {
   return group.outermost > 0 && group.members[0] == std::floor(group.members[0]) &&
          group.nodes() == std::floor(group.nodes());
@@ -92,7 +93,8 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
 SharedLink ExchangeTimes::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
   SharedLink shared = staged ? share_through_host(machine_, group, flows, coefficients_.contention)
                              : share_of_levels(machine_, group, flows, assumptions_.contention, coefficients_.contention);
-  // Without contention, a flat ring uses only a link of the level that joins all its ranks, even if an inner link is slower.
+  // Without contention, a flat ring uses only a link of the level that joins all its ranks, even if
+  // a link inside a unit of that level is slower.
   if (!staged && !assumptions_.contention && flows.pattern == Pattern::ring) {
     shared.link.beta = SecondsPerByte(1.0 / machine_.levels[std::min(flows.to, group.outermost)].bandwidth.value());
   }
@@ -152,7 +154,8 @@ std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective oper
   if (!time) return std::nullopt;
   Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
   if (operation == Collective::allreduce && measured.rests_on_two_nodes(operation, at.group.ranks, nodes)) {
-    // Links have at most the datasheet's bandwidth, even if measurements of two nodes reach more. Factors are applied below.
+    // Links have at most the datasheet's bandwidth, even if measurements of two nodes reach more.
+    // The return statement applies fitted and congestion factors, so they are divided out here.
     const double factors = learned_[path_coefficients(purpose).beta] * congestion_factor(at.group, 0, at.group.outermost);
     const Seconds carried =
         (2 * (at.group.ranks - 1) / at.group.ranks) * (message * at.flat.link.beta) / std::max(factors, least_factor);
@@ -281,8 +284,8 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
 }
 
 bool ExchangeTimes::is_staged(const GroupLinks& at, Purpose purpose) const {
-  // Collectives use the direct links inside a node: only the NIC cannot access the device's memory. A halo library that only
-  // supports main memory has no direct links at all.
+  // Inside a node, collectives use the direct links, because only the NIC cannot access the
+  // device's memory. A halo library that only supports main memory uses no direct links.
   return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
 }
 
@@ -308,7 +311,7 @@ const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const Gr
     case AllreduceAlgorithm::rabenseifner:
     case AllreduceAlgorithm::shifted_halving_doubling:
     case AllreduceAlgorithm::parameter_server:
-      // In recursive algorithms, all ranks of a node send to another node at the same time, as with slices.
+      // In recursive algorithms, all ranks of a node send to another node at the same time, as in a ring of slices.
       return slices;
   }
   return flat;
@@ -375,7 +378,7 @@ LibraryGroup ExchangeTimes::library_group(const GroupLinks& at) const {
   const PathCoefficients path = path_coefficients(at.purpose);
   const double congestion = congestion_factor(at.group, 0, at.group.outermost);
   if (at.group.outermost == 0) {
-    // Inside a node, each device counts as a node with one rank.
+    // Inside a node, each device is treated as a node with one rank.
     const Link& link = at.flat.link;
     const std::optional<LibraryHabits>& habits = machine_.levels[0].library;
     const Seconds step = link.alpha * (habits ? habits->tree_inside : 1.0);
@@ -427,8 +430,8 @@ ExchangeTimes::Choice ExchangeTimes::allreduce(Bytes message, Family axes, Purpo
     if (software_.gradient_density && purpose == Purpose::gradient) consider(AllreduceAlgorithm::sparse);
     return best;
   }
-  // If the number of ranks is a power of two, shifted halving-doubling is as fast as halving-doubling between pairs of
-  // ranks. It also works for other numbers of ranks.
+  // Shifted halving-doubling works for any number of ranks. For a power of two, it is as fast as
+  // halving-doubling between pairs of ranks.
   if (rounds_differ(at) && machine_.shape.kind == NetworkShape::Kind::distributed_loop)
     consider(AllreduceAlgorithm::shifted_halving_doubling);
   for (const AllreduceAlgorithm algorithm :
@@ -444,7 +447,7 @@ Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) c
   const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
   if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
-  // Each operation has its own bound. The smallest of these bounds holds for all operations.
+  // Each measured operation has its own lower bound. The smallest of these bounds holds for all operations.
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
   const double learned = learned_[path_coefficients(purpose).beta];
   std::optional<Seconds> least;
@@ -476,7 +479,7 @@ Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpo
       message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
   Seconds least = min(min(one_ring, two_levels), moved * slices);
   if (!rounds_differ(at)) return least;
-  // A round between neighbouring ranks may be faster than any of the exchanges above.
+  // A round between neighbouring ranks may be faster than a ring.
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
     const Rounds rounds = rounds_of(algorithm, at);

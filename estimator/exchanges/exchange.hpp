@@ -27,8 +27,8 @@ struct PathCoefficients {
 /// The tensor of a layer that an exchange sends: either the tensor itself or its gradient.
 enum class Subject { input, output, other };
 
-/// One communication that a strategy requires for a layer: its ranks, its tensor, its size, and when it happens in the step.
-/// The duration of the communication is not known yet.
+/// One communication that a strategy requires for a layer: its ranks, tensor and size, and when it
+/// happens in the step. An Exchange contains no time.
 struct Exchange {
   Collective operation = Collective::allreduce;
   double items = 0;  ///< items of the full vector, per sample of the rank's micro-batch
@@ -40,7 +40,7 @@ struct Exchange {
   /// Whether the exchange overlaps with the layer's forward, or with the computation of its input's gradient.
   bool next_to_kernels = false;
   double copies = 1;  ///< number of copies of each token in `items`: one copy for each expert of the token
-  double frozen = 0;  ///< for gradient exchanges: number of parameters on the same ranks without a gradient
+  double frozen = 0;  ///< for gradient exchanges: number of frozen parameters on the same ranks
   int kernels = 0;    ///< additional kernels, which cut out the sent items and concatenate the received items
 };
 
@@ -48,19 +48,20 @@ struct Exchange {
 inline constexpr std::string_view measured_exchange = "measured";
 
 /// Predicts times of exchanges for one plan's layout on one machine. Measured times are used if the operation was measured
-/// with equally many ranks per node. Otherwise a time follows from α/β per level, the route, the flows that share a link
-/// (φ), and the fastest of the allowed algorithms. Between nodes whose network type is known, the communication library
-/// determines α and β (`LibraryHabits`).
+/// with equally many ranks per node. Otherwise a time depends on α and β of each level, the route, the number of flows that
+/// share a link (φ), and the fastest of the allowed algorithms. Between nodes with a known network type, the communication
+/// library determines α and β (`LibraryHabits`).
 class ExchangeTimes {
  public:
   ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
 
-  /// `message`: bytes of the full vector.
+  /// Returns the time of the exchange. `message`: bytes of the full vector.
   [[nodiscard]] Seconds time(Collective operation, Bytes message, Family axes, Purpose purpose) const {
     return fastest(operation, message, axes, purpose).time;
   }
-  /// A predicted time and the algorithm behind it: `measured` if the operation was measured with as many ranks per node,
-  /// else `ring`, `hierarchical`, `pairwise`, `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
+  /// A predicted time and the algorithm that has this time. The algorithm is `measured` if the
+  /// operation was measured with as many ranks per node; else `ring`, `hierarchical`, `pairwise`,
+  /// `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
   struct Predicted {
     std::string_view algorithm;
     Seconds time{};
@@ -76,19 +77,19 @@ class ExchangeTimes {
     [[nodiscard]] std::string_view name() const { return measured ? measured_exchange : to_string(algorithm); }
   };
   [[nodiscard]] Choice allreduce(Bytes message, Family axes, Purpose purpose) const;
-  /// The start-up part of time() for the same algorithm: all terms that grow with α, but no term that grows with bytes.
+  /// Returns the part of time() that grows with α but not with the message's bytes, for the algorithm that time() chooses.
   [[nodiscard]] Seconds startup(Collective operation, Bytes message, Family axes, Purpose purpose) const;
-  /// A lower bound of the time of an Allgather or Reduce-scatter of a message. An Allreduce takes at least twice as long as
-  /// this bound. The bound grows with the message. Measured times need not grow.
+  /// Returns a lower bound of the time of an Allgather or Reduce-scatter of a message. An Allreduce takes at least twice the
+  /// bound. The bound grows with the message, although measured times need not grow.
   [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
-  /// Whether any operation along these axes uses measured times.
+  /// Returns whether measured times exist for any operation along these axes.
   [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;
-  /// Must be called after each change of the plan's placement.
+  /// Discards cached links of groups. Must be called after each change of the plan's placement.
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
   [[nodiscard]] Route route(Purpose purpose) const;
-  /// Start-up of one message between neighbours along these axes, and time per byte with φ applied.
+  /// Returns the start-up time of one message between neighbours along these axes, and the time per byte with φ applied.
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
 
  private:
@@ -105,16 +106,18 @@ class ExchangeTimes {
   };
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
-  /// The number of ranks of one group that send to another node at once, if every rank sends to its neighbour in one
-  /// direction.
+  /// Returns the number of ranks of one group that send to another node at once, if every rank
+  /// sends to its neighbour in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
-  /// The links that the flows of an Allreduce share.
+  /// Returns the links that the flows of an Allreduce with this algorithm share.
   [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way,
                                        bool staged) const;
-  /// The links that the flows of one group share, slowed down by other flows and by the fitted factors of the purpose.
+  /// Returns the links that the flows of one group share, slowed down by other flows and by the
+  /// fitted factors of the purpose.
   [[nodiscard]] SharedLink share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const;
-  /// If the network distinguishes near and far ranks, the rounds of a recursive algorithm are summed one by one.
+  /// Returns the link for one round of a recursive algorithm. If the network distinguishes near and
+  /// far ranks, times of rounds are summed one by one.
   [[nodiscard]] SharedLink round_link(const GroupLinks& way, Pattern pattern, double step, bool staged) const;
   struct Rounds {
     std::vector<HalvingRound> rounds;
@@ -123,22 +126,24 @@ class ExchangeTimes {
   [[nodiscard]] bool rounds_differ(const GroupLinks& way) const;
   /// Returns the rounds of an algorithm one by one; empty if all rounds use the same links.
   [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
-  /// `two_levels`: one ring inside each node and one between nodes; else one ring of all ranks.
+  /// The time of a ring collective. With `two_levels`, one ring runs inside each node and one ring
+  /// between nodes; else one ring joins all ranks.
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
   [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
-  /// How the communication library of the machine's GPUs uses the links between nodes. Null if the network type is unknown,
-  /// and for exchanges through the host, ideal projections, and groups with different numbers of ranks on their nodes.
+  /// Returns how the communication library of the machine's GPUs uses the links between nodes. Null
+  /// if the network type is unknown, for exchanges through the host, for ideal projections, and for
+  /// groups with different numbers of ranks on their nodes.
   [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
   [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
-  /// Whether an exchange is staged through the host.
+  /// Returns whether an exchange is staged through the host.
   [[nodiscard]] bool is_staged(const GroupLinks& way, Purpose purpose) const;
-  /// Whether measured times may be used for a group. This requires that no algorithm is prescribed, and that no other group
-  /// shares the nodes of this group.
+  /// Returns whether measured times may be used for a group. This requires that no algorithm is
+  /// prescribed, and that no other group shares the nodes of this group.
   [[nodiscard]] bool may_be_measured(const GroupLinks& way, Purpose purpose) const;
-  /// A measured time, divided into the two parts that fitted factors scale.
+  /// A measured time, divided into the start-up part and the byte part. Fitted factors scale each part.
   struct Parts {
     Seconds startups{}, bytes{};
   };
@@ -146,7 +151,7 @@ class ExchangeTimes {
                                                    Purpose purpose) const;
   [[nodiscard]] Seconds least_by_links(Bytes message, const GroupLinks& way, Purpose purpose) const;
   [[nodiscard]] double congestion_factor(const Group& group, std::size_t from, std::size_t to) const;
-  /// The algorithm that the user or the measured software prescribes for the exchanges of a purpose.
+  /// Returns the algorithm that the user or the measured software prescribes for the exchanges of a purpose.
   [[nodiscard]] std::optional<AllreduceAlgorithm> prescribed(Purpose purpose) const;
 
   const Plan& plan_;

@@ -22,10 +22,10 @@ struct GradientGroup {
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 
-/// The gradient exchange of one stage and step: one fused message, or the collectives of ZeRO.
+/// The gradient exchange of one stage in one step: one fused message, or the collectives of ZeRO.
 struct GradientExchange {
   Seconds of_gradients{};  ///< can overlap with backward
-  Seconds of_weights{};    ///< weights gathered for forward and backward; can overlap with both
+  Seconds of_weights{};    ///< weights gathered for forward and backward; can overlap with forward and backward
   Seconds after_update{};  ///< weights gathered after the update: exposed, or overlapped with the next forward
   Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches; exposed
   double rounds = 1;       ///< number of gradient exchanges
@@ -34,10 +34,10 @@ struct GradientExchange {
   bool measured = false;    ///< whether the time is measured; for several exchanges, whether the longest time is measured
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
   [[nodiscard]] Seconds total() const { return of_gradients + of_weights + after_update + of_copies; }
-  /// The start-up part of each time above, if the caller requested it.
+  /// The start-up parts of the four times of this struct, if the caller requested start-ups.
   Seconds gradient_startups{}, weight_startups{}, update_startups{}, copy_startups{};
 
-  /// Adds an exchange that follows this exchange. The sum is reported with the algorithm of the longer exchange.
+  /// Adds an exchange that runs after this exchange. The sum is reported with the algorithm of the longer exchange.
   void add(const GradientExchange& other);
 };
 
@@ -52,8 +52,8 @@ struct ExchangedBytes {
 /// Whether each layer's gradients are a separate message. In hybrids, this depends on the measured software.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
 
-/// The exchanges of one group, or the exchanges of all groups of a stage, one after the other. `with_startups` also computes
-/// the start-up parts.
+/// Returns the exchanges of one group, or the exchanges of all groups of a stage one after the
+/// other. `with_startups` also computes the start-up parts.
 [[nodiscard]] GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges,
                                                  const ExchangedBytes& each, const GradientGroup& group,
                                                  bool with_startups = false);
@@ -69,15 +69,15 @@ struct GradientExchangeTimes {
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
 };
 
-/// Bytes of one bucket of gradients. A bucket is exchanged as soon as it is complete. The default of PyTorch's
+/// The bytes of one bucket of gradients. DDP exchanges a bucket as soon as it is complete. The default of PyTorch's
 /// DistributedDataParallel is 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
 inline constexpr Bytes gradient_bucket = 25_MiB;
 
-/// By how much the exchanges of one step lengthen the step, in seconds: the time that compute does not hide, plus the
-/// slowdown of compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which compute
-/// needs to start, and the last gradients, which are complete only when compute ends. `computing`: the compute that can
-/// overlap with the exchanges. `slowdown`: by which factor compute and exchanges are slower while they overlap. `idle`: the
-/// time in which the device waits for its host, and in which an exchange slows down no kernel. Weights gathered after the
+/// Returns by how much the exchanges of one step lengthen the step, in seconds: the time that is not hidden behind compute,
+/// plus the slowdown of compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which
+/// compute needs to start, and the last gradients, which are complete only when compute ends. `computing`: the compute that
+/// can overlap with the exchanges. `slowdown`: the factors by which compute and exchanges are slower while they overlap.
+/// `idle`: the time in which the device waits for its host, so an exchange slows down no kernel. Weights gathered after the
 /// update are not included.
 template <class T>
 [[nodiscard]] T exposed(const GradientExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
@@ -90,8 +90,8 @@ template <class T>
   // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
   const T hidden = left < T(0) ? T(0) : left;
-  // While kernels and exchange overlap, kernels have 1/s_c of their speed, and the exchange has 1/s_x of its speed. When the
-  // shorter of the two has ended, the rest of the longer one runs alone.
+  // While kernels and exchange overlap, kernels run at 1/s_c of their speed, and the exchange runs at 1/s_x of its speed.
+  // When the shorter of the two has ended, the rest of the longer one runs alone.
   const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
   const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
   return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);

@@ -31,8 +31,8 @@ Group group_of(const Plan& plan, const Machine& machine, Family axes) {
   bool met = false;
   for (std::size_t level = 0; level < levels; ++level) {
     unit *= machine.levels[level].units;
-    // The last level is assumed to hold as many devices as the plan needs. A machine that is too small is reported as a
-    // limit elsewhere.
+    // The last level is assumed to hold as many devices as the plan needs. The limits of a plan
+    // report a machine that is too small.
     const double held = level + 1 == levels ? all : std::min(unit, all);
     double members = 1;
     for (std::size_t i = 0; i < count; ++i) members *= std::clamp(held / digits[i].stride, 1.0, digits[i].size);

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// The ranks that take part in one exchange, as the interconnect sees them: the number of ranks, the number of these ranks
-/// in one unit of each level, and the number of equal groups that communicate at the same time.
+/// The ranks that take part in one exchange: the number of ranks, the number of these ranks in one unit of each level of the
+/// interconnect, and the number of equal groups that communicate at the same time.
 ///
 /// Ranks are laid out axis by axis in the plan's placement order, so that the ranks of the innermost axis are neighbours.
 struct Group {
@@ -20,8 +20,8 @@ struct Group {
   std::array<double, max_levels> flows{};
   /// Index of the level at which all ranks of the group meet.
   std::size_t outermost = 0;
-  /// The position of the group's ranks among all ranks: for each axis, innermost first, the number of ranks and their
-  /// stride.
+  /// The position of the group's ranks among all ranks of the plan: for each axis, innermost first,
+  /// the number of ranks and their stride.
   struct Digit {
     double size = 1, stride = 1;
     friend bool operator==(const Digit&, const Digit&) = default;
@@ -33,7 +33,7 @@ struct Group {
   [[nodiscard]] double nodes() const { return ranks / members[0]; }
 };
 
-/// The group spanned by the given axes of a plan; one rank if their degrees are one.
+/// Returns the group of ranks along the given axes of a plan, which is a single rank if the degrees of these axes are one.
 [[nodiscard]] Group group_of(const Plan& plan, const Machine& machine, Family axes);
 
 }  // namespace ddl

@@ -8,17 +8,17 @@
 
 namespace ddl {
 
-/// Predicts the time of exchanges of a group that is alone on the machine, as benchmarks run them: `ranks` ranks, with the
-/// same number on each of `nodes` nodes. If these ranks do not fill the nodes, the network is treated as a fat tree, and
-/// only the rails of the participating devices are used: NCCL uses the adapters nearest to each GPU.
+/// Predicts the time of an exchange by a group that is alone on the machine, as in benchmarks. The group has `ranks` ranks,
+/// with equally many on each of `nodes` nodes. If the group does not fill its nodes, the network is treated as a fat tree,
+/// and only the rails of the participating devices are used, because NCCL uses the adapters nearest to each GPU.
 class LoneExchange {
  public:
   /// Keeps a reference to the coefficients. `ranks` must be a multiple of `nodes`.
   LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes);
 
-  /// `message`: bytes of the full vector.
+  /// Returns the predicted time and algorithm. `message`: bytes of the full vector.
   [[nodiscard]] ExchangeTimes::Predicted predict(Collective operation, Bytes message) const;
-  /// The machine. A caller may change its links.
+  /// Returns the machine. A caller may change the machine's links.
   [[nodiscard]] Machine& machine() { return machine_; }
 
  private:

@@ -12,7 +12,7 @@ Standing standing_of(const Estimate& estimate) {
   return memory_alone ? Standing::too_full : Standing::impossible;
 }
 
-/// The term that differs most, among the terms that differ in the same direction as the total.
+/// Returns the term that differs most, among the terms that differ in the same direction as the total.
 template <class Q>
 std::optional<PairedTerm<Q>> deciding(const std::vector<PairedTerm<Q>>& terms) {
   Q whole{};

@@ -12,10 +12,10 @@
 
 namespace ddl {
 
-/// A part of a step, named by the activity of the ranks. Forward and backward are one part, because they grow and shrink
-/// together.
+/// A part of a step, named by the activity of the ranks. Forward and backward are one part, because
+/// one does not grow without the other.
 struct Doing {
-  std::string_view name;  ///< as a key: `compute`
+  std::string_view name;  ///< name of the part as a key: `compute`
   Seconds time{};
 };
 [[nodiscard]] std::array<Doing, 9> components_of(const Breakdown& time);
@@ -24,7 +24,7 @@ struct Doing {
 
 struct MemoryPart {
   Bytes MemoryBreakdown::*part = nullptr;
-  std::string_view name;  ///< as a key and in a sentence: `activations`
+  std::string_view name;  ///< name of the part as a key and in a sentence: `activations`
 };
 inline constexpr std::array<MemoryPart, memory_item_count> memory_parts{{{&MemoryBreakdown::weights, "weights"},
                                                                          {&MemoryBreakdown::gradients, "gradients"},
@@ -63,15 +63,15 @@ template <class Q>
 /// deciding term stays the same.
 struct Comparison {
   std::string_view basis = "step";              ///< the unit that times refer to: `step` or `epoch`
-  double explained_steps = 1, other_steps = 1;  ///< number of steps of each plan in this unit
-  Seconds explained_time{}, other_time{};       ///< predicted time of each plan, for that unit; zero if unknown
+  double explained_steps = 1, other_steps = 1;  ///< number of steps per `basis`, for each plan
+  Seconds explained_time{}, other_time{};       ///< predicted time of each plan per `basis`; zero if unknown
   Standing explained_standing = Standing::fits, other_standing = Standing::fits;
   bool itself = false;                    ///< whether both plans are the same plan with the same name
   std::vector<PairedTerm<Seconds>> time;  ///< one term for each of time_parts; empty if a plan has no predicted time
   std::vector<PairedTerm<Bytes>> memory;  ///< one term for each of memory_parts; empty if a plan has no predicted memory
-  /// The term that differs most, among the terms that differ in the same direction as the total. If both plans fit, it is a
-  /// part of the time. Otherwise it is an item of the memory, if the memory of both plans is known. Unset if the plans do
-  /// not differ, or if the shape of a plan is impossible.
+  /// The term that differs most, among the terms that differ in the same direction as the total. If both plans fit, this
+  /// term is a part of the time. Otherwise it is an item of the memory, if the memory of both plans is known. Unset if the
+  /// plans do not differ, or if the shape of a plan is impossible.
   std::optional<PairedTerm<Seconds>> deciding_time;
   std::optional<PairedTerm<Bytes>> deciding_memory;
 
@@ -85,13 +85,13 @@ enum class Basis { step, epoch };
 /// `basis` is `epoch`, or if the plans' steps have different numbers of samples; otherwise compares steps.
 [[nodiscard]] Comparison compare(const Compared& explained, const Compared& other, Basis basis = Basis::step);
 
-/// Returns the name of a plan for a comparison with another one: its strategy, or its degrees if the other plan has the same
-/// strategy.
+/// Returns the name of a plan for a comparison with another plan: its strategy, or its degrees if
+/// both plans have the same strategy.
 [[nodiscard]] std::string name_against(const Plan& plan, const Plan& other);
 
-/// The exchanges of one kind in both plans.
+/// The exchanges of both plans with one operation, axes, phase and purpose.
 struct ExchangePair {
-  ExchangeTotal explained, other;  ///< totals of one operation, axes, phase and purpose; zero for a plan that has none
+  ExchangeTotal explained, other;  ///< totals of each plan; zero for a plan without such an exchange
 };
 /// Returns the exchanges of both plans in pairs, per step or per epoch like the times of `comparison`.
 [[nodiscard]] std::vector<ExchangePair> paired_exchanges(const Explanation& explained, const Explanation& other,

@@ -80,7 +80,7 @@ class Explainer {
     std::vector<Task> tasks;
     const bool again = plan_.recompute == Recompute::full && layer.runs_again;
     add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, nullptr, tasks);
-    // Waiting of a stage that belongs to none of the stage's layers is assigned to the first layer of the stage.
+    // Waiting of a stage that none of its layers causes is assigned to the first layer of the stage.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
                    [&](const Task& task) { return task.stage == stage && task.part == Part::waiting; });
@@ -101,14 +101,14 @@ class Explainer {
       share[Part::input] = whole[Part::input];
       share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
-    // Waiting for the host is distributed by the number of launches. A launch counts S times in the stage that determines
-    // the time, and once in the other stages.
+    // Waiting for the host is distributed by the number of launches. In the stage that determines the time, a launch counts
+    // once for each of the S micro-batches. In the other stages, a launch counts once.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (launches / launches_);
     share[Part::waiting] += host_waiting;
     return share;
   }
 
-  /// The part of the longest stage's waiting that its own tasks cause.
+  /// Returns the part of the longest stage's waiting that its own tasks cause.
   [[nodiscard]] Seconds waiting_of_tasks() const {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
@@ -118,7 +118,7 @@ class Explainer {
     return sum;
   }
 
-  /// The time of this part of the longest stage that overlaps with compute of another micro-batch.
+  /// Returns the time of `part` in the longest stage that overlaps with compute of another micro-batch.
   [[nodiscard]] Seconds hidden_of(Part part) const {
     Seconds sum{};
     for (const Task& task : step_.tasks) {
@@ -127,7 +127,8 @@ class Explainer {
     return sum;
   }
 
-  /// Whether ranks of stage `rank` hold the parameters of `stage`: of their own or, with DualPipe, of the mirror stage.
+  /// Returns whether ranks of stage `rank` hold the parameters of `stage`: their own stage or, with
+  /// DualPipe, the mirror stage.
   [[nodiscard]] bool is_held_by(int rank, int stage) const {
     const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
     return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
@@ -195,8 +196,8 @@ class Explainer {
     }
   }
 
-  /// Returns the share of a layer in the time of its stage's gradient exchange, by the number of exchanged parameters. If
-  /// the stage exchanges none, the share is by the number of all parameters.
+  /// Returns the share of a layer in the time of its stage's gradient exchange. The time is distributed by the number of
+  /// exchanged parameters, or by the number of all parameters if the stage exchanges none.
   [[nodiscard]] double share_of_gradients(const LayerCosts& own, int stage) const {
     const LayerCosts all = held_costs(costs_, plan_, firsts_, stage);
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
@@ -209,7 +210,7 @@ class Explainer {
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
 
-  /// The number of blocks of a stage that backward recomputes.
+  /// Returns the number of blocks of a stage that backward recomputes.
   [[nodiscard]] int blocks_again(int stage) const {
     int blocks = 0, before = -1;
     for (const LayerExplanation& layer : out_.layers) {
@@ -267,7 +268,7 @@ class Explainer {
     if (all.count <= 0) return {};
     return all;
   }
-  /// The link with the largest φ in the exchanges of the stage that determines the time.
+  /// Returns the link with the largest φ in the exchanges of the stage that determines the time.
   [[nodiscard]] std::optional<Bottleneck> busiest_link(Purpose purpose) const {
     const TimedExchange* busiest = nullptr;
     for (const LayerExplanation& layer : out_.layers) {
@@ -275,11 +276,11 @@ class Explainer {
       const TimedExchange* own = most_held_back(layer, purpose);
       if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
     }
-    // For a measured time, the limiting link is unknown.
+    // If the time of an exchange is measured, the limiting link is unknown.
     return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
   }
 
-  /// The algorithms of collectives, in order of decreasing time.
+  /// Returns the algorithms of collectives, in order of decreasing time.
   [[nodiscard]] std::vector<std::string_view> algorithms_of(Purpose purpose) const {
     std::vector<std::pair<std::string_view, Seconds>> used;
     for (const LayerExplanation& layer : out_.layers) {
@@ -314,7 +315,8 @@ class Explainer {
                      straggler, plan_.offload_activations};
   }
 
-  /// A datasheet may give launch overhead and memory transfers, but not the overheads of ranks and frameworks.
+  /// Returns the provenance of the waiting. A datasheet may give launch overhead and memory
+  /// transfers, but not the overheads of ranks and frameworks.
   [[nodiscard]] Provenance waiting_source() const {
     const bool is_of_sheet = estimate().host_waiting.value() > 0 || step_.paging.value() > 0 || plan_.offload_activations;
     return is_of_sheet ? Provenance::roofline : Provenance::curve;
@@ -326,8 +328,8 @@ class Explainer {
             plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
-  /// The time of an exchange is measured, or follows from a formula. The links in the formula are fitted to other
-  /// measurements, or come from the datasheet.
+  /// Returns the provenance of the time of an exchange: the time is measured, or computed with a
+  /// formula. The formula's α and β are fitted to other measurements, or come from the datasheet.
   [[nodiscard]] Provenance exchange_source(bool measured) const {
     if (measured) return Provenance::measured;
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;

@@ -20,11 +20,11 @@ inline constexpr EnumNames<Spent> spent_names{"computing", "communicating", "wai
 /// One part of the breakdown of a step: its enumerator, its key, its column heading, and the activity of the device.
 struct TimePart {
   Part part{};
-  std::string_view name;    ///< as a key: `gradient_exchange`
-  std::string_view column;  ///< as the heading of a column: `gradients`
+  std::string_view name;    ///< name of the part as a key: `gradient_exchange`
+  std::string_view column;  ///< name of the part as a heading of a column: `gradients`
   Spent spent = Spent::computing;
 };
-/// All parts, in the order in which Breakdown::step_time adds them up.
+/// All parts of the breakdown, in the order in which Breakdown::step_time adds them up.
 inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
     {{Part::forward, "forward", "forward"},
      {Part::backward, "backward", "backward"},
@@ -37,7 +37,7 @@ inline constexpr std::array<TimePart, enum_count<Part>()> time_parts{
      {Part::input, "input", "input", Spent::waiting},
      {Part::waiting, "waiting", "waiting", Spent::waiting}}};
 
-/// Forward or backward of a stage. Stages are counted from 0 here and below.
+/// The forward or backward kernels of a stage. In this file, stages are counted from 0.
 struct KernelsOf {
   int stage = 0, layers = 0;
   Recompute forward_again{};            ///< the part of forward that backward recomputes
@@ -50,7 +50,7 @@ struct GradientsOf {
   int stage = 0;
   double ranks = 1;
   Bytes message{}, weights{};      ///< bytes of gradients, and of the weights that ZeRO gathers
-  double rounds = 1, gathers = 0;  ///< as in GradientExchange
+  double rounds = 1, gathers = 0;  ///< number of gradient exchanges and of weight gathers
   Route route = Route::direct;
 };
 /// Gradients of unsplit layers, which are exchanged layer by layer.
@@ -59,7 +59,7 @@ struct WeightsLeftWhole {};
 struct ExchangesOf {
   int stage = 0;
   double count = 0;
-  Bytes bytes{};                             ///< bytes of all these exchanges together
+  Bytes bytes{};                             ///< bytes of these exchanges together
   std::vector<std::string_view> algorithms;  ///< algorithms of collectives, in order of decreasing time
   Route route = Route::direct;
 };
@@ -68,12 +68,12 @@ struct TransfersOf {
   Bytes each{};
 };
 struct BubbleOf {
-  bool in_slots = false;  ///< whether each micro-batch takes as long in every stage as in the longest stage
+  bool in_slots = false;  ///< whether a micro-batch takes as long in every stage as in the longest stage
   int waiting_stage = 0;  ///< the stage that determines the time and waits for the other stages
 };
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and the launch overhead of one kernel
-  bool learned = false;               ///< whether there is other waiting, which is fitted to measured runs
+  bool learned = false;               ///< whether `waiting` contains time that is fitted to measured runs
   Seconds pages{};                    ///< waiting for pages of managed memory
   double straggler = 1;               ///< kernel time of the slowest device, relative to the devices that wait for it
   /// whether the waiting includes transfers of activations to and from host memory
@@ -102,20 +102,20 @@ struct PhaseShare {
 /// One layer: its costs, and its contribution to the time of a step. Layers with the same `kind` and stage are equal.
 struct LayerExplanation {
   int layer = 0, stage = 0, kind = 0;
-  bool runs_again = false;  ///< whether backward recomputes the layer's forward
+  bool runs_again = false;  ///< whether backward recomputes the forward of this layer
   LayerDetail detail;       ///< details of one micro-batch
   LayerCosts costs;         ///< costs of one micro-batch, without recomputation
   /// The layer's part of the estimate's breakdown. The parts of all layers add up to the whole breakdown. In a pipeline,
-  /// layers of the stages that determine the time contribute their time. Layers of the other stages contribute to the
-  /// bubble. The fused gradient exchange is distributed by parameters. Transfers across a cut count for the layer behind the
-  /// cut. Waiting for samples counts for the first layer that reads them. Waiting for the host is distributed by the number
-  /// of launches of each layer.
+  /// layers of the stages that determine the time contribute their time, and layers of the other stages contribute to the
+  /// bubble. The fused gradient exchange is distributed by parameters. A transfer between stages counts for the first layer
+  /// of the receiving stage. Waiting for samples counts for the first layer that reads them. Waiting for the host is
+  /// distributed by the number of launches of each layer.
   Breakdown time;
   /// the part of the waiting that this layer causes; waiting of the whole step counts for the first layer
   Seconds host_waiting{};
 };
 
-/// All exchanges of one kind in one step, in the stage that determines the time.
+/// All exchanges with one operation, axes, phase and purpose in one step, in the stage that determines the time.
 struct ExchangeTotal {
   Collective operation = Collective::allreduce;
   Family axes = 0;
@@ -130,7 +130,7 @@ inline constexpr EnumNames<Phase> enum_names<Phase>{"forward", "backward", "grad
 template <>
 inline constexpr EnumNames<Purpose> enum_names<Purpose>{"layer", "halo", "gradient", "pipeline"};
 
-/// The time of a step while other jobs use the network: 5 % and 95 % quantiles of its distribution, in seconds.
+/// The time of a step while other jobs use the network, as 5 % and 95 % quantiles of its distribution, in seconds.
 struct CongestedTime {
   Seconds low{}, high{};
 };
@@ -138,7 +138,7 @@ struct CongestedTime {
 /// An estimate in detail. Phases and layers are empty if no time could be predicted for the plan.
 struct Explanation {
   Estimate estimate;
-  std::vector<PhaseShare> phases;  ///< in the order of time_parts
+  std::vector<PhaseShare> phases;  ///< parts of a step, in the order of time_parts
   std::vector<LayerExplanation> layers;
   std::vector<ExchangeTotal> exchanges;
   std::optional<CongestedTime> congested;  ///< present if the coefficients describe congestion
@@ -148,8 +148,8 @@ struct Explanation {
 /// Returns the estimate of a plan, broken down by layer and by phase, even if it has more devices than the machine has.
 [[nodiscard]] Explanation explain(const Estimator& estimator, const Plan& plan);
 
-/// Among a layer's exchanges with this purpose, returns the one whose flows have the largest φ. If several have this φ,
-/// returns the longest of them. Null if the layer has no exchange with this purpose.
+/// Among a layer's exchanges with this purpose, returns the exchange whose flows have the largest φ, and of several such
+/// exchanges the longest. Null if the layer has no exchange with this purpose.
 [[nodiscard]] const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
 
 /// Returns how often each kernel of the layer runs in a step.

@@ -25,7 +25,7 @@ constexpr EnumNames<Finding::Kind> names{"compute",
                                          "scaling limit",
                                          "local storage"};
 
-/// Causes below this share of the time are not reported.
+/// A cause is not reported if its share of the time is smaller.
 constexpr double worth_saying = 0.05;
 
 }  // namespace

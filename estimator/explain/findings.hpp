@@ -9,7 +9,8 @@
 
 namespace ddl {
 
-/// A cause that limits a plan, in the taxonomy of [ParaDL, Table V], and the share of the time or memory that it causes.
+/// A cause that limits a plan, in the taxonomy of [ParaDL, Table V], and the share of the plan's
+/// time or memory that it causes.
 struct Finding {
   enum class Kind {
     compute,
@@ -30,17 +31,17 @@ struct Finding {
   struct Gradients {
     std::int64_t ranks;
     int zero_stage;
-    std::string_view algorithm;  ///< algorithm of an Allreduce
+    std::string_view algorithm;  ///< algorithm of the gradient Allreduce
   };
   struct Pipeline {
     int stages;
     std::int64_t micro_batches;
   };
-  /// The host, if ranks wait for the host to launch kernels.
+  /// Ranks wait for the host to launch kernels.
   struct Host {
     Seconds launch_overhead;
   };
-  /// The first layer that a spatial split leaves whole.
+  /// The first layer that a spatial strategy does not split.
   struct TilesEnd {
     int layer;
   };
@@ -64,7 +65,7 @@ struct Finding {
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);
 
-/// Returns the findings of an estimated plan: first the one that dominates its time, then all others.
+/// Returns the findings of an estimated plan: first the finding that dominates the plan's time, then all others.
 [[nodiscard]] std::vector<Finding> findings_of(const Job& job, const Estimate& estimate);
 
 }  // namespace ddl

@@ -7,7 +7,7 @@ namespace {
 
 double tokens_per_sample(const Job& job) { return static_cast<double>(job.facts.model->sequence_length); }
 
-/// A rate, as a share of the peak of one device.
+/// Returns a rate as a share of the peak of one device; empty without a peak.
 std::optional<double> share_of(FlopRate rate, const std::optional<FlopRate>& peak) {
   if (!peak || peak->value() <= 0) return std::nullopt;
   return rate / *peak;
@@ -40,9 +40,9 @@ SampleFlops sample_flops(const ModelFacts& facts) {
     const Layer& layer = layers[i];
     const double products = 2 * layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
     flops.forward += products;
-    // Each product has two factors. Backward has one product for the gradient of each factor, except for a factor that comes
-    // from the sample. This also holds for a product of two activations. No gradient is computed for frozen weights. An
-    // adapter has as many multiply-adds as weights.
+    // A matrix product has two factors. Backward has one product for the gradient of each factor, except for a factor that
+    // is an input of the sample. This also holds for a product of two activations. No gradient is computed for frozen
+    // weights. An adapter has as many multiply-adds as weights.
     const bool is_weighted = layer.weights > 0 || layer.tied_to >= 0;
     const double trained = facts.frozen[i] ? 0.0 : trained_share(layer);
     if (facts.needs_input_gradient[i]) flops.backward += products * (is_weighted ? 1 + trained : 2);

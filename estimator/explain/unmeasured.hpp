@@ -11,10 +11,10 @@ namespace ddl {
 /// A kernel problem that was not measured, although a decision depends on the problem's time.
 struct UnmeasuredProblem {
   std::string line;
-  Seconds time{};  ///< predicted time per step, summed over the plans
+  Seconds time{};  ///< predicted time of the problem per step, summed over the plans
 };
 
-/// The unmeasured problems of these plans, in order of decreasing time.
+/// Returns the unmeasured problems of these plans, in order of decreasing time.
 [[nodiscard]] std::vector<UnmeasuredProblem> unmeasured_problems(const Estimator& estimator,
                                                                  const std::vector<Estimate>& plans);
 

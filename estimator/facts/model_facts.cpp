@@ -27,10 +27,10 @@ std::int64_t filter_units(const Layer& layer) {
   return units > 0 ? units : layer.output_shape.channels;
 }
 
-/// Pairs matrix layers for a tensor split. Walks back from a matrix layer through layers that work on a slice of the
-/// channels, up to the matrix layers before them. These become columns, the layers between stay sharded, and the layer at
-/// the start becomes the row. There is no pair if a layer outside reads a tensor between, or if a matrix layer already has a
-/// role.
+/// Finds layers that a tensor strategy can split as a pair of column and row. The search walks back from a matrix layer
+/// through layers that work on a slice of the channels, up to the preceding matrix layers. These matrix layers become
+/// columns, the layers between stay sharded, and the layer at the start of the walk becomes the row. There is no pair if a
+/// layer outside the pair reads a tensor inside, or if a matrix layer already has a role.
 class Pairing {
  public:
   Pairing(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers)
@@ -63,8 +63,8 @@ class Pairing {
     return !facts_.pooled_branch[index] && divisible.channelwise && !divisible.matrix;
   }
 
-  /// Collects the columns before the row and all layers between them. Returns false if there is no pair. Stops at a layer
-  /// that is also read by a layer that cannot be in a pair, so a model of n blocks takes n steps, not n².
+  /// Collects the columns before the row and all layers between columns and row. Returns false if there is no pair. The walk
+  /// ends at a layer that is also read by a layer that cannot be in a pair, so a model of n blocks takes n steps, not n².
   bool collect(int row) {
     columns_.clear();
     inside_.clear();
@@ -103,7 +103,7 @@ class Pairing {
   const std::vector<std::vector<int>>& consumers_;
   std::vector<int> columns_, inside_;
   std::vector<int> open_;    ///< layers to be examined
-  std::vector<int> met_by_;  ///< for each layer, the row for which it was last collected
+  std::vector<int> met_by_;  ///< for each layer, the row that was last paired when the walk visited the layer
 };
 
 void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vector<std::vector<int>>& consumers) {
@@ -118,7 +118,7 @@ void assign_tensor_roles(const Model& model, ModelFacts& facts, const std::vecto
     facts.tensor_units[index] =
         lookup ? at.operation->shared_table(at.input_shapes, at.output_shape).rows : filter_units(at);
   }
-  // If the loss is the only reader of the head, the head's output stays sharded up to the loss.
+  // If only the loss reads the head's output, the output stays sharded up to the loss.
   if (facts.last_matrix >= 0) {
     const auto head = static_cast<std::size_t>(facts.last_matrix);
     const auto feeds_loss = [&] {
@@ -157,7 +157,7 @@ void find_token_splits(const Model& model, ModelFacts& facts) {
 }
 
 void find_experts(const Model& model, ModelFacts& facts) {
-  // The layers that read dispatched tokens, up to the combine.
+  // Finds the layers from the dispatch of tokens to experts up to the combine.
   for (const Layer& layer : model.layers) {
     const bool is_behind = std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](int input) {
       if (input < 0) return false;
@@ -255,7 +255,7 @@ std::vector<bool> again_with_products(const Model& model) {
   return again;
 }
 
-/// The tensors of a layer's forward that backward needs. For a frozen matrix, the gradient of the input needs only the
+/// Returns which tensors of a layer's forward backward needs. For a frozen matrix, the gradient of the input needs only the
 /// matrix. Layers before the first trained layer have no backward. `is_part_frozen`: whether any layer is frozen.
 Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   const Layer& layer = facts.model->layers[index];
@@ -265,14 +265,15 @@ Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   return has_none && is_part_frozen ? Kept{} : kept;
 }
 
-/// Whether the layer is elementwise, without reductions.
+/// Returns whether the layer is elementwise, without reductions.
 bool is_elementwise(std::string_view type) {
   constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// Compilers fuse elementwise kernels with each other and with preceding norms [XLA, "Operator fusion"; Ansel et al.,
-/// PyTorch 2, ASPLOS 2024, section 4.3], and a norm over each position's channels with preceding elementwise kernels.
+/// Returns the fusion of each layer with a producer. Compilers fuse elementwise kernels with each
+/// other and with preceding norms [XLA, "Operator fusion"; Ansel et al., PyTorch 2, ASPLOS 2024,
+/// section 4.3], and a norm over each position's channels with preceding elementwise kernels.
 std::vector<Fusion> fusions(const Model& model, const std::vector<std::vector<int>>& consumers) {
   std::vector<Fusion> all;
   for (const Layer& layer : model.layers) {
@@ -316,7 +317,7 @@ ModelFacts facts_of(const Model& model) {
   facts.needs_input_gradient = needs_input_gradient(model);
   facts.gradient_additions = gradient_additions(model);
   facts.fusion = fusions(model, consumers);
-  std::map<int, int> last_readers;  // the last reader of an owner's weights so far
+  std::map<int, int> last_readers;  // for each owner of shared weights, the last reader so far
   for (const Layer& layer : model.layers) facts.frozen.push_back(is_frozen(model, layer));
   const bool is_part_frozen = std::find(facts.frozen.begin(), facts.frozen.end(), true) != facts.frozen.end();
   facts.of_sample.assign(count, false);
@@ -438,8 +439,8 @@ ModelFacts facts_of(const Model& model) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    // A tensor changes the number of live items only at the first and after the last cut that it crosses. These changes are
-    // recorded here, and summed up below.
+    // A tensor changes the number of live items only at the first cut that it crosses, and behind
+    // the last. Both changes are recorded here, and summed up later.
     if (last_reader <= producer) return;
     const auto first = static_cast<std::size_t>(producer + 1);
     const auto behind = static_cast<std::size_t>(last_reader) + 1;
@@ -464,7 +465,7 @@ ModelFacts facts_of(const Model& model) {
     std::partial_sum(live->begin(), live->end(), live->begin());
 
   facts.sends_input_gradient.assign(count, false);
-  std::set<std::pair<std::vector<int>, int>> read_by_columns;  // inputs and block
+  std::set<std::pair<std::vector<int>, int>> read_by_columns;  // inputs and block of columns that were already seen
   for (std::size_t i = 0; i < count; ++i) {
     const Layer& layer = model.layers[i];
     const bool shared =

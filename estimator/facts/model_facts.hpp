@@ -14,23 +14,23 @@ enum class TensorSplitRole {
   whole,   ///< every rank computes all of the layer
   column,  ///< filters are split and the output stays sharded for the paired layer
   inside,  ///< the layer works on its slice of the channels, between column and row
-  row,     ///< input channels are split; its output is summed by an Allreduce
-  lone,    ///< a matrix layer without a pair: split by filters, its output gathered
-  lookup,  ///< an embedding split over its vocabulary; the embedding's output is summed
-  head,    ///< the last matrix layer, sharded up to the loss
+  row,     ///< input channels are split; an Allreduce sums the layer's output
+  lone,    ///< a matrix layer without a pair: filters are split and the output is gathered
+  lookup,  ///< an embedding that is split over its vocabulary; the embedding's output is summed
+  head,    ///< the last matrix layer, which stays sharded up to the loss
 };
 
-/// A layer that reads the weights of another.
+/// A layer that reads the weights of another layer, and the layers that read these weights before it.
 struct TiedLayer {
   int reader = -1, owner = -1;
   int previous = -1;  ///< the previous layer that reads the same weights; if there is none, the owner
 };
 
-/// A layer that produces or reads a tensor.
+/// A layer that produces or reads a tensor, and whether its backward needs the tensor.
 struct TensorReader {
   int layer = -1;
   bool keeps = false;       ///< backward of the reading layer needs the tensor
-  bool keeps_cast = false;  ///< like `keeps`, under autocast, where readers in half precision keep copies of their own
+  bool keeps_cast = false;  ///< like `keeps`, under autocast; readers in half precision keep copies of their own
 };
 
 /// Kernel fusion with a producer by a graph compiler. The fused input is not read back, and it is not written at all if no
@@ -41,22 +41,22 @@ struct Fusion {
   friend bool operator==(const Fusion&, const Fusion&) = default;
 };
 
-/// What strategies need to know about a model, computed once: consumers, what backward keeps, which layers are paired.
+/// The properties of a model that strategies need, computed once: consumers, tensors that backward keeps, paired layers.
 struct ModelFacts {
   const Model* model = nullptr;
   std::vector<Divisible> divisible;
   std::vector<Operation::Window> window;
   std::vector<Kept> kept;
-  std::vector<bool> output_kept;  ///< the layer's output is needed by its own backward or by a consumer's backward
+  std::vector<bool> output_kept;  ///< whether the layer's output is needed by its own backward or by a consumer's backward
   AutocastTypes autocast;
-  std::vector<bool> output_kept_cast;  ///< output_kept under autocast, where readers in half precision keep copies
-  /// For each layer, the layer whose memory holds the output: the layer itself or, if the output is a view or written in
-  /// place, the layer whose memory holds the first input. −1 is the batch.
+  std::vector<bool> output_kept_cast;  ///< output_kept under autocast: readers in half precision keep copies of their own
+  /// For each layer, the layer that holds the memory of the output: the layer itself or, if the output is a view or written
+  /// in place, the layer that holds the memory of the first input. −1 is the batch.
   std::vector<int> storage;
   /// For each layer whose output has memory of its own: the producers and readers of the tensors in this memory, in order.
   std::vector<std::vector<TensorReader>> readers;
-  std::vector<bool> of_sample;             ///< whether the layer is a tensor of the sample: read, not computed
-  std::vector<bool> needs_input_gradient;  ///< false if there is no trained layer between the sample and the inputs
+  std::vector<bool> of_sample;             ///< whether the layer is a tensor of the sample, which is read, not computed
+  std::vector<bool> needs_input_gradient;  ///< whether there is a trained layer between the sample and the layer's inputs
   /// Whether backward writes a gradient of the layer's input. False if the input needs no gradient, or if the layer only
   /// passes on the gradient of its output, as add and reshape do.
   std::vector<bool> makes_input_gradient;
@@ -66,67 +66,66 @@ struct ModelFacts {
   /// the branch, because its work is small.
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
-  /// Whether the output is sharded by tokens over the ranks of a tensor split with sequence parallelism. This holds for the
-  /// summed output of a pair of split layers, and for the outputs of the token-wise layers behind the pair.
+  /// Whether the output is sharded by tokens over tensor-parallel ranks with sequence parallelism. This holds for the summed
+  /// output of a pair of split layers, and for the outputs of the token-wise layers behind the pair.
   std::vector<bool> token_split;
   /// The tensor degree has to divide this number, so that tensors sharded by tokens have equal shards; 0 without such
   /// tensors.
   std::int64_t token_units = 0;
-  /// The number of units that a tensor split can distribute for this layer (channels, heads); 0 for TensorSplitRole::whole.
+  /// For each layer, the number of units that a tensor split can distribute (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
-  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. The
-  /// sample's other tensors cross no cut, because their readers load them from the data set.
+  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
+  /// tensors of the sample cross no cut, because their readers load them from the data set.
   std::vector<double> live_items;
-  std::vector<double> live_split_items;  ///< items among live_items that are sharded with sequence parallelism
-  /// The number of blocks if all have equal layers, else 0.
+  std::vector<double> live_split_items;  ///< the part of live_items that is sharded with sequence parallelism
+  /// The number of blocks if all blocks have equal layers, else 0.
   int like_blocks = 0;
-  /// The number of blocks if at least three quarters of them have equal layers, else 0.
+  /// The number of blocks if at least three quarters of the blocks have equal layers, else 0.
   int similar_blocks = 0;
   bool has_attention = false;
-  std::vector<RecomputeModules> modules;  ///< for each layer, the modules it belongs to (module_layers)
+  std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
-  /// Whether selective recomputation of products recomputes a layer. It recomputes all layers of a block, except attention
-  /// and the first of every two matrix products.
+  /// Whether selective recomputation of products recomputes the layer. Recomputation of products
+  /// includes all layers of a block, except attention and the first of every two matrix products.
   std::vector<bool> again_with_products;
-  /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts. The next
-  /// member counts the parameters of experts.
+  /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts.
   std::int64_t experts = 0;
   double expert_parameters = 0;
-  std::vector<bool> in_experts;  ///< layers between the dispatch of tokens to experts and the combine
+  std::vector<bool> in_experts;  ///< whether the layer is between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;
-  /// Whether a layer is the last layer of experts, whose outputs are combined into tokens, and has biases. If so, the
-  /// router's weights also multiply the biases.
+  /// Whether the layer has biases and is the last layer of experts, before outputs are combined
+  /// into tokens. The router's weights of such a layer also multiply the biases.
   std::vector<bool> weighs_bias;
-  /// The context degree has to divide this number, so that sequences have equal parts. It is 0 without sequences, or if a
-  /// layer other than attention needs tokens of other parts.
+  /// The context degree has to divide this number, so that all ranks have equally many tokens. It
+  /// is 0 without sequences, or if a layer other than attention needs tokens of several ranks.
   std::int64_t context_units = 0;
   /// The greatest common divisor of the numbers of key and value heads of all attention layers; 0 without attention.
   std::int64_t attention_heads = 0;
-  /// The layer is a matrix product with weights, other than the one before the loss: FP8 recipes convert these layers
-  /// [NVIDIA, Transformer Engine documentation, "Using FP8"].
+  /// Whether the layer is a matrix product with weights and is not the last one before the loss.
+  /// FP8 recipes convert these layers [NVIDIA, Transformer Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
   std::vector<Fusion> fusion;   ///< fusion of each layer with a producer
   std::vector<TiedLayer> tied;  ///< layers that read the weights of another layer, in order
   int batch_keeper = -1;        ///< the layer that keeps the batch for backward
   std::vector<int> weighted;    ///< layers with weights, in order
-  std::vector<int> matrix;      ///< layers whose filters or channels can be split
+  std::vector<int> matrix;      ///< layers with filters or channels that can be split
   int first_matrix = -1, last_matrix = -1;
-  std::int64_t smallest_filters = 0;  ///< the smallest F of all matrix layers but the last one, and the layer with this F
+  std::int64_t smallest_filters = 0;  ///< the smallest number of filters of a matrix layer, without the last one
   int smallest_filters_layer = -1;
-  std::int64_t smallest_channels = 0;  ///< the smallest C of all matrix layers but the first one
+  std::int64_t smallest_channels = 0;  ///< the smallest number of channels of a matrix layer, without the first one
   int smallest_channels_layer = -1;
-  std::vector<bool> frozen;  ///< layers whose weights are not trained, including weights that they share
+  std::vector<bool> frozen;  ///< whether the weights of the layer, own or shared, are not trained
   double parameters = 0;
   double trained_parameters = 0;  ///< number of parameters that have gradients
-  /// the sum of the rows and columns of all matrices and of all biases, divided by the parameters
+  /// the number of rows and columns of all matrices and of biases, divided by the number of parameters
   double factored_share = 0;
   double sample_items = 0;  ///< items of all tensors of a sample
-  /// Whether a layer sends the gradient of its input. If column layers of a block share an input (gate and up projections),
-  /// one does.
+  /// Whether tensor-parallel ranks exchange the gradient of the layer's input. If several column layers of a block share an
+  /// input (gate and up projections), only one of them exchanges the gradient.
   std::vector<bool> sends_input_gradient;
 };
 
-/// The share of a layer's weights and biases that is trained; 1 for a layer without weights and biases.
+/// Returns the trained share of a layer's weights and biases; 1 for a layer without weights and biases.
 [[nodiscard]] double trained_share(const Layer& layer);
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);

@@ -38,9 +38,9 @@ class BlockModules {
   }
   void add(int layer, RecomputeModule module) { modules_[static_cast<std::size_t>(layer)].add(module); }
 
-  /// For each term of a sum, the layers of the block that only this term depends on, in order. The residual is left out,
-  /// because the other terms also depend on the residual. Empty if the search visits more layers than a part of a
-  /// transformer block has.
+  /// Returns, for each term of a sum, the layers of the block that only this term depends on, in
+  /// order. The residual is left out, because the other terms also depend on the residual. Empty if
+  /// the search visits more layers than a part of a transformer block has.
   [[nodiscard]] std::vector<std::vector<int>> branches_of(const std::vector<int>& terms) const {
     constexpr std::size_t most_layers = 300;
     constexpr int several = -1;
@@ -58,8 +58,8 @@ class BlockModules {
     };
     for (std::size_t term = 0; term < terms.size(); ++term) reach(terms[term], static_cast<int>(term));
     std::vector<std::vector<int>> branches(terms.size());
-    // Readers are visited before their inputs. If several terms depend on a layer, they also depend on its inputs. The walk
-    // stops when several terms depend on each of the remaining layers.
+    // Readers are visited before their inputs. If several terms depend on a layer, they also depend on the layer's inputs.
+    // The walk stops when several terms depend on each of the remaining layers.
     for (std::size_t seen = 0; alone > 0; ++seen) {
       if (seen == most_layers) return {};
       const auto [layer, term] = *term_of.begin();
@@ -74,7 +74,8 @@ class BlockModules {
     return branches;
   }
 
-  /// Finds the modules in the terms of a sum, which adds a part of the block to the residual, or routed to shared experts.
+  /// Finds the modules in the terms of a sum that adds a part of the block to the residual, or
+  /// routed experts to shared experts.
   void find_branches(const std::vector<int>& terms) {
     const std::vector<std::vector<int>> branches = branches_of(terms);
     if (branches.empty()) return;
@@ -99,7 +100,7 @@ class BlockModules {
   [[nodiscard]] bool has(const std::vector<int>& branch, std::string_view wanted) const {
     return std::any_of(branch.begin(), branch.end(), [&](int layer) { return type(layer) == wanted; });
   }
-  /// Whether the branch consists of token-wise matrix products, without experts.
+  /// Returns whether the branch consists of token-wise matrix products, without experts.
   [[nodiscard]] bool is_perceptron(const std::vector<int>& branch) const {
     const auto is_of_tokens = [&](int layer) {
       return facts_.divisible[static_cast<std::size_t>(layer)].tokens || type(layer) == "fully_connected";
@@ -109,7 +110,8 @@ class BlockModules {
            std::all_of(branch.begin(), branch.end(), is_of_tokens);
   }
 
-  /// Adds the layers of a branch. The norms at its start, and the dropout, norm and scale at its end, are left out.
+  /// Adds the layers of a branch to a module. The norms at the branch's start, and the dropout,
+  /// norm and scale at its end, are left out.
   void add_module(const std::vector<int>& branch, RecomputeModule module) {
     const auto is_outside = [&](int input) { return !std::binary_search(branch.begin(), branch.end(), input); };
     const auto is_before = [&](int layer) {
@@ -129,8 +131,8 @@ class BlockModules {
     for (auto norm = from; norm != to; ++norm) add(norm->second, RecomputeModule::layernorm);
   }
 
-  /// Finds the projections of keys and values, and of the queries of the same attention, back to the matrix product that
-  /// computes each of them.
+  /// Finds the projections of the keys, values and queries of one attention, each back to the
+  /// matrix product that computes it.
   void find_up_projections(int keys) {
     add(keys, RecomputeModule::mla_up_proj);
     for (int layer = keys + 1; layer < last_; ++layer) {
@@ -168,7 +170,7 @@ std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts
     if (block >= 0) BlockModules(model, facts, first, last, modules).find();
     first = last;
   }
-  // Attention outside of blocks is recomputed like attention inside.
+  // Attention outside of blocks is recomputed like attention inside blocks.
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
     if (model.layers[layer].operation->is_attention()) modules[layer].add(RecomputeModule::core_attn);
   }

@@ -7,8 +7,8 @@
 
 namespace ddl {
 
-/// Returns for each layer the modules of a transformer block that it belongs to, determined by the contents of its residual
-/// branch, not by its name. `facts` must be complete up to ModelFacts::in_experts.
+/// Returns, for each layer, the modules of a transformer block that the layer belongs to. A module is determined by the
+/// contents of a residual branch, not by the names of layers. `facts` must be complete up to ModelFacts::in_experts.
 [[nodiscard]] std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts& facts);
 
 }  // namespace ddl

@@ -10,8 +10,9 @@
 
 namespace ddl {
 
-/// A part of a block that selective recomputation can recompute, by Megatron Core's name [NVIDIA, Megatron-LM,
-/// megatron/core/transformer/transformer_config.py, `recompute_modules`]. A module that contains others comes after them.
+/// A part of a block that selective recomputation can recompute, by Megatron Core's name [NVIDIA,
+/// Megatron-LM, megatron/core/transformer/transformer_config.py, `recompute_modules`]. In this
+/// list, a module that contains other modules comes after them.
 enum class RecomputeModule {
   core_attn,       ///< attention between its input and output projections [Kort22, section 5]
   moe_act,         ///< the operations between the matrix products of experts
@@ -25,22 +26,23 @@ inline constexpr std::size_t recompute_module_count = enum_count<RecomputeModule
 inline constexpr EnumNames<RecomputeModule> recompute_module_names{"core_attn", "moe_act",        "layernorm", "mla_up_proj",
                                                                    "mlp",       "shared_experts", "moe"};
 
-/// Returns whether the output of a module is also discarded after its forward, and recomputed for the readers in backward.
-/// Otherwise the output is kept until no reader needs it, and the module is recomputed for its own backward [the same file:
-/// "moe_act, layernorm and mla_up_proj use output-discarding checkpointing"].
+/// Returns whether the output of a module is discarded after its forward, and recomputed for the readers in backward.
+/// Otherwise the output is kept until no reader needs it, and the module is recomputed for its own backward [NVIDIA,
+/// Megatron-LM, megatron/core/transformer/transformer_config.py: "moe_act, layernorm and mla_up_proj use output-discarding
+/// checkpointing"].
 [[nodiscard]] constexpr bool drops_output(RecomputeModule module) {
   return module == RecomputeModule::moe_act || module == RecomputeModule::layernorm ||
          module == RecomputeModule::mla_up_proj;
 }
 
-/// A set of modules: those that a plan recomputes, or those that a layer belongs to.
+/// A set of modules, such as the modules that a plan recomputes or the modules that a layer belongs to.
 class RecomputeModules {
  public:
   constexpr RecomputeModules() = default;
   constexpr RecomputeModules(std::initializer_list<RecomputeModule> modules) {
     for (const RecomputeModule module : modules) add(module);
   }
-  /// The set with this number; 0 is attention alone. Every number up to `last_number` is a non-empty set.
+  /// Returns the set with this number: 0 is attention alone, and every number up to `last_number` is a non-empty set.
   [[nodiscard]] static constexpr RecomputeModules numbered(int number) {
     RecomputeModules set;
     set.bits_ = static_cast<unsigned>(number) + 1;
@@ -80,7 +82,7 @@ class RecomputeModules {
   unsigned bits_ = 0;
 };
 
-/// Returns the names of the modules: `core_attn+moe_act`, or with another separator.
+/// Returns the names of the modules, joined by `between`: `core_attn+moe_act`.
 [[nodiscard]] std::string to_string(RecomputeModules modules, std::string_view between = "+");
 /// Parses names of modules that are joined by `+`, in any order; empty if a name is unknown.
 [[nodiscard]] std::optional<RecomputeModules> parse_recompute_modules(std::string_view text);

@@ -9,8 +9,8 @@
 
 namespace ddl {
 
-/// How samples reach the ranks of one split group: one leader reads them and sends them to the others, or every rank reads
-/// them itself.
+/// How samples reach the ranks of one split group: a leader reads each sample and sends it to the
+/// other ranks, or every rank reads it.
 enum class InputMode { leader, every_rank };
 
 /// Precisions of the weights and gradients that mixed precision keeps in memory.
@@ -24,7 +24,7 @@ enum class MixedPrecision {
   accumulated,
 };
 
-/// Whether gradients are summed in 4 bytes with weights in half precision.
+/// Returns whether gradients are summed in 4 bytes while weights are in half precision.
 [[nodiscard]] constexpr bool sums_in_full(MixedPrecision mixed) {
   return mixed == MixedPrecision::full_gradients || mixed == MixedPrecision::accumulated;
 }
@@ -47,7 +47,7 @@ inline constexpr EnumNames<MemoryFormat> memory_format_names{"nhwc", "nchw"};
 
 /// How cross entropy in mixed precision computes the gradient of its input.
 enum class CrossEntropy {
-  operators,  ///< one operator after the other: a copy in fp32, its log-softmax, which is kept, and the gradients of both
+  operators,  ///< one operator after the other; keeps the log-softmax of an fp32 copy, and writes the gradients of both
   /// one fp32 copy, overwritten by softmax and gradient [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]
   in_place,
   fused,  ///< one kernel each for forward and backward, as torch.compile generates; no fp32 tensor is written
@@ -80,27 +80,27 @@ enum class ExpertBiases {
 };
 inline constexpr EnumNames<ExpertBiases> expert_bias_names{"fused", "operators", "fp32-operators"};
 
-/// Which separate kernels a bias has.
+/// The separate kernels of a bias.
 enum class BiasKernels {
-  fused,      ///< none: kernels of the layer, or kernels fused with these, handle the bias
+  fused,      ///< no separate kernel: the layer's kernels, or kernels fused with these, handle the bias
   gradients,  ///< a kernel that sums the gradient of the bias
   operators,  ///< a kernel that adds the bias, and a kernel that sums the gradient of the bias
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
-/// What selective recomputation recomputes.
+/// The layers that selective recomputation recomputes.
 enum class SelectiveRecompute {
-  attention,  ///< [Kort22, section 5]
-  products,   ///< in blocks, everything but attention and the first of every two matrix products, as torchtitan does
+  attention,  ///< attention between its input and output projections [Kort22, section 5]
+  products,   ///< all layers of a block except attention and the first of every two matrix products, as in torchtitan
 };
 inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attention", "products"};
 
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
-  bool linear_kernels = false;  ///< a layer split into p parts takes 1/p of its time, including replicated layers
-  bool contention = true;       ///< φ: flows of one phase share the links that several flows cross
-  /// if the measured software routes exchanges through the host, so does the prediction
+  bool linear_kernels = false;  ///< a layer split into p parts takes 1/p of its time, even if it is replicated
+  bool contention = true;       ///< φ: concurrent flows share the links that they cross
+  /// exchanges are predicted through the host if the measured software routes them through the host
   bool host_staging = true;
   bool overlap = true;              ///< gradient communication is overlapped with backward if the software overlaps it
   bool host_launch = true;          ///< the device waits for a host that launches kernels one by one
@@ -108,7 +108,8 @@ struct Assumptions {
   bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
   bool ring_only = false;           ///< every collective is one flat ring
   bool optimizer_slots = true;      ///< memory counts the optimizer's state
-  /// γ of [ParaDL]'s formula 2γδ Σ(B(|x|+|y|)+|w|). If set, memory is this formula. If unset, it is what backward keeps.
+  /// The factor γ of [ParaDL]'s memory formula 2γδ Σ(B(|x|+|y|)+|w|). If unset, memory contains the
+  /// tensors that backward keeps.
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
@@ -126,10 +127,10 @@ struct Assumptions {
   bool own_half_norms = false;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< biases of linear layers and of depthwise convolutions
-  /// Kernels of the biases of the last layer of experts. The router's weights multiply these biases, like the products.
+  /// The kernels of the biases of the last layer of experts. The router's weights multiply these biases and the products.
   ExpertBiases expert_biases = ExpertBiases::fused;
   SelectiveRecompute selective = SelectiveRecompute::attention;
-  std::optional<AttentionKernels> attention;  ///< unset: the kernels that the device's file was fitted to
+  std::optional<AttentionKernels> attention;  ///< unset: the kernels that the device's coefficients were fitted to
   /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take the same share of the
   /// update time of the whole model.
   UpdateImplementation update = UpdateImplementation::layer;
@@ -140,8 +141,7 @@ struct Assumptions {
   /// (`set_to_none` was off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]). All kernels of the libraries are
   /// loaded at once (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
   bool older_framework = false;
-  /// Communicators that a framework creates in addition to those that a plan uses: for groups that are never used, and for
-  /// groups of one rank.
+  /// Communicators that a framework creates but a plan does not use: for unused groups, and for groups of one rank.
   int idle_communicators = 0;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank concatenates the gradients of its shard into one tensor,
   /// and copies this tensor to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
@@ -153,17 +153,18 @@ struct Assumptions {
   /// neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
   /// p2p.py].
   bool engine_groups = false;
-  /// The algorithm of all gradient exchanges, if the user sets it.
+  /// The algorithm of all gradient exchanges; unset if the user has not set it.
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< number of parameter servers s
   double sparse_density = 0.01;  ///< share of the gradients that a sparse Allreduce sends
-  /// Exchange times are predicted this many standard deviations above their median. Congestion coefficients and repeated
-  /// measurements give the standard deviation. Unset: the median of a job that is alone.
+  /// The number of standard deviations above their median at which exchange times are predicted. Congestion coefficients and
+  /// repeated measurements give the standard deviation. Unset: the median of a job that is alone.
   std::optional<double> congestion_quantile;
   /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
   /// popular.
   double expert_imbalance = 1;
-  /// Kernel time of the slowest device, divided by the kernel time of the devices that wait for it; 1: all are equally fast.
+  /// Kernel time of the slowest device, divided by the kernel time of the devices that wait for it;
+  /// 1 if all are equally fast.
   double straggler = 1;
   SecondsPerByte add{};       ///< time to add one byte into a partial sum
   bool learned = true;        ///< uses factors that are fitted to measured runs of the software
@@ -179,7 +180,7 @@ struct Assumptions {
   return assumptions;
 }
 
-/// The assumptions of [ParaDL, Table III]: one α/β level at a time, linear kernels, no overlap, no penalties.
+/// Returns the assumptions of [ParaDL, Table III]: one α/β level at a time, linear kernels, no overlap, no penalties.
 [[nodiscard]] inline Assumptions ideal_assumptions() {
   Assumptions ideal;
   ideal.linear_kernels = true;

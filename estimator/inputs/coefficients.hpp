@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// The measured total time of a model on one device: forward, backward and update of one sample at one batch size.
+/// The measured time of one sample of a model on one device, for forward, backward and update together at one batch size.
 struct MeasuredModel {
   std::string model;  ///< canonical name
   Precision precision = Precision::fp32;
@@ -33,8 +33,8 @@ struct MeasuredContention {
   std::string source;
 };
 
-/// How other jobs on a shared network slow down exchanges that cross a level: the time of an exchange is multiplied by a
-/// factor with a log-normal distribution.
+/// How other jobs on a shared network slow down exchanges that cross a level. The time of an
+/// exchange is multiplied by a factor with a log-normal distribution.
 struct Congestion {
   std::string level;
   double median = 1;
@@ -44,15 +44,16 @@ struct Congestion {
 
 /// The slowdown of kernels and of an exchange while they overlap, relative to running alone. Kernels and exchange share the
 /// memory, and either the processors or the copy engines. If the slowdown is not measured, the software's file may give a
-/// usual value. Otherwise it is 1, as for a network that moves bytes without the device.
+/// usual value. Otherwise the slowdown is 1, as for a network that moves bytes without the device.
 struct OverlapSlowdown {
-  double kernels = 1, exchange = 1;  ///< at least 1
+  double kernels = 1, exchange = 1;  ///< factors on the times of kernels and of the exchange, at least 1
   std::string source{};
 };
 
-/// The undivided fraction s of the measured times of layers whose filters or channels are split: T(p) = T(1)·(s + (1−s)/p).
+/// The fraction s of the measured time of a layer that does not shrink if the layer's filters or
+/// channels are split p ways: T(p) = T(1)·(s + (1−s)/p).
 struct UndividedFraction {
-  double fraction = 0;                   ///< s, from 0 to 1
+  double fraction = 0;                   ///< the fraction s, from 0 to 1
   std::string operation{};               ///< type of the measured operation; empty: all operations that have filters
   std::optional<Precision> precision{};  ///< precision of the measurement; unset: any
 
@@ -61,7 +62,7 @@ struct UndividedFraction {
   }
 };
 
-/// Measured values in addition to a machine's datasheet. If empty, only datasheet and roofline are used.
+/// Measured values in addition to a machine's datasheet. Without measured values, only the datasheet and rooflines are used.
 struct Coefficients {
   std::string name;
   std::string machine;
@@ -70,7 +71,7 @@ struct Coefficients {
   std::optional<UndividedFraction> filter_undivided;
   std::optional<UndividedFraction> channel_undivided;
   std::vector<MeasuredContention> contention{};  ///< measured φ, which replaces the model's φ at the measured levels
-  std::vector<Congestion> congestion{};          ///< at most one per level
+  std::vector<Congestion> congestion{};          ///< slowdown by other jobs, with at most one entry per level
   OverlapSlowdown overlap{};
   Settings settings;  ///< settings that the file of coefficients gives for the software of its runs
   Software software;  ///< the software that results from the settings

@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-/// α, β and the cost of adding, for a message on one link.
+/// α, β and the time to add a byte, for a message on one link.
 struct Link {
   Seconds alpha{};
   SecondsPerByte beta{};

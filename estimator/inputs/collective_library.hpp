@@ -6,21 +6,20 @@
 
 namespace ddl {
 
-/// How a communication library runs exchanges among GPUs of several nodes on one kind of network, according to benchmarks of
-/// several clusters. The α of a step is the α of the machine's level, and β follows from the rate of the level's links.
-/// These members describe how the library uses the links. docs/formulas.md, "What a library makes of links", has the
-/// formulas.
+/// How a communication library runs exchanges among GPUs of several nodes on one type of network, fitted to benchmarks of
+/// several clusters. The α of a message is the α of the machine's level, and β follows from the rate of the level's links.
+/// The members describe how the library uses the links. docs/formulas.md, "What a library makes of links", has the formulas.
 struct LibraryHabits {
-  std::string fabric{};    ///< kind of network: `infiniband`, `ethernet`
+  std::string fabric{};    ///< type of the network: `infiniband`, `ethernet`
   int clusters = 0;        ///< number of measured clusters
-  Seconds call{};          ///< time that every collective takes in addition to its steps
-  double tree_level = 1;   ///< between nodes, α of a level of a tree divided by α of a step of a ring
-  double tree_inside = 1;  ///< inside a node, α of a level of a tree divided by α of a step of a ring
-  double message = 1;      ///< α of a message of an all-to-all, divided by α of a step of a ring
-  double ring_fill = 0;    ///< ring pipeline: the time to fill it, as a share of √(start-ups · bytes)
-  double tree_fill = 0;    ///< tree pipeline: the time to fill it, as a share of √(start-ups · bytes)
+  Seconds call{};          ///< time that every collective takes in addition to its messages
+  double tree_level = 1;   ///< between nodes, α of a level of a tree divided by α of a message in a ring
+  double tree_inside = 1;  ///< inside a node, α of a level of a tree divided by α of a message in a ring
+  double message = 1;      ///< α of a message of an all-to-all, divided by α of a message in a ring
+  double ring_fill = 0;    ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
+  double tree_fill = 0;    ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)
   double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
-  double doubt = 1;        ///< for clusters that are left out of the fit, 95 % of the times are predicted within this factor
+  double doubt = 1;        ///< factor within which 95 % of the times of clusters that were left out of the fit are predicted
   friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;
 };
 

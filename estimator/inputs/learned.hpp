@@ -12,55 +12,56 @@
 
 namespace ddl {
 
-/// Effects on the time of a step that neither a profile of kernels nor a sweep of the network shows. They are fitted to
-/// measured training runs.
+/// Effects on the time of a step that neither profiles of kernels nor sweeps of the network show.
+/// The coefficients of these effects are fitted to measured training runs.
 enum class Coefficient {
   kernels,  ///< factor on all kernels
-  /// Of the work that a split should save, every rank still does the fraction r: T = T(split) + r·(T(whole) − T(split)).
+  /// The fraction r of the work that a split should save, but that every rank still does: T =
+  /// T(split) + r·(T(whole) − T(split)).
   repeated,
-  /// Factors on start-up and on time per byte of exchanges of one purpose: the framework's overhead relative to the link.
-  /// Transfers between stages use the factors of layer exchanges.
+  /// Factors on the start-up and on the time per byte of exchanges of one purpose. They contain the framework's overhead
+  /// relative to the link. Transfers between stages use the factors of layer exchanges.
   gradient_alpha,
   gradient_beta,
   layer_alpha,
   layer_beta,
   halo_alpha,
   halo_beta,
-  /// Seconds per byte of an Allreduce among the ranks of a filter, channel or spatial split. It moves 2(q−1)/q of the
-  /// weights of layers without positions, which software does not split.
+  /// Seconds per byte of an Allreduce among the q ranks of a filter, channel or spatial split. The Allreduce moves 2(q−1)/q
+  /// of the weights of layers without positions, because software does not split these layers.
   unsharded_weight_sync,
-  /// θ: mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the operating
-  /// system and by other jobs are rare and long, so they are modelled as exponential. All nodes wait for the slowest of n
-  /// nodes. The expected delay of the slowest node is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single node's
-  /// delay [David, Nagaraja, Order Statistics, 2003].
+  /// θ is the mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the
+  /// operating system and by other jobs are rare and long, so they are modelled as exponential. All n nodes wait for the
+  /// slowest node. The expected delay of the slowest node is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single
+  /// node's delay [David, Nagaraja, Order Statistics, 2003].
   straggler_factor,
-  per_iteration,    ///< constant time per step if there are several devices, s
+  per_iteration,    ///< constant time per training step in seconds, if there are several devices
   per_micro_batch,  ///< constant time per stage and micro-batch in seconds, such as the overhead of the software's schedule
-  /// host time per launch of a kernel or exchange, s; it depends on the software, not on the family of plans
+  /// host time per launch of a kernel or exchange, in seconds; depends on the software, not on the family of plans
   launch_overhead
 };
 
-/// The unit of a coefficient. Files and reports give `unsharded_weight_sync` as the time of a gigabyte.
+/// The unit of a coefficient. Files and reports give `unsharded_weight_sync` in seconds per gigabyte.
 enum class CoefficientUnit { factor, fraction, number, seconds, seconds_per_byte };
 
-/// The prior of a coefficient, before any run is considered. For a factor f, ln f is normal around 0 with this width. Any
-/// other coefficient is half-normal above 0 with this width.
+/// The prior distribution of a coefficient, before any measured run is considered. For a factor f, ln f is normal around 0
+/// with this width. Any other coefficient is half-normal above 0 with this width.
 struct Prior {
   double width = 1;
   double most = 0;  ///< larger values are refused as implausible; 0: no bound
 };
 
-/// Everything about a coefficient except its formula.
+/// The properties of a coefficient, except the formula that uses it.
 struct CoefficientRow {
   Coefficient coefficient;
-  std::string_view name;  ///< as a key in a file of coefficients
+  std::string_view name;  ///< name of the coefficient as a key in files
   CoefficientUnit unit;
-  bool by_family;              ///< each family of plans has its own value
+  bool by_family;              ///< whether each family of plans has its own value
   std::optional<Prior> prior;  ///< prior, if the coefficient is fitted to measured runs
-  std::string_view former{};   ///< the key in files of older versions, if that key was different
+  std::string_view former{};   ///< the key in files of older versions, if it was different
 
   [[nodiscard]] constexpr bool is_factor() const { return unit == CoefficientUnit::factor; }
-  /// The value with which the coefficient has no effect.
+  /// Returns the value with which the coefficient has no effect.
   [[nodiscard]] constexpr double neutral() const { return is_factor() ? 1 : 0; }
 };
 inline constexpr std::array<CoefficientRow, 13> coefficient_table{{
@@ -104,19 +105,19 @@ class CoefficientValues {
 
 /// The coefficients of one family of plans.
 using Learned = CoefficientValues<double>;
-/// Coefficients by family of plans. A family without measured runs has no entry.
+/// The coefficients of each family of plans. A family without measured runs has no entry.
 using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 
-/// Whether this family has fitted factors, with replicas or without.
+/// Returns whether this family has fitted factors, with or without data parallelism.
 [[nodiscard]] inline bool is_known(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   return std::any_of(families.begin(), families.end(), [&](const auto& of) { return (of.first | data) == (family | data); });
 }
 
-/// Returns the coefficients of this family. If it has none, returns the coefficients of the same family with or without
-/// replicas, because a split does not change with the number of replicas. For a hybrid with replicas that has no measured
-/// runs, some coefficients come from data parallelism: the factors of gradient exchanges, and how long nodes wait for each
-/// other. Otherwise, and for one device, values are neutral.
+/// Returns the coefficients of this family of plans. If the family has none, returns the coefficients of the family that
+/// differs only in data parallelism, because a split does not change with the number of replicas. For a hybrid with replicas
+/// that has no measured runs, data parallelism provides the factors of gradient exchanges and of waiting between nodes. In
+/// all other cases, and for one device, values are neutral.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
   if (family == 0) return {};

@@ -19,11 +19,11 @@ struct DeviceKernels;
 struct Device {
   std::string name;
   std::vector<std::string> profile_names{};  ///< names of the device in drivers, and therefore in profiles
-  /// The device is a host processor: it has no driver context, no caching allocator and no NCCL.
+  /// Whether the device is a host processor, which has no driver context, no caching allocator and no NCCL.
   bool is_processor = false;
   /// CUDA compute capability, such as 8.0; unset if the datasheet does not give it.
   std::optional<double> compute_capability{};
-  /// Peak per precision, of matrix units if the precision has them; unset if the device lacks the precision.
+  /// Peak rate per precision, of matrix units if they support the precision; unset if the device does not support it.
   EnumArray<Precision, std::optional<FlopRate>> peak;
   Bytes memory{};
   Bandwidth memory_bandwidth{};
@@ -32,17 +32,17 @@ struct Device {
   double tile = 1;
   /// Fractions of the datasheet's peak and bandwidth that sufficiently large kernels reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
-  /// In training, the power limit lowers the clock. Products on matrix units then run at this fraction of the rate that they
-  /// reach alone. A precision has its own fraction if the datasheet gives one.
+  /// The fraction of their rate that products on matrix units reach in training, where the power
+  /// limit lowers the clock. A precision has its own fraction if the datasheet gives one.
   double sustained_peak = 1;
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
-  /// Streaming multiprocessors; unset if the datasheet does not give them.
+  /// The number of streaming multiprocessors; unset if the datasheet does not give it.
   std::optional<int> multiprocessors{};
-  /// Fitted constants of kernels of this type of device. Constants that this type lacks are taken from `other_kernels`, for
-  /// other devices. If both are null, kernels have roofline times.
+  /// Fitted constants of kernels on this type of device, and in `other_kernels` constants of other devices, which are used
+  /// for missing constants. If both pointers are null, kernels have roofline times.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
-  std::string kernels_file{};  ///< the file that the datasheet names, or `none`; empty if it names none
-  /// Launch overhead of one kernel, including the framework's work; empty if it is not given.
+  std::string kernels_file{};  ///< file of kernel constants, or `none`; empty if the datasheet gives neither
+  /// Launch overhead of one kernel, including the framework's work. Unset if the datasheet gives no launch overhead.
   std::optional<Seconds> launch_overhead{};
   /// Speed of the device's host at launching kernels, relative to the host on which the launch overheads of software files
   /// were measured.
@@ -59,25 +59,25 @@ struct LinkLevel {
   int units = 1;          ///< number of units of the level below that one unit of this level joins
   Seconds latency{};      ///< α: start-up of a message whose outermost level is this one
   Bandwidth bandwidth{};  ///< bandwidth of one rail in one direction
-  /// Parallel links from one unit of the level below to this level: NICs of a node, NVLink pairs of a device. The number is
-  /// a fraction if an over-subscribed level has fewer links than units.
+  /// The number of parallel links from one unit of the level below to this level: NICs of a node, NVLink pairs of a device.
+  /// The number is a fraction if an over-subscribed level has fewer links than units.
   double rails = 1;
-  /// How a communication library uses links of this kind; unset if the datasheet does not name the kind.
+  /// How a communication library uses links of this type; unset if the datasheet does not name the type.
   std::optional<LibraryHabits> library{};
 };
 
 class Network;
 
-/// How nodes are connected. The levels describe a fat tree completely. Other shapes describe the network between nodes, and
-/// one level describes the connection of a node to this network.
+/// How nodes are connected. A fat tree is described by the levels alone. For other shapes, this struct describes the network
+/// between nodes, and one level describes the connection of a node to the network.
 struct NetworkShape {
   enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop };
   Kind kind = Kind::fat_tree;
-  std::vector<int> extents{};  ///< torus: nodes along each side; the last one varies fastest
+  std::vector<int> extents{};  ///< torus: nodes along each side; the last side varies fastest
   /// distributed loop: distances of each node's additional links, in places, in both directions
   std::vector<int> shortcuts{};
-  int nodes_per_router = 1;      ///< dragonfly
-  int routers_per_group = 1;     ///< dragonfly: routers of a group, which are connected pairwise
+  int nodes_per_router = 1;      ///< dragonfly: nodes that are connected to one router
+  int routers_per_group = 1;     ///< dragonfly: routers of a group; each pair of routers of a group has a link
   int global_links = 1;          ///< dragonfly: links of a router to other groups
   Bandwidth link_bandwidth{};    ///< bandwidth of one link between nodes or between routers of a group, in one direction
   Bandwidth global_bandwidth{};  ///< dragonfly: bandwidth of one link between groups
@@ -95,11 +95,11 @@ struct HostPath {
 
 /// The storage that samples are read from.
 struct Storage {
-  std::optional<Bandwidth> shared_per_node;  ///< parallel file system, while one node reads
-  std::optional<Bandwidth> shared_total;     ///< parallel file system, while all nodes read
+  std::optional<Bandwidth> shared_per_node;  ///< rate of the parallel file system while one node reads
+  std::optional<Bandwidth> shared_total;     ///< rate of the parallel file system while all nodes read
   std::optional<Bandwidth> local_bandwidth;  ///< bandwidth of a node's own disk
   std::optional<Bytes> local_capacity;
-  std::optional<Bytes> host_memory;  ///< memory of a node's host, which caches as many files as fit
+  std::optional<Bytes> host_memory;  ///< memory of a node's host, which caches as many of the data set's files as fit
 };
 
 /// A cluster of equal devices, as its datasheet describes it.
@@ -116,7 +116,7 @@ struct Machine {
   std::string currency = "USD";
 
   [[nodiscard]] int devices_per_node() const { return levels.empty() ? 1 : levels.front().units; }
-  /// The number of devices of the machine.
+  /// Returns the number of devices of the machine.
   [[nodiscard]] std::int64_t devices() const;
 };
 

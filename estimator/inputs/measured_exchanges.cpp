@@ -10,43 +10,46 @@
 namespace ddl {
 namespace {
 
-/// Possible error of a prediction for a count that was not measured, as a logarithm, in addition to the difference of ring
-/// and tree. It covers 95 % of the held-out counts of published nccl-tests sweeps (docs/calibration.md, "How good it is").
+/// Possible error of a prediction for a count of nodes that was not measured, as a logarithm, in
+/// addition to the difference of ring and tree. 95 % of the held-out counts of published nccl-tests
+/// sweeps have smaller errors (docs/calibration.md, "How good it is").
 constexpr double count_doubt = 0.1;
-/// Additional possible error for each doubling beyond the measured counts.
+/// Additional possible error for each doubling of nodes beyond the measured counts, as a logarithm.
 constexpr double doubling_doubt = 0.15;
-/// If bytes take at least this share of the largest message's time, the time counts as limited by bandwidth.
+/// The time of the largest message is limited by bandwidth if bytes take at least this share of it.
 constexpr double deciding_share = 0.9;
 /// Noise of one measurement that was not repeated, as a geometric standard deviation.
 constexpr double single_spread = 1.03;
-/// If bandwidth limits the time of the largest messages, measured times are extrapolated up to this multiple of the largest
-/// size.
+/// If bandwidth limits the time of the largest messages, measured times are extrapolated up to this
+/// multiple of the largest size.
 constexpr double size_reach = 4;
-/// Standard deviations on each side of a 95 % interval.
+/// A 95 % interval reaches this many standard deviations to each side.
 constexpr double reach_95 = 1.96;
 
-/// Ranks and nodes of an exchange.
+/// The number of ranks and the number of nodes of an exchange.
 struct Count {
   double ranks = 2;
   double nodes = 1;
-  /// The number of nodes or, inside one node, of ranks. Its logarithm is the depth of a tree. Curves are ordered by it.
+  /// Returns the number of nodes or, inside a single node, of ranks. The logarithm of this number
+  /// is the depth of a tree. Curves are ordered by this number.
   [[nodiscard]] double places() const { return nodes > 1 ? nodes : ranks; }
 };
 
 Count count_of(const MeasuredCurve& curve) { return {static_cast<double>(curve.ranks), static_cast<double>(curve.nodes)}; }
 
-/// Whether two counts have equally many ranks per node. All counts inside a single node are treated as equal.
+/// Returns whether two counts have equally many ranks per node. All counts inside a single node are treated as equal.
 bool same_shape(Count a, Count b) {
   if (a.nodes <= 1 || b.nodes <= 1) return a.nodes <= 1 && b.nodes <= 1;
   return std::abs(a.ranks * b.nodes - b.ranks * a.nodes) < 1e-6 * a.ranks * b.nodes;
 }
 
-/// Whether the whole vector passes each rank. Libraries also run such operations as trees, or the operation has a root.
+/// Returns whether libraries may run this operation as a tree: the whole vector passes each rank,
+/// or the operation has a root.
 bool has_tree(Collective operation) {
   return operation == Collective::allreduce || operation == Collective::broadcast || operation == Collective::reduce;
 }
 
-/// Number of steps of a ring, or of messages of a pairwise exchange.
+/// Returns the number of rounds of a ring, or the number of messages of a pairwise exchange.
 double steps_of(Collective operation, Count count) {
   switch (operation) {
     case Collective::allreduce:
@@ -63,7 +66,8 @@ double steps_of(Collective operation, Count count) {
   return 1;
 }
 
-/// The share of the vector that one step moves. For an all-to-all, steps between nodes move less than steps inside one node.
+/// Returns the share of the vector that one round moves. In an all-to-all, a round between nodes
+/// moves less than a round inside one node.
 double step_share(Collective operation, Count count) {
   switch (operation) {
     case Collective::allreduce:
@@ -80,12 +84,12 @@ double step_share(Collective operation, Count count) {
   return 1;
 }
 
-/// The time of a message between two measured sizes: a start-up time plus a time per byte.
+/// Returns the time of a message between two measured sizes, as a start-up time plus a time per byte.
 Seconds on_line(const MeasuredCurve::Point& fewer, const MeasuredCurve::Point& more, Bytes message) {
   return fewer.time + (more.time - fewer.time) * ((message - fewer.message) / (more.message - fewer.message));
 }
 
-/// The time that a curve predicts for a count other than the measured one, if the algorithm is a ring.
+/// Returns the time that a curve predicts for a count other than the measured one, if the algorithm is a ring.
 Seconds as_ring(const MeasuredCurve& curve, Bytes message, Count asked) {
   const Count measured = count_of(curve);
   const Bytes like = message * (step_share(curve.operation, asked) / step_share(curve.operation, measured));
@@ -97,15 +101,16 @@ std::optional<Collective> like(Collective operation) {
   return std::nullopt;
 }
 
-/// The least time per byte of a curve. Between two sizes, the time per byte lies between the values at these sizes. It grows
-/// below the smallest size, and approaches the slope above the largest.
+/// Returns the least time per byte of a curve. Between two sizes, the time per byte lies between the values at these sizes.
+/// Below the smallest size, it grows; above the largest size, it approaches the curve's last slope.
 double least_per_byte_of(const MeasuredCurve& curve) {
   double least = curve.last_slope().value();
   for (const MeasuredCurve::Point& point : curve.points) least = std::min(least, (point.time / point.message).value());
   return least;
 }
 
-/// A lower bound of the time per byte for another count: a ring scales it with its steps, and a tree does not lower it.
+/// Returns a lower bound of the time per byte for another count of nodes. A ring scales the bound
+/// with its number of rounds. A tree does not lower the bound.
 SecondsPerByte bound_for(const MeasuredCurve& curve, double least, Count asked) {
   const Count measured = count_of(curve);
   const double ring = steps_of(curve.operation, asked) * step_share(curve.operation, asked) /
@@ -121,7 +126,7 @@ SecondsPerByte MeasuredCurve::last_slope() const {
   if (points.size() < 2) return mean;
   const Point& before = points[points.size() - 2];
   const SecondsPerByte slope = (last.time - before.time) / (last.message - before.message);
-  // Noise or a change of protocol may make the last time shorter than the one before it.
+  // Noise or a change of protocol may make the time of the largest message shorter than the time of the message before.
   return slope > mean * 0.1 && slope < mean ? slope : mean;
 }
 
@@ -169,8 +174,9 @@ MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
     : curves_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
   for (const MeasuredCurve& curve : curves_) {
     least_of_curves_.push_back(least_per_byte_of(curve));
-    if (curve.operation == Collective::point_to_point) continue;  // a bandwidth test gives β of links, not exchange times
-    // With more than two ranks, a step's share of the vector is at most twice that of two ranks.
+    if (curve.operation == Collective::point_to_point) continue;  // bandwidth tests give β of links, not times of exchanges
+    // If a group has more than two ranks, the share of the vector that a round moves is at most
+    // twice the share with two ranks.
     const double halves = curve.operation == Collective::allreduce ? 0.5 : 1.0;
     least_ = min(least_, SecondsPerByte(0.5 * halves * least_of_curves_.back()));
   }
@@ -281,8 +287,8 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
   prediction.measured = near.fewer->operation;
   prediction.curves.push_back(near.fewer);
   if (near.more != near.fewer) prediction.curves.push_back(near.more);
-  double shorter = 0, longer = 0;  // logarithms of the errors due to noise, size and count
-  double beyond = 0;               // error for the doublings beyond the measured counts
+  double shorter = 0, longer = 0;  // logarithms of the possible errors to both sides, due to noise, size and count
+  double beyond = 0;               // possible error for the doublings beyond the measured counts, as a logarithm
   for (const MeasuredCurve* curve : prediction.curves) {
     const double places = count_of(*curve).places();
     const double noise = reach_95 * std::log(std::max(curve->spread, single_spread));

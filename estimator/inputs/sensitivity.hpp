@@ -8,21 +8,22 @@
 
 namespace ddl {
 
-/// The causes of the error of a predicted time. All times from one source err together: if the convolutions of one layer are
-/// slower than predicted, the convolutions of all layers are.
+/// The causes of the error of a predicted time. All times with one cause have the same relative error: if the convolutions
+/// of one layer are slower than predicted, so are the convolutions of all layers.
 enum class ErrorSource {
   matrix_products,
   convolutions,
   grouped_convolutions,
   attention,
-  memory_kernels,     ///< kernels that move data and compute little; updates of weights
+  memory_kernels,     ///< kernels that move data and compute little, and updates of weights
   gradient_exchange,  ///< exchanges of gradients, and of the weights that ZeRO gathers
-  layer_exchange,     ///< exchanges in layers and between stages
+  layer_exchange,     ///< exchanges within layers and between stages
   halo,
   launches,  ///< the host's time to launch a kernel
-  waiting,   ///< waiting for other ranks, and time of software outside its kernels
+  waiting,   ///< waiting for other ranks, and time of software outside of kernels
   input,     ///< reading samples
-  /// Filter, channel and spatial splits: common frameworks lack them, and programs that have them differ.
+  /// Filter, channel and spatial splits. Common frameworks do not support these splits, and
+  /// programs that support them differ.
   rare_splits
 };
 inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "convolutions",   "grouped_convolutions",
@@ -31,7 +32,7 @@ inline constexpr EnumNames<ErrorSource> error_source_names{"matrix_products", "c
                                                            "waiting",         "input",          "rare_splits"};
 inline constexpr std::size_t kernel_sources = 5;  ///< number of kinds of kernels, which are the first enumerators
 
-/// What a predicted time is based on, the most reliable first.
+/// What a predicted time is based on. Enumerators are ordered from most to least reliable.
 enum class TimeBasis {
   measured,      ///< a measurement of the same problem
   interpolated,  ///< interpolation between measured problems, or a share of a measured total
@@ -41,8 +42,9 @@ enum class TimeBasis {
 };
 inline constexpr EnumNames<TimeBasis> time_basis_names{"measured", "interpolated", "fitted", "transferred", "sheet"};
 
-/// How much a time T depends on one source of error: ln(T(f)/T) / ln f, if all times of the source are multiplied by f, once
-/// with f above 1 and once below. Times that are hidden behind other work count less.
+/// How much a time T depends on one source of error. All times of the source are multiplied by f,
+/// once with f above 1 and once below. The result is ln(T(f)/T) / ln f, where T(f) is the total
+/// time. Times that are hidden behind other work count less.
 struct Sensitivity {
   ErrorSource source{};
   TimeBasis basis = TimeBasis::sheet;
@@ -53,17 +55,17 @@ struct Sensitivity {
 enum class ModelClass { convolutional, transformer, mixture_of_experts };
 inline constexpr EnumNames<ModelClass> model_class_names{"convolutional", "transformer", "mixture_of_experts"};
 
-/// The measured runs that the coefficients of a plan's family were fitted to.
+/// The measured runs that the coefficients of a plan's family were fitted to, and the error of the fit.
 struct LearnedRuns {
   int runs = 0;
-  double misfit = 0;  ///< mean |predicted / measured − 1| of these runs, after the fit
+  double misfit = 0;  ///< mean |predicted / measured − 1| of the runs, after the fit
   friend bool operator==(const LearnedRuns&, const LearnedRuns&) = default;
 };
 
-/// The sources that the time of a step depends on, with their shares.
+/// The sources of error that the time of a step depends on, with the share of each source.
 struct TimeSensitivity {
   ModelClass model_class = ModelClass::convolutional;
-  std::vector<Sensitivity> sources;  ///< each pair of source and basis once, in order; pairs without effect are left out
+  std::vector<Sensitivity> sources;  ///< ordered pairs of source and basis, without pairs that have no effect
   std::optional<LearnedRuns> learned;
 };
 

@@ -15,13 +15,13 @@ using Effects = SettingEffects;
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 constexpr EnumNames<Route> route_names{"direct", "host"};
 
-/// Whether the value was set for this training; if not, it is only the framework's default.
+/// Returns whether the value was set for this training, and is not only the framework's default.
 bool is_asked_for(const Settings& settings, std::string_view key) {
   const Value* const found = settings.find(key);
   return found != nullptr && found->origin > SettingOrigin::coefficients;
 }
 
-// Functions that apply the value of a row by setting one member.
+// The following functions each apply the value of a row by setting one member.
 
 template <auto member>
 void set_assumption(const Value& setting, Effects& effects) {
@@ -43,7 +43,7 @@ void set_memory_format_of_fp32(const Value& setting, Effects& effects) {
 }
 
 void set_copies_volumes(const Value& setting, Effects& effects) {
-  // 3D tensors are not copied if the user asks for channels-first.
+  // 3D tensors are not copied if the user sets channels-first.
   const bool is_first = effects.settings.choice<MemoryFormat>("memory_format") == MemoryFormat::channels_first;
   if (is_asked_for(effects.settings, "memory_format") && is_first) return;
   effects.assumptions.copies_volumes = setting.value != 0;
@@ -54,7 +54,8 @@ void set_mixed_precision(const Value& setting, Effects& effects) {
 }
 
 void set_launch_overhead(const Value& setting, Effects& effects) {
-  // A framework's launch overhead refers to a host of speed 1. The study divides the overhead by the speed of the host.
+  // A framework's launch overhead refers to a host of speed 1. The study later divides the overhead
+  // by the speed of the host.
   if (setting.origin == SettingOrigin::software || setting.origin == SettingOrigin::run) return;
   effects.software.launch_overhead = Seconds(setting.value);
 }
@@ -80,7 +81,7 @@ std::span<const SettingRow> setting_rows() {
   using S = Software;
   using Kind = SettingKind;
   static const std::vector<SettingRow> rows{
-      // Kernels and precisions of the framework.
+      // The following settings describe kernels and precisions of the framework.
       {.key = "launch_overhead",
        .help = "host time for one kernel launch, on a host of speed 1",
        .kind = Kind::duration,
@@ -226,7 +227,7 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .with_ideal = false,
        .apply = set_assumption<&A::idle_communicators>},
-      // Overlap and communication.
+      // The following settings describe overlap and communication.
       {.key = "overlaps_gradients",
        .help = "gradient communication is overlapped with backward",
        .by_software = true,
@@ -355,7 +356,7 @@ std::span<const SettingRow> setting_rows() {
        .most = 100,
        .by_coefficients = true,
        .apply = set_fact<&S::tile_copies, double>},
-      // θ above 1 is probably a typing error: a thousand ranks would then take eight times as long.
+      // A θ above 1 is probably a typing error, because a thousand ranks would then take eight times as long.
       {.key = "rank_waiting",
        .help = "waiting time of n synchronized ranks, divided by ln n",
        .kind = Kind::number,
@@ -371,11 +372,11 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .by_coefficients = true,
        .apply = set_fact<&S::overlap_slowdown, double>},
-      // Settings of a single training.
+      // The following settings describe a single training.
       {.key = "allreduce",
        .help = "fix the gradient allreduce: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                "hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse or double-tree; default: as "
-               "measured, else the cheapest",
+               "measured, else the fastest",
        .kind = Kind::name,
        .names = enum_names<AllreduceAlgorithm>,
        .has_option = true,
@@ -428,8 +429,8 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .apply = set_assumption<&A::overlap>},
       {.key = "input",
-       .help = "who reads samples: every-rank reads its own, or the leader of a split group reads them and sends them to "
-               "the others",
+       .help = "who reads samples: each rank its own (every-rank), or one rank of each split group, which sends samples "
+               "to the other ranks (leader)",
        .kind = Kind::name,
        .names = input_names,
        .has_option = true,

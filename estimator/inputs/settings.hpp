@@ -15,7 +15,7 @@
 
 namespace ddl {
 
-/// The origin of a value. Later enumerators override earlier ones.
+/// The origin of a setting's value. A value with a later enumerator overrides a value with an earlier one.
 enum class SettingOrigin { software, coefficients, run, job, option };
 
 /// The syntax of a value: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`.
@@ -31,7 +31,7 @@ struct SettingValue {
 
 class Settings;
 
-/// The variables that settings change. Each row of the table of settings writes some of these variables.
+/// The variables that settings change. Each setting writes some of these variables.
 struct SettingEffects {
   Assumptions& assumptions;
   Software& software;
@@ -39,19 +39,19 @@ struct SettingEffects {
   Precision precision = Precision::fp32;
 };
 
-/// One property of how a training runs. Options, jobs, tables of runs, and files of software and coefficients read this
-/// table. Runs, jobs and options can set every setting. The row of a setting tells which files can.
+/// One setting, which describes how a training runs. Options, jobs, tables of runs, and files of software and coefficients
+/// read the table of settings. Runs, jobs and options can set every setting. The row says which files can set it.
 struct SettingRow {
-  /// The key in files. The option has the same name with dashes.
+  /// The key in files. The option has the same name, with dashes in place of underscores.
   std::string_view key;
   std::string_view help;
   SettingKind kind = SettingKind::flag;
   std::span<const std::string_view> names{};
-  double least = 0, most = 0;    ///< range of numbers
+  double least = 0, most = 0;    ///< smallest and largest allowed number
   bool by_software = false;      ///< whether a software file may set the setting
   bool by_coefficients = false;  ///< whether a file of coefficients may set the setting
-  bool has_option = false;       ///< whether the setting has its own option, and its own key in jobs
-  bool has_column = false;       ///< whether the setting has its own column in tables of runs
+  bool has_option = false;       ///< whether the setting has an option and a key in jobs of its own
+  bool has_column = false;       ///< whether the setting has a column of its own in tables of runs
   bool with_ideal = true;        ///< whether the setting has an effect with `--ideal`
   std::string_view usual{};      ///< shown as the default of the option
   std::string_view only_with{};  ///< the value of `allreduce` that the setting requires
@@ -59,17 +59,17 @@ struct SettingRow {
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
 };
 
-/// The table. Rows are applied in this order.
+/// Returns the table of settings. Settings are applied in the order of the table.
 [[nodiscard]] std::span<const SettingRow> setting_rows();
-/// The row of a key or of its former key, or nullptr.
+/// Returns the row with this key or former key; null if there is none.
 [[nodiscard]] const SettingRow* find_setting(std::string_view key);
-/// The keys of all rows for which `is_one` returns true.
+/// Returns the keys of all rows for which `is_one` returns true.
 [[nodiscard]] std::vector<std::string_view> setting_keys(bool (*is_one)(const SettingRow&));
 
-/// Values of some settings, in the order of the table.
+/// The values of some settings, in the order of the table of settings.
 class Settings {
  public:
-  /// `key` must be in the table.
+  /// Sets the value of `key`, which must be in the table of settings.
   void set(std::string_view key, SettingValue value);
   void set(const SettingRow& row, SettingValue value);
   [[nodiscard]] const SettingValue* find(std::string_view key) const;
@@ -81,7 +81,7 @@ class Settings {
     if (found == nullptr) return std::nullopt;
     return static_cast<Enum>(found->value);
   }
-  /// Replaces the values of those settings that `other` sets.
+  /// Replaces the values of the settings that `other` sets.
   void override_by(const Settings& other);
   /// Returns the values that have this origin.
   [[nodiscard]] Settings said_by(SettingOrigin origin) const;
@@ -95,13 +95,13 @@ class Settings {
   friend auto operator<=>(const Settings&, const Settings&) = default;
 
  private:
-  std::map<std::size_t, SettingValue> values_;  ///< keyed by the row of the table
+  std::map<std::size_t, SettingValue> values_;  ///< keyed by the row of the table of settings
 };
 
 /// Applies the settings to `assumptions` and `software`.
 void apply_settings(const Settings& settings, Precision precision, Assumptions& assumptions, Software& software);
 
-/// Indices of the names of `input`.
+/// Indices of the values of the setting `input`.
 inline constexpr std::size_t input_every_rank = 0, input_leader = 1, input_none = 2;
 
 }  // namespace ddl

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The largest width of an interval, as the logarithm of a factor. A time with a larger error counts as unknown.
+/// The largest width of an interval, as the logarithm of a factor. A time with a larger error is treated as unknown.
 constexpr double widest = 4.6;                    // ln 100
 constexpr double two_sided = 1.6448536269514722;  // 95 % quantile of the standard normal distribution
 
@@ -27,14 +27,15 @@ ErrorWidth width_of(const TimeErrors& errors, const Sensitivity& of) {
   return width;
 }
 
-/// The variance of a sum of errors if all pairs of these errors have the same correlation. `sum`: the sum of the errors'
-/// widths. `squares`: the sum of the squared widths.
+/// Returns the variance of a sum of errors if all pairs of errors have equal correlation. `sum`:
+/// the sum of the errors' widths. `squares`: the sum of the squared widths.
 double together(double sum, double squares, double correlation) {
   return (1 - correlation) * squares + correlation * square(sum);
 }
 
-/// The variance of a run that was not used in a fit, relative to the fit to other runs. With few runs, the residuals of the
-/// fit are smaller than the errors of its predictions. So a number of imaginary runs with the usual scatter is added.
+/// Returns the variance of a run that was not used in a fit, relative to the runs of the fit. With
+/// few runs, the residuals of the fit are smaller than the errors of predictions. The function
+/// therefore adds a number of imaginary runs with the usual scatter.
 double own_variance(const LearnedRuns& learned, double scatter) {
   constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the usual scatter of 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
@@ -42,8 +43,8 @@ double own_variance(const LearnedRuns& learned, double scatter) {
   return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
 }
 
-/// The variance that remains after a fit to runs of the same family: the uncertainty of their common error, and the scatter
-/// of each run.
+/// Returns the variance that remains after a fit to runs of the same family: the uncertainty of the
+/// error that all runs share, and the scatter of single runs.
 double learned_variance(double variance, const LearnedRuns& learned, double scatter) {
   const double own = own_variance(learned, scatter);
   const double shared = variance > 0 ? variance * own / (learned.runs * variance + own) : 0;
@@ -98,7 +99,7 @@ TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) 
 }
 
 TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b) {
-  // For every source, how much a depends on it, and how much b depends on it.
+  // For each source of error, how much the times a and b depend on it.
   struct Both {
     Sensitivity a, b;
   };
@@ -123,7 +124,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   for (const Both& each : sources) {
     const ErrorWidth width = width_of(errors, each.a);
     if (each.a.source == ErrorSource::rare_splits) {
-      // Each kind of split has an error of its own, and an error that all kinds of splits share.
+      // Each type of split has an error of its own, and an error that all types of splits share.
       const double own = errors.own_of_plan, shared = (1 - own) * square(each.b.slower - each.a.slower);
       up += own * (square(each.b.slower * width.slower) + square(each.a.faster * width.faster)) +
             shared * square(each.b.slower > each.a.slower ? width.slower : width.faster);
@@ -146,7 +147,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   }
   up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
   down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
-  // A part of the error that no source explains differs between plans: it may slow down one of them, or speed up the other.
+  // A part of the error that no source explains differs between plans. It may slow down one plan, or speed up the other.
   const ErrorWidth& own = errors.classes[a.model_class];
   const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
   up += residual;
@@ -156,7 +157,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     up = std::min(up, most);
     down = std::min(down, most);
   } else if (a.learned || b.learned) {
-    // If runs of a plan's family were measured, these runs bound the plan's error, whatever its sources are.
+    // If runs of a plan's family were measured, the error of their fit bounds the plan's error, whatever its sources are.
     up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
     down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
   }

@@ -8,42 +8,43 @@
 
 namespace ddl {
 
-/// The share of all runs that an interval of a time should contain.
+/// The share of all runs whose measured time should lie in the interval of the predicted time.
 inline constexpr double interval_level = 0.9;
 
-/// Error of a predicted time to one side: the logarithm of the factor that 95 % of runs stay below.
+/// Error of a predicted time in each direction, as the logarithm of a factor. In 95 % of runs, the error is smaller.
 struct ErrorWidth {
-  double faster = 0, slower = 0;  ///< for measured times that are shorter, and longer, than predicted
+  double faster = 0, slower = 0;  ///< widths for measured times that are shorter and longer than predicted
   friend bool operator==(const ErrorWidth&, const ErrorWidth&) = default;
 };
 
-/// The factors of a 90 % interval: measured time divided by predicted time lies between them. The interval contains 1.
+/// A 90 % interval of measured time divided by predicted time, as two factors. The interval contains 1.
 struct TimeInterval {
   double low = 1, high = 1;
 };
 
-/// Errors of predicted times, as measured runs have shown. docs/formulas.md, "How sure a time is", has the formulas.
+/// Errors of predicted times, fitted to measured runs. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
-  /// Factors on the widths of kernels and of exchanges, by the basis of their times. The factors do not decrease.
+  /// Factors on the widths of kernels and of exchanges, for each basis of a time. Less reliable
+  /// bases have no smaller factors.
   EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors that no source explains
-  double kinds_together = 0.5;                  ///< correlation of the errors of two kinds of kernels
-  /// Of the variance that no source explains, the part that differs between plans of one model on one machine.
+  double kinds_together = 0.5;                  ///< correlation of the errors of two types of kernels
+  /// The share of the unexplained variance that differs between plans of one model on one machine.
   double own_of_plan = 0.5;
-  /// Error of runs that were not used in a fit, divided by the error of the runs that were.
+  /// Error of runs that were not used in a fit, divided by the error of the runs of the fit.
   double learned_scatter = 2;
 };
 
-/// The squared width of a time's interval on one side; interval_of() takes the square root.
+/// Returns the squared width of a time's interval in one direction. interval_of() takes the square root.
 [[nodiscard]] double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side);
 [[nodiscard]] TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time);
-/// The interval of the ratio b/a of two times of the same model on the same machine, divided by the predicted ratio. If both
-/// times depend equally on a source, the error of this source cancels.
+/// Returns the interval of the measured ratio b/a divided by the predicted ratio, for two times of the same model on the
+/// same machine. If both times depend equally on a source of error, the error of this source cancels.
 [[nodiscard]] TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& a, const TimeSensitivity& b);
 
-/// The widths of an interval by source, which interval_of() adds up. Kernels of all kinds are one source, with their
-/// correlation included.
+/// The width that one source of error adds to an interval, as in interval_of(). Kernels of all
+/// types are one source, with their correlation included.
 struct WidthShare {
   std::string_view name;  ///< name of the source, `kernels`, or `software` for the error that no source explains
   ErrorWidth width;       ///< without fitted coefficients, the squares add up to the square of the interval's width

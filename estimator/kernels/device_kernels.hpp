@@ -11,31 +11,31 @@
 
 namespace ddl {
 
-/// The coordinates of a kernel in the space of kernels of its kind: log2 of m, n, k, count and bytes.
+/// The position of a kernel among kernels of one type: log2 of m, n, k, count and bytes.
 using KernelPlace = std::array<float, 5>;
 [[nodiscard]] KernelPlace place_of(const KernelShape& shape);
 
-/// A measured kernel, and its deviation from the formula.
+/// A measured kernel, and its deviation from the formula of kernel times.
 struct KernelResidual {
   KernelPlace place{};
   float log_ratio = 0;  ///< ln(measured / formula)
 };
 
-/// Measured kernels of one kind, pass and precision on one device: the constants of a formula, and the residuals.
+/// Measured kernels of one type, pass and precision on one device: the constants of a formula, and residuals of the fit.
 struct KernelFamily {
   KernelKind kind = KernelKind::elementwise;
   std::optional<Pass> pass{};  ///< unset: all passes
   Precision precision = Precision::fp32;
   std::vector<double> constants{};  ///< values of the constants of form_of(kind), in the same order
   std::vector<KernelResidual> residuals{};
-  /// ln of the factor within which 95 % of held-out rows are predicted: for kernels between measured ones, and for kernels
-  /// outside of them.
+  /// Logarithm of the factor within which 95 % of held-out rows are predicted, for kernels inside
+  /// and outside the measured range.
   double spread_inside = 0.5, spread_outside = 0.7;
-  int rows = 0;  ///< number of rows that the constants were fitted to
+  int rows = 0;  ///< number of measured kernels that the constants were fitted to
   std::string source{};
 };
 
-/// The kernel data of one device.
+/// The kernel data of one type of device.
 struct DeviceKernels {
   std::string device;  ///< name of the device, as in the machine's datasheet
   std::vector<KernelFamily> families;

@@ -13,7 +13,7 @@ constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
 
-/// Times relative to FlashAttention-2.
+/// Returns the time of attention, divided by the time with FlashAttention-2.
 double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
   if (kernels == AttentionKernels::flash1) return flash1_to_flash2;
   if (kernels == AttentionKernels::flash2 || !has_flash3) return 1;
@@ -43,12 +43,12 @@ double weighted_bias_items(Pass pass, bool in_fp32) {
   const double copy = in_fp32 ? item + 1 : 0;  // traffic of a conversion between the two precisions
   switch (pass) {
     case Pass::forward:
-      // Four kernels: one writes p·b, one reads p·b and y and writes their sum, one concatenates the outputs, and one
-      // converts them.
+      // There are four kernels. The first writes p·b. The second reads p·b and y and writes their
+      // sum. The third concatenates the outputs. The fourth converts the outputs.
       return item + (item + 1 + item) + 2 * item + copy;
     case Pass::backward_data:
-      // The gradient is converted, and converted once more for y; the gradients of y are concatenated; the product with b is
-      // formed and summed.
+      // The gradient is converted to fp32, and the gradient for y is converted back. The gradients
+      // of y are concatenated. The product with b is formed and summed.
       return 2 * copy + 2 + 3 * item;
     case Pass::backward_weight:
       return 3 * item;
@@ -71,12 +71,13 @@ KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat f
 double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
   const bool forward = pass == Pass::forward;
   const double item = is_mixed ? 2 : wide;
-  const double copy = is_mixed ? item + wide : 0;  // one conversion
+  const double copy = is_mixed ? item + wide : 0;  // traffic of one conversion
   switch (implementation) {
     case CrossEntropy::operators:
       return copy + (forward ? 2 : 4) * wide;
     case CrossEntropy::in_place:
-      // Reads and writes per item: maximum 1, subtraction 2, exponential 2, sum 1, division 2; in backward, scaling 2.
+      // In forward, an item is read and written for the maximum 1, the subtraction 2, the
+      // exponential 2, the sum 1 and the division 2 times; in backward, for the scaling 2 times.
       return copy + (forward ? 8 : 2) * wide;
     case CrossEntropy::fused:
       break;

@@ -8,40 +8,45 @@
 
 namespace ddl {
 
-/// The time of attention with these kernels, relative to the kernels that device files are fitted to: FlashAttention-2, or
-/// FlashAttention-3 for forward on a device of compute capability 9.0. 1 if `kernels` is unset.
+/// Returns the time of attention with these kernels, divided by the time of the kernels that device files are fitted to:
+/// FlashAttention-2, or FlashAttention-3 for forward on a device of compute capability 9.0. Returns 1 if `kernels` is unset.
 ///
-/// FlashAttention-2 is about twice as fast as its predecessor [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
-/// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast forward and 1.5 to 1.75 times backward [Shah et
-/// al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range is used.
+/// FlashAttention-2 is about twice as fast as FlashAttention-1 [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
+/// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast as FlashAttention-2 in forward and 1.5 to 1.75
+/// times in backward [Shah et al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range is used.
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
-/// Bytes that a pass of cross entropy moves for each item of the network's output. The output is in half precision if
-/// `is_mixed`. `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its
-/// softmax; backward computes the gradients of the picked logarithms and of the softmax, and copies the softmax's gradient.
-/// `in_place`: forward works on the copy: it subtracts the maximum, exponentiates, sums and divides; backward corrects,
-/// scales and copies [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]. `fused`: the output is read twice, then
-/// read once more and overwritten by its gradient.
+/// Returns the bytes that a pass of cross entropy moves for each item of the network's output. The output is in half
+/// precision if `is_mixed`.
+///
+/// `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its softmax. Backward
+/// computes the gradients of the picked logarithms and of the softmax, and copies the softmax's gradient.
+///
+/// `in_place`: forward works on the fp32 copy: it subtracts the maximum, exponentiates, sums and divides. Backward corrects,
+/// scales and copies [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py].
+///
+/// `fused`: the output is read twice, then read once more and overwritten by its gradient.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
 
-/// Whether the framework launches this kernel of a bias.
+/// Returns whether the framework launches this kernel of a bias.
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
 
-/// Items moved per item y of an expert's output by unfused operators that multiply the expert's bias b by the router's
-/// probability p and add it. Forward: p·b, the sum, and the concatenation of all experts' tensors. Backward with the data:
-/// the concatenated gradients of y, and the product of the gradient with b and its sum, for p. Backward with the weights:
-/// the product with p and its sum, for b. With `in_fp32`, p is in fp32 and y in half precision. All of these operators then
-/// work in fp32. The result is copied to half precision in forward. In backward, its gradient is copied to fp32, and the
-/// gradient of y to half precision [NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/experts.py,
-/// TEGroupedMLP._apply_bias].
+/// Returns the items that unfused operators move per item y of an expert's output. The operators multiply the expert's bias
+/// b by the router's probability p, and add the product to y. Forward computes p·b, the sum, and the concatenation of all
+/// experts' tensors. Backward-data concatenates the gradients of y and, for the gradient of p, multiplies the gradient by b
+/// and sums. Backward-weight, for the gradient of b, multiplies by p and sums.
+///
+/// With `in_fp32`, p is in fp32 and y in half precision, and all of these operators work in fp32. Forward then copies the
+/// result to half precision. Backward copies the gradient to fp32, and the gradient of y to half precision
+/// [NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
 [[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
 
-/// The kind of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and in
-/// channels-last order, direct kernels run the convolution. With matrix units and in channels-first order, the groups run
+/// Returns the type of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and
+/// in channels-last order, direct kernels run the convolution. With matrix units and in channels-first order, the groups run
 /// one by one. With matrix units and in channels-last order, all groups of a tile run together under three conditions: the
 /// number of groups is a multiple of 32, a group has 4, 8, 16 or 32 channels, and there are as many output channels as input
-/// channels. Direct kernels run everything else. The rule is inferred from measured times of networks (other-devices.yaml,
-/// `packed-groups`).
+/// channels. Direct kernels run all other convolutions. The rule is inferred from measured times of networks
+/// (other-devices.yaml, `packed-groups`).
 [[nodiscard]] KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format);
 
 }  // namespace ddl

@@ -33,7 +33,7 @@ Bytes fresh_bytes(const Problem& problem) {
       add_inner();
       break;
     case Pass::backward_weight: {
-      // The gradient of a table that another layer owns is also allocated here.
+      // Backward allocates the gradient of a table here even if another layer owns the table.
       const SharedTable table = operation.shared_table(problem.inputs, problem.output);
       const std::int64_t own = operation.weights(problem.inputs, problem.output);
       sum += Bytes(static_cast<double>(std::max(own, table.rows * table.columns)) * item);

@@ -14,9 +14,9 @@ struct KernelShape {
   double flops = 0, bytes = 0;
   double items = 0;            ///< number of items that the bytes consist of
   double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k products
-  double count = 1;            ///< number of matrix products of that size
-  double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
-  // The members below are the same as in Work.
+  double count = 1;            ///< number of matrix products of m × n × k
+  double group_channels = 0;   ///< output channels of a group of a convolution; 0: no groups
+  // The remaining members have the same meaning as in Work.
   bool sums_positions = false;
   double square3_rows = 0, square3_columns = 0;
 };
@@ -36,22 +36,23 @@ struct DevicePeaks {
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
-  bool is_fitted = true;     ///< if false, the default is always used
-  bool is_optional = false;  ///< files may omit it; the default is then used
+  bool is_fitted = true;     ///< whether the constant is fitted; if not, the default is always used
+  bool is_optional = false;  ///< whether files may omit the constant, so that the default is used
 };
 
-/// A formula for a kernel's time. Its constants are dimensionless, except for `start`, in microseconds.
+/// A formula for a kernel's time. The formula's constants are dimensionless, except for `start`, which is in microseconds.
 struct KernelForm {
   std::string_view name;
   std::span<const KernelConstant> constants;
-  /// Time in seconds.
+  /// Returns the time in seconds.
   double (*time)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
-  /// Lower bound, in seconds, of the total time of kernels that together do this work, for any division of the work.
+  /// Returns a lower bound, in seconds, of the total time of kernels that together do this work,
+  /// for any division of the work.
   double (*least)(const KernelShape&, const DevicePeaks&, std::span<const double> constants);
 };
 [[nodiscard]] const KernelForm& form_of(KernelKind kind);
 
-/// Names in files, tables and messages, such as `matrix_product`.
+/// The names of kernel types in files, tables and messages, such as `matrix_product`.
 template <>
 inline constexpr EnumNames<KernelKind> enum_names<KernelKind>{"matrix_product",
                                                               "convolution",

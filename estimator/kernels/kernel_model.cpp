@@ -13,11 +13,12 @@ namespace {
 
 /// The number of measured neighbours whose residuals correct a formula.
 constexpr std::size_t similar_kernels = 8;
-/// Distances in doublings of a coordinate. Neighbours nearer than `level` have equal weights. A kernel whose nearest
-/// neighbour is farther than `outside` is outside of the measured range. Beyond `fading`, the correction fades out.
+/// Distances in doublings of a coordinate. Neighbours nearer than `level` have equal weights. A
+/// kernel is outside the measured range if its nearest neighbour is farther than `outside`. Beyond
+/// `fading`, the correction by residuals fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// How many items an elementwise kernel loads and stores in the time in which a kernel that converts between memory formats
-/// moves one item. The conversion is slower because its threads exchange items through shared memory.
+/// A kernel that converts between memory formats moves one item in the time in which an elementwise kernel moves this many.
+/// The conversion is slower because its threads exchange items through shared memory.
 constexpr double transposition_items = 1.5;
 /// Bytes per item of weights, gradients and optimizer state in an update.
 constexpr double update_item_bytes = 4;
@@ -38,39 +39,40 @@ Work with_filled_loads(Work work, Pass pass, double item_bytes) {
   return work;
 }
 
-/// Whether a kernel of this kind is memory-bound.
+/// Returns whether a kernel of this type is memory-bound.
 bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
 
-/// Bytes per item in a kernel. Without matrix units, libraries store items of a half-precision product or convolution in
-/// half precision but compute in single precision [NVIDIA, cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG]. This takes
-/// about as long as single precision: 0.9 times as long on P100, the median of 201 convolutions [DeepBench].
+/// Returns the bytes per item in a kernel. Without matrix units, libraries store items of a
+/// half-precision product or convolution in half precision but compute in single precision [NVIDIA,
+/// cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG]. This takes about as long as single
+/// precision: 0.9 times as long on P100, the median of 201 convolutions [DeepBench].
 double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_bytes) {
   return peaks.has_matrix_units || is_traffic(work.kernel_kind()) ? item_bytes : ddl::item_bytes(Precision::fp32);
 }
 
-/// Whether batch norms have half-precision weights and run in the framework's own kernels, which move as many items per
-/// second as in fp32. Autocast keeps these weights in fp32.
+/// Returns whether batch norms have half-precision weights and run in the framework's own kernels,
+/// which move as many items per second as in fp32. Autocast keeps these weights in fp32.
 bool has_own_norms(const Assumptions& assumptions, Precision precision) {
   return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
 
-/// A kernel that moves the same bytes and computes nothing. If the device has data for such kernels, their time is a lower
-/// bound for kernels that are known only from other devices.
+/// Returns a kernel that moves the same bytes and computes nothing. If the device has data for elementwise kernels, their
+/// time is a lower bound for kernels that are known only from other devices.
 KernelShape as_elementwise(const KernelShape& shape) {
   return {.kind = KernelKind::elementwise, .bytes = shape.bytes, .items = shape.items};
 }
 
-/// Whether products and convolutions in this precision run on matrix units. NVIDIA's devices have them from compute
-/// capability 7.0 on [NVIDIA, CUDA C++ Programming Guide, compute capabilities]. Devices without a stated capability are
-/// assumed to have them.
+/// Returns whether products and convolutions in this precision run on matrix units. NVIDIA's
+/// devices have matrix units from compute capability 7.0 on [NVIDIA, CUDA C++ Programming Guide,
+/// compute capabilities]. Devices without a stated capability are assumed to have matrix units.
 bool runs_on_matrix_units(const Device& device, Precision precision) {
   constexpr double first_with_matrix_units = 7.0;
   return precision != Precision::fp32 &&
          device.compute_capability.value_or(first_with_matrix_units) >= first_with_matrix_units;
 }
 
-/// How different a family of measured kernels is from the requested kind, pass and precision; empty if the family cannot be
-/// used. Families of other devices were measured on devices with matrix units.
+/// Returns how different a family of measured kernels is from the requested type, pass and precision; empty if the family
+/// cannot be used. Families of other devices were measured on devices with matrix units.
 std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
                             const Device& device) {
   if (family.kind != kind) return std::nullopt;
@@ -100,8 +102,8 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   return far;
 }
 
-/// A lower limit for residuals: the few residuals below this limit are not reliable. So no kernel is predicted to be faster
-/// than its formula by more than the limit. Lower bounds of plans use the limit, too.
+/// Returns a lower limit for residuals. The few residuals below this limit are not reliable, so no kernel is predicted to be
+/// faster than its formula by more than the limit. Lower bounds of plans also use the limit.
 double least_log_ratio(const std::vector<KernelResidual>& residuals) {
   constexpr double unbelieved = 0.02;
   std::vector<float> ratios{0};
@@ -116,7 +118,7 @@ struct Correction {
   bool is_inside = false;
 };
 
-/// The correction of the formula, from the nearest measured kernels.
+/// Returns the correction of the formula for a kernel at this position, from the nearest measured kernels.
 Correction correction_at(const KernelPlace& place, const std::vector<KernelResidual>& residuals) {
   struct Neighbour {
     float square = std::numeric_limits<float>::max(), log_ratio = 0;
@@ -165,8 +167,8 @@ std::size_t KernelModel::Hash::operator()(const Key& key) const {
 
 namespace {
 
-/// Multiply-adds in fp32 that a multiprocessor starts per clock cycle [NVIDIA, CUDA C++ Programming Guide, throughput of
-/// native arithmetic instructions].
+/// Returns the number of fp32 multiply-adds that a multiprocessor starts per clock cycle [NVIDIA,
+/// CUDA C++ Programming Guide, throughput of native arithmetic instructions].
 double lanes(const Device& device) {
   const double capability = device.compute_capability.value_or(0);
   const bool is_half = capability == 6.0 || (capability >= 7.0 && capability < 8.6);
@@ -312,7 +314,7 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
 }
 
 Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
-  // The fp32 sums of gradients are read and written. While some tiles of the result do this, other tiles compute.
+  // The fp32 sums of gradients are read and written. While some tiles of the result are added, other tiles are computed.
   constexpr double bytes = 8, sharpness = 3.5;
   if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
   return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));

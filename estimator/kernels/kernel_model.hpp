@@ -25,29 +25,29 @@ struct KernelTime {
   Provenance source = Provenance::roofline;
 };
 
-/// Kernel times of a device in one precision. If this device has kernel data, the constants of formulas are fitted to it. A
-/// predicted time is then corrected by the residuals of the nearest measured kernels (their mean, weighted by the inverse
-/// square of their distance in logarithms [Shepard, "A two-dimensional interpolation function for irregularly-spaced data",
-/// 1968]). Otherwise the formula has the constants of other devices and this device's datasheet. Without any kernel data,
-/// times are rooflines. Not thread-safe.
+/// Kernel times of a device in one precision. If this device has kernel data, the constants of formulas are fitted to this
+/// data. A predicted time is then corrected by the residuals of the nearest measured kernels (their mean, weighted by the
+/// inverse square of their distance in logarithms [Shepard, "A two-dimensional interpolation function for irregularly-spaced
+/// data", 1968]). Without data of this device, the formula has the constants of other devices and the peaks of this device's
+/// datasheet. Without any kernel data, times are rooflines. Not thread-safe.
 class KernelModel {
  public:
   KernelModel() = default;
-  /// Of the assumptions, only those about the framework's kernels are used. `sustained`: the rate of matrix products and
-  /// convolutions on matrix units in training, as a fraction of the rate that they reach alone.
+  /// Only the assumptions about the framework's kernels are used. `sustained`: the fraction of
+  /// their rate that matrix products and convolutions on matrix units reach in training.
   KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {}, double sustained = 1);
 
-  /// `work` is per sample.
+  /// Returns the time of a kernel on `samples` samples. `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;
   [[nodiscard]] Seconds seconds(const Work& work, Pass pass, double samples) const;
-  /// Lower bound of the total time of kernels that together do this work, for any division of the work.
+  /// Returns a lower bound of the total time of kernels that together do this work, for any division of the work.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
-  /// The time of an operation that only reads and writes this many bytes, without launch overhead.
-  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< in items of 4 bytes
+  /// Returns the time of an operation that only reads and writes this many bytes, without launch overhead.
+  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< items have 4 bytes
   [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
-  /// The provenance of the times of kernels of this kind.
+  /// Returns the provenance of the times of kernels of this type.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
-  /// Whether any kind of kernels has a formula. If not, all times are rooflines.
+  /// Returns whether any type of kernel has a formula. If none has, all times are rooflines.
   [[nodiscard]] bool has_formulas() const { return own_ || transferred_; }
 
  private:
@@ -55,7 +55,7 @@ class KernelModel {
     const KernelFamily* family = nullptr;
     bool is_own = false;
     std::vector<double> constants{};
-    double least_ratio = 1;  ///< no residual is below this
+    double least_ratio = 1;  ///< lower limit of the residuals
   };
   /// A shape whose time is cached.
   struct Key {
@@ -68,11 +68,11 @@ class KernelModel {
   };
   struct Known {
     double seconds = 0;
-    bool is_inside = false;  ///< the kernel lies between measured kernels
+    bool is_inside = false;  ///< whether the kernel lies between measured kernels
   };
   /// Returns the time of a kernel, including the time to add weight gradients to fp32 sums if the kernel does so.
   [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
-  /// The time of a convolution's copies of its inputs and outputs; zero if the convolution needs no copies.
+  /// Returns the time of a convolution's copies of its inputs and outputs; zero if the convolution needs no copies.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
   /// Returns the work as the framework runs it: with the traffic of the framework's cross entropy, and with the framework's
   /// kind of kernel for grouped convolutions.
@@ -87,10 +87,10 @@ class KernelModel {
   bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< whether convolutions work on copies in another memory format
   bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`
-  /// By pass: the time of attention, relative to the kernels that formulas were fitted to.
+  /// The time of attention in each pass, divided by the time of the attention kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
-  std::array<double, 4> entropy_bytes_{};                                   ///< by pass, per item
-  std::array<std::array<Family, 4>, enum_count<KernelKind>()> families_{};  ///< by kind and pass
+  std::array<double, 4> entropy_bytes_{};                                   ///< bytes per item of cross entropy, by pass
+  std::array<std::array<Family, 4>, enum_count<KernelKind>()> families_{};  ///< families by type of kernel and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };
 

@@ -24,7 +24,8 @@ const MeasuredModel* find_measured(const Coefficients& coefficients, std::string
 }  // namespace
 
 double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
-  // Counts fp32 words. In mixed precision the update reads a 2-byte gradient and also writes the 2-byte weight.
+  // The number of fp32 words that the update moves per parameter. In mixed precision, the update
+  // reads a 2-byte gradient and also writes the 2-byte weight.
   const double words = update_words(optimizer, implementation);
   return is_mixed(precision) ? 4.0 * (words - 1.0) + 2.0 + 2.0 : 4.0 * words;
 }
@@ -79,7 +80,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  Seconds fitted{};  // the part of the time that formulas fitted to this device's kernels predict
+  Seconds fitted{};  // part of the time that is predicted by formulas fitted to this device's kernels
   const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
     times.resize(model.layers.size());
     Seconds total{};
@@ -133,7 +134,7 @@ void KernelTimes::measure_layers(const ModelFacts& facts, const MeasuredKernels&
   measured_ = std::move(times);
 
   const std::size_t layers = facts.model->layers.size();
-  // The largest batch for which each of the model's kernels was measured.
+  // Finds the largest batch for which each of the model's kernels was measured.
   std::set<std::int64_t> batches;
   for (const MeasuredKernel& each : measured.kernels) batches.insert(each.problem.samples);
   const auto is_measured = [](const std::vector<TimedKernel>& kernels) {
@@ -220,8 +221,8 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
   }
   if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;
   const Fusion& fusion = fusion_[layer];
-  // Forward reads the input, which its producer has written; backward writes its gradient, which the producer's backward
-  // reads.
+  // Forward reads the input, which the producer of the input has written. Backward writes the
+  // gradient of the input, which the producer's backward reads.
   const double moves = pass == Pass::forward         ? (fusion.unwritten ? 2 : 1)
                        : pass == Pass::backward_data ? (fusion.unwritten ? 2 : 0)
                                                      : 0;

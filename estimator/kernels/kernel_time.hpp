@@ -21,20 +21,20 @@ namespace ddl {
 
 class ShardTimes;
 
-/// Times of one unsplit layer on one device: FW_l and BW_l per sample, WU_l per step.
+/// Times of one unsplit layer on one device in the notation of [ParaDL]: FW_l and BW_l per sample, WU_l per step.
 struct LayerTimes {
   Seconds forward{};
   Seconds backward{};
   Seconds update{};
 };
 
-/// The source of kernel times.
+/// The source of the times of a model's kernels.
 enum class KernelBasis {
   profile,         ///< kernels that were measured one by one on this device
   measured_total,  ///< a measured total of this model, divided among its layers by their roofline times
   device_scale,    ///< rooflines, scaled by a factor from other models measured on this device
-  fitted,          ///< fitted to published measurements of kernels on this device
-  transferred,     ///< fitted to kernels of other devices, with this device's datasheet
+  fitted,          ///< formulas fitted to published measurements of kernels on this device
+  transferred,     ///< formulas fitted to kernels of other devices, with the peaks of this device's datasheet
   roofline,        ///< the datasheet alone
   given,           ///< times given by the caller
 };
@@ -53,46 +53,48 @@ inline constexpr EnumNames<KernelBasis> enum_names<KernelBasis>{"kernels measure
 /// of the model was measured, the rooflines are scaled so that their sum equals the total time.
 class KernelTimes {
  public:
-  /// `scale`: measured time divided by roofline time of other models on this device, used if this model was never measured.
-  /// `measured`: kernels of this device; those of another precision are ignored. Of the job's assumptions, only those about
-  /// the framework's kernels are used.
+  /// `scale`: measured time divided by roofline time of other models on this device, used if no
+  /// total of this model was measured. `measured`: kernels of this device; kernels in another
+  /// precision are ignored. Only the job's assumptions about the framework's kernels are used.
   KernelTimes(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
               Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
               const Assumptions& assumptions = {});
   /// Uses the caller's times per layer. Split layers scale linearly.
   explicit KernelTimes(std::vector<LayerTimes> times);
 
-  /// The times of unsplit layers at the reference batch: FW_l, BW_l and WU_l of [ParaDL].
+  /// Returns the times of unsplit layers at the reference batch: FW_l, BW_l and WU_l of [ParaDL].
   [[nodiscard]] const std::vector<LayerTimes>& serial() const { return serial_; }
-  /// Returns the kernels of a layer's operation on these shapes. Traffic that the framework's compiler fuses away is left
-  /// out, and so are kernels that then have no traffic.
+  /// Returns the kernels of a layer's operation on these shapes. Traffic that the framework's compiler avoids by fusion is
+  /// left out. Kernels without any remaining traffic are left out, too.
   [[nodiscard]] std::vector<Work> works(std::size_t layer, const Operation& operation, Pass pass,
                                         std::span<const TensorShape> inputs, const TensorShape& output) const;
-  /// Time of a kernel that does `work` per sample on `samples` samples, in the plan's precision or, under autocast, in fp32.
+  /// Returns the time of a kernel on `samples` samples, in the plan's precision or, under autocast,
+  /// in fp32. `work` is per sample.
   [[nodiscard]] Seconds kernel_time(const Work& work, Pass pass, double samples, Precision precision) const;
-  /// Time of an operation's kernels on these shapes, one after the other, in a precision of the plan's kernels.
+  /// Returns the time of an operation's kernels on these shapes, one after the other, in a precision of the plan's kernels.
   [[nodiscard]] Seconds pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                   std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                   Precision precision) const;
-  /// Lower bound of the total time of kernels that together do this work, for any division of the work.
+  /// Returns a lower bound of the total time of the pass's kernels, for any division of their work.
   [[nodiscard]] Seconds least_pass_time(std::size_t layer, const Operation& operation, Pass pass,
                                         std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                         Precision precision) const;
   [[nodiscard]] KernelCost update_cost(double parameters) const;
-  /// Times based on measured kernels; null if nothing was measured.
+  /// Returns times based on measured kernels; null if no kernel was measured.
   [[nodiscard]] const ShardTimes* measured() const { return measured_.get(); }
   [[nodiscard]] KernelBasis origin() const { return origin_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
-  /// The provenance of the time of a single kernel of an unsplit layer.
+  /// Returns the provenance of the time of a single kernel of an unsplit layer.
   [[nodiscard]] Provenance source(const Work& work, Pass pass, Precision precision) const;
-  /// The provenance of times of unsplit layers.
+  /// Returns the provenance of times of unsplit layers.
   [[nodiscard]] Provenance source() const;
-  /// Whether times are based on formulas. If so, the parts of a kernel may take less time together than the whole kernel.
+  /// Returns whether times are based on formulas. If so, the parts of a kernel may take less time
+  /// together than the whole kernel.
   [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
-  /// The measured undivided fraction of layers whose filters, or channels, are split.
+  /// Returns the measured undivided fraction of layers with split filters or channels.
   [[nodiscard]] const std::optional<UndividedFraction>& filter_undivided() const { return filter_undivided_; }
   [[nodiscard]] const std::optional<UndividedFraction>& channel_undivided() const { return channel_undivided_; }
 
@@ -107,11 +109,12 @@ class KernelTimes {
   std::optional<KernelModel> narrow_model_;  ///< kernel model of fp8 or nvfp4, if linear layers run in that format
   /// Returns the kernel model of one of the precisions of the plan's kernels.
   [[nodiscard]] const KernelModel& model_of(Precision precision) const;
-  std::vector<Fusion> fusion_;   ///< by layer; empty if no kernels are fused
-  std::vector<bool> quantized_;  ///< by layer: separate kernels quantize the inputs of its products; empty: none do
-  /// by layer: whether unfused operators multiply its bias by the router's weights and add it; empty: for no layer
+  std::vector<Fusion> fusion_;   ///< fusion of each layer; empty if no kernels are fused
+  std::vector<bool> quantized_;  ///< by layer, whether separate kernels quantize inputs of products; empty: no layer
+  /// for each layer, whether unfused operators multiply its bias by the router's weights and add
+  /// the product; empty: no layer
   std::vector<bool> weighted_;
-  bool weighs_in_fp32_ = false;  ///< whether these operators run in fp32
+  bool weighs_in_fp32_ = false;  ///< whether unfused operators multiply biases by the router's weights in fp32
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
@@ -126,8 +129,8 @@ class KernelTimes {
   std::shared_ptr<const ShardTimes> measured_;
 };
 
-/// Returns the measured total divided by the roofline total, for the model that the coefficients refer to; empty if it was
-/// not measured.
+/// Returns the measured total time divided by the total roofline time, for the model that the
+/// coefficients refer to; empty if the model was not measured.
 [[nodiscard]] std::optional<double> measured_scale(const ModelFacts& facts, const Device& device,
                                                    const Coefficients& coefficients, Precision precision);
 

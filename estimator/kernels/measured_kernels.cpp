@@ -38,8 +38,8 @@ StepOverhead overhead_of_one_kind(const std::vector<MeasuredPhase>& phases) {
     b1 += b;
   }
   const double determinant = aa * bb - ab * ab;
-  // The least squared sine of the angle between the vector of times and the vector of counts. Below this limit, the vectors
-  // are almost parallel, and noise would be amplified.
+  // The least allowed squared sine of the angle between the vector of times and the vector of
+  // counts. At smaller angles, the vectors are almost parallel, and noise would be amplified.
   constexpr double least_difference = 0.05;
   if (!(determinant > least_difference * aa * bb)) return overhead_of(phases);
   const double factor = (a1 * bb - b1 * ab) / determinant;

@@ -13,11 +13,11 @@
 namespace ddl {
 namespace {
 
-/// Maximum distance of a problem from the segment between two others, as a logarithm: 3.5 % of a size.
+/// Maximum distance of a problem from the segment between two measured problems, as a logarithm: 3.5 % of a size.
 constexpr double aside = 0.05;
-/// Width of the curve's Gaussian weights: a doubling of one size.
+/// Width of the Gaussian weights of a `curve` time, as a binary logarithm: a doubling of one size.
 constexpr double width = 1.0;
-/// The number of nearest points of a family that are searched for two points on opposite sides of the problem.
+/// Among this many nearest points of a family, two points on opposite sides of the problem are searched.
 constexpr std::size_t neighbours = 128;
 
 double size_of(double value) { return std::log2(std::max(1.0, value)); }
@@ -36,7 +36,7 @@ std::array<double, n> difference(const std::array<double, n>& a, const std::arra
   return result;
 }
 
-/// Width of the interval, relative to the median.
+/// Returns the width of the measurement's interval, relative to the median.
 double spread(const MeasuredTime& time) { return time.median.value() > 0 ? (time.high - time.low) / time.median : 0.0; }
 
 /// Joins parts into a key, such as `convolution forward`.
@@ -83,7 +83,7 @@ void ProblemTimes::add(const std::string& line, KernelQuery query, const Measure
   query.point.ratio = seconds > 0 ? std::log(seconds / query.point.roofline) : 0.0;
   const bool idle = seconds <= 0;
   if (!is_new) {
-    // Each profile line has one point.
+    // Each profile line is a single point.
     const std::uint32_t place = known->second.point;
     known->second.time = time;
     points_[place] = query.point;
@@ -117,7 +117,7 @@ void ProblemTimes::join(Group& group, std::uint32_t point, bool idle) {
 ProblemTimes::KernelQuery ProblemTimes::query_of(const Problem& problem) const {
   const TensorShape& input = problem.inputs.front();
   const TensorShape& output = problem.output;
-  // A tile's input includes halo rows, its output does not.
+  // A tile's input includes halo rows. Its output does not.
   const std::array<std::int64_t, 3>& extent = output.rank == input.rank ? output.extent : input.extent;
   double other_channels = 0;
   double other_positions = 0;
@@ -161,8 +161,8 @@ ProblemTimes::KernelQuery ProblemTimes::query_of(const UpdateProblem& problem) c
   query.family = key_of({"update", to_string(problem.optimizer)});
   if (is_of_list(problem.implementation)) {
     query.point.place[1] = size_of(static_cast<double>(problem.tensors));
-    // An update that runs over a list of tensors is estimated from other measured updates of this kind. If none was
-    // measured, it is estimated from the device's efficiency for single layers.
+    // An update that runs over a list of tensors is estimated from other measured updates of this type. If no such update
+    // was measured, it is estimated from the device's efficiency for single layers.
     query.pass = key_of({query.pass, to_string(problem.implementation)});
     query.family = key_of({query.family, to_string(problem.implementation)});
   }
@@ -187,7 +187,7 @@ KernelCost ProblemTimes::cost(const std::string& line, const KernelQuery& query)
   }
   bool is_family = false;
   const Group& group = nearest_group(query, is_family);
-  // A problem that takes no time in any measured size is a no-op.
+  // If a problem takes no time in all measured sizes, it is a no-op.
   if (group.points.empty()) return {Seconds{}, Provenance::curve, {}};
   const KernelWorkspace scratch = is_family ? workspace(group, query.point) : KernelWorkspace{};
   double seconds = 0;
@@ -225,7 +225,7 @@ const ProblemTimes::Group& ProblemTimes::nearest_group(const KernelQuery& query,
 }
 
 bool ProblemTimes::between(const Group& family, const Point& query, double& seconds) const {
-  // If one size is outside of the measured range, no two points lie on opposite sides.
+  // If one size is outside of the measured range, no two points lie on opposite sides of the problem.
   for (std::size_t i = 0; i < sizes; ++i) {
     if (query.place[i] > family.high[i] + aside || query.place[i] < family.low[i] - aside) return false;
   }
@@ -237,8 +237,9 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
   }
   const std::size_t count = std::min(neighbours, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
-  // Bit masks of the sizes in which a point is larger, and smaller, than the problem. If both ends of a segment are larger
-  // in one size, or both are smaller, the segment is more than `aside` away from the problem.
+  // Each mask has a bit for every size. The masks tell in which sizes a point is larger, and
+  // smaller, than the problem. If both ends of a segment are larger in one size, or both are
+  // smaller, the segment is more than `aside` away from the problem.
   struct Near {
     double distance = 0;
     const Point* point = nullptr;
@@ -273,15 +274,15 @@ bool ProblemTimes::between(const Group& family, const Point& query, double& seco
       const Place whole = difference(b.step, a.step);
       const double length = std::sqrt(dot(whole, whole));
       if (length >= shortest) continue;
-      // The foot of the perpendicular from the problem to the segment, as a position on the segment, and the length of the
-      // perpendicular.
+      // `part` is the position on the segment of the foot of the perpendicular from the problem.
+      // The next line computes the length of the perpendicular.
       const double part = -dot(a.step, whole) / (length * length);
       const double away = a.distance * a.distance - part * part * length * length;
       if (away > aside * aside) continue;
       shortest = length;
       const double ratio = a.point->ratio + part * (b.point->ratio - a.point->ratio);
-      // If the problem's roofline time is between the roofline times of the two measured problems, the problem's time has to
-      // be between their measured times, even if the roofline has a kink between them.
+      // If the problem's roofline time is between the roofline times of the two measured problems, its time has to be
+      // between their measured times, even if the roofline has a kink between them.
       const auto [low, high] = std::minmax(a.point->seconds, b.point->seconds);
       seconds = query.roofline * std::exp(ratio);
       const bool is_inside = query.roofline >= std::min(a.point->roofline, b.point->roofline) &&
@@ -309,7 +310,7 @@ double ProblemTimes::curve(const Group& group, const Point& query, bool is_famil
       distances.push_back(dot(step, step));
     }
   }
-  // Distances are relative to the nearest point, so that its weight is always one.
+  // Distances are relative to the nearest point, so the nearest point always has the weight one.
   const double nearest = *std::min_element(distances.begin(), distances.end());
   double weights = 0;
   double sum = 0;

@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// Scratch memory of a kernel.
+/// Scratch memory of a kernel in bytes, expected and at most.
 struct KernelWorkspace {
   Bytes expected{}, most{};
   /// `measured`: the same problem was measured. `interpolated`: estimated from the nearest measured problem of its family.
@@ -27,34 +27,38 @@ struct KernelCost {
   KernelWorkspace workspace{};
 };
 
-/// Times of single problems that are based on measured problems. A time is, in order of decreasing certainty:
+/// Times of single problems that are based on measured problems. A time has one of three sources,
+/// the most certain first:
 ///
-///   measured      the median, if the same problem was timed
-///   interpolated  between two measured problems of the family, which differ only in sizes: on the segment between them, in
-///                 logarithms of samples, channels and extents; log(time/roofline) is linear along the segment, and the
-///                 time stays between those of the two
-///   curve         the mean of log(time/roofline) of the family's problems, weighted by a Gaussian of the distance in those
-///                 logarithms [Nadaraya, "On estimating regression", 1964; Watson, "Smooth regression analysis", 1964];
-///                 if the family has no measured problem, by the distance in the logarithms of operations and bytes, over
-///                 problems of the same operation and pass, else of the same operation, else over all problems
+/// - `measured`: the same problem was timed; the time is the median.
+/// - `interpolated`: the problem lies between two measured problems of its family, which differ
+/// only in sizes. In logarithms of samples, channels and extents, the problem lies on the segment
+/// between the two. log(time/roofline) is linear along the segment, and the time stays between the
+/// two measured times.
+/// - `curve`: the mean of log(time/roofline) of the family's problems, weighted by a Gaussian of
+/// their distance in logarithms of sizes [Nadaraya, "On estimating regression", 1964; Watson,
+/// "Smooth regression analysis", 1964]. If the family has no measured problem, the distance is in
+/// logarithms of operations and bytes. The mean is then over problems of the same operation and
+/// pass, else of the same operation, else over all problems.
 ///
 /// A weighted mean never exceeds the measured range.
 ///
-/// The scratch memory of a measured problem is known. For other sizes it may grow with the tensors, as copies in another
-/// layout do, or stay constant, as partial sums do. Both values are computed from the nearest measured problem of the
-/// family: one is the expected value, the other the upper bound.
+/// The scratch memory of a measured problem is known. For other sizes, scratch memory may grow with
+/// the tensors, as copies in another layout do, or stay constant, as partial sums do. Both values
+/// are computed from the nearest measured problem of the family. One is the expected value, and the
+/// other is the upper bound.
 class ProblemTimes {
  public:
   /// Uses only problems of this precision.
   ProblemTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision);
 
-  /// Whether no kernel of this precision has a measured time, so that nothing can be predicted.
+  /// Returns whether no kernel of this precision has a measured time, so that no time can be predicted.
   [[nodiscard]] bool empty() const { return all_.points.empty(); }
   [[nodiscard]] KernelCost cost(const Problem& problem) const;
   [[nodiscard]] KernelCost cost(const UpdateProblem& problem) const;
-  /// Returns the most precise measurement of this problem; nullptr if there is none.
+  /// Returns the most precise measurement of the problem with this profile line; nullptr if there is none.
   [[nodiscard]] const MeasuredTime* measured(const std::string& line) const;
-  /// Lower bound of the ratio of time and roofline for problems of this problem's family.
+  /// Returns a lower bound of time divided by roofline time, for problems of this problem's family.
   [[nodiscard]] double least_ratio(const Problem& problem) const;
   [[nodiscard]] Seconds roofline(const Problem& problem) const;
 
@@ -66,25 +70,25 @@ class ProblemTimes {
 
   struct Point {
     Place place{};
-    double operations = 0, bytes = 0;  ///< binary logarithms
+    double operations = 0, bytes = 0;  ///< binary logarithms of the problem's operations and bytes
     double seconds = 0, roofline = 0;
-    double ratio = 0;  ///< logarithm of seconds over roofline
+    double ratio = 0;  ///< logarithm of time divided by roofline time
     std::optional<Bytes> workspace{};
   };
   /// The features of a problem for lookup, before it has a time.
   struct KernelQuery {
     Point point;
-    std::string family, pass, operation;  ///< levels of similarity, each of which includes the one before
+    std::string family, pass, operation;  ///< three levels of similarity; each includes the level before
   };
   /// A profile line with a time.
   struct Known {
     std::uint32_t point = 0;
     MeasuredTime time{};
   };
-  /// Points with a common feature, and their smallest ratio of time and roofline.
+  /// Points with a common feature, and their smallest ratio of time and roofline time.
   struct Group {
     std::vector<std::uint32_t> points;  ///< points with a time
-    Place low{}, high{};                ///< bounding box of their sizes in logarithms
+    Place low{}, high{};                ///< bounding box of the points' sizes in logarithms
     double least = 0;
     bool has_idle = false;
   };
@@ -95,7 +99,7 @@ class ProblemTimes {
   void join(Group& group, std::uint32_t point, bool idle);
   [[nodiscard]] KernelCost cost(const std::string& line, const KernelQuery& query) const;
   [[nodiscard]] KernelWorkspace workspace(const Group& family, const Point& query) const;
-  /// Interpolates between two points of the family; returns false if no two are suitable.
+  /// Interpolates between two points of the family. Returns false if there is no suitable pair of points.
   [[nodiscard]] bool between(const Group& family, const Point& query, double& seconds) const;
   [[nodiscard]] const Group& nearest_group(const KernelQuery& query, bool& is_family) const;
   [[nodiscard]] double curve(const Group& group, const Point& query, bool is_family) const;

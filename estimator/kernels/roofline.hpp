@@ -14,7 +14,7 @@ class Roofline {
   Roofline() = default;
   Roofline(const Device& device, Precision precision);
 
-  /// `work` is per sample.
+  /// Returns the roofline time of a kernel on `samples` samples. `work` is per sample.
   [[nodiscard]] Seconds time(const Work& work, double samples) const;
   [[nodiscard]] Seconds traffic_time(double bytes) const { return Seconds(bytes / bandwidth_); }
   [[nodiscard]] double bytes(const Work& work, double samples) const {
@@ -22,8 +22,8 @@ class Roofline {
   }
 
  private:
-  double flop_rate_ = 1;         ///< matrix operations
-  double vector_flop_rate_ = 1;  ///< all other operations, in fp32
+  double flop_rate_ = 1;         ///< rate of matrix operations, FLOP/s
+  double vector_flop_rate_ = 1;  ///< rate of all other operations in fp32, FLOP/s
   double bandwidth_ = 1;
   double item_bytes_ = 4;
   double tile_ = 1;

@@ -56,12 +56,12 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   if (const TableRows rows = table_rows(context); rows.is_cut()) {
     if (auto part = problem.operation->with_rows(rows.own)) problem.operation = std::move(part);
   }
-  // A problem is defined by its inputs. If parts are uneven, the output that follows from the largest input part may be
-  // larger than the largest output part.
+  // The inputs define a problem. If parts are uneven, the output that follows from the largest
+  // input part may be larger than the largest output part.
   try {
     problem.output = problem.operation->infer(problem.inputs);
   } catch (const Error&) {
-    // This problem cannot be run alone, but its cost can be estimated.
+    // The operation cannot run on this input part alone, but its cost can be estimated.
   }
   for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {
     const bool is_asked = pass == Pass::forward ||
@@ -74,7 +74,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
   }
   const bool casting = casts(context.plan, context.assumptions);
   if (casting) {
-    // A layer that shares the weights of another layer has no weights of its own. The owner's table counts instead.
+    // A layer that shares the weights of another layer has no weights of its own. The owner's table is used instead.
     const std::int64_t weights = problem.operation->weights(problem.inputs, problem.output);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
     const std::int64_t biases = problem.operation->biases(problem.inputs, problem.output);
@@ -89,7 +89,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     const Precision precision = casting ? Precision::fp32 : update_precision(context.plan.precision);
     if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, precision), 1, true});
   }
-  // A gradient is as large as its tensor in memory after the tensor's exchanges.
+  // A gradient is as large as its tensor is in memory after the tensor's exchanges.
   if (const int additions = context.facts.gradient_additions[context.index()]; additions > 0) {
     problems.push_back({gradient_addition(shard.kept_output, samples, precision_of(context)), additions, true});
   }

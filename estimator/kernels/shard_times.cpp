@@ -26,7 +26,7 @@ void add_workspace(ShardWorkspace& workspace, const ShardProblem& problem, const
 }  // namespace
 
 std::size_t ShardTimes::Hash::operator()(const Key& key) const {
-  // FNV-1a [Fowler, Noll and Vo], one number at a time, with its upper half folded in at the end.
+  // Computes an FNV-1a hash [Fowler, Noll and Vo], one number at a time. The hash's upper half is folded in at the end.
   std::uint64_t hash = 14695981039346656037ULL;
   for (const std::int64_t number : key) hash = (hash ^ static_cast<std::uint64_t>(number)) * 1099511628211ULL;
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
@@ -61,8 +61,8 @@ const ShardTimes::Kernels& ShardTimes::kernels_of(const ShardContext& context, c
   key_.push_back(additions);
   key_.push_back(rows.is_cut() ? rows.own : 0);
   key_.push_back(std::llround(shard.samples));
-  // Parts of the same shape have different work if they have different numbers of experts, or different numbers of keys and
-  // values from other ranks.
+  // Shards of the same shape have different work if they have different numbers of experts, or
+  // different numbers of keys and values from other ranks.
   const Operation& operation = *context.operation(shard);
   key_.push_back(operation.experts());
   key_.push_back(operation.contexts());

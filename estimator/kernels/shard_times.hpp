@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// Scratch memory of the kernels of a shard, which run one after the other.
+/// Scratch memory of the kernels of a shard. The kernels run one after the other.
 struct ShardWorkspace {
   struct Range {
     Bytes expected{}, most{};
@@ -33,24 +33,24 @@ class ShardTimes {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& layout() const { return layout_; }
-  /// The model or workload whose steps were measured, and the overhead of these steps beyond their kernels.
+  /// Returns the model or workload with the measured steps. The overhead of these steps is the time beyond their kernels.
   [[nodiscard]] const std::string& steps() const { return steps_; }
   [[nodiscard]] const StepOverhead& overhead(Phase phase) const { return phase == Phase::forward ? forward_ : backward_; }
   [[nodiscard]] const StepOverhead& update_overhead() const { return update_; }
   [[nodiscard]] SecondsPerByte fresh_memory() const { return fresh_memory_; }
   [[nodiscard]] const ProblemTimes& problems() const { return times_; }
-  /// The kernels of one rank's part of one layer, and the step overhead of this part.
+  /// Returns the kernels of one rank's shard of one layer, and the step overhead of this shard.
   [[nodiscard]] const std::vector<TimedKernel>& kernels(const ShardContext& context, const LayerShard& shard) const {
     return kernels_of(context, shard).kernels;
   }
   [[nodiscard]] const ShardWorkspace& workspace(const ShardContext& context, const LayerShard& shard) const {
     return kernels_of(context, shard).workspace;
   }
-  /// The optimizer's update of this many parameters; zero time for zero parameters.
+  /// Returns the time of the optimizer's update of this many parameters; zero for zero parameters.
   [[nodiscard]] KernelCost update(double parameters, Optimizer optimizer, Precision precision) const;
-  /// The update of a whole list of tensors, which has no additional overhead.
+  /// Returns the time of the update of a whole list of tensors, which has no additional overhead.
   [[nodiscard]] KernelCost update(const UpdateProblem& list) const;
-  /// Lower bound of the time of forward and backward of this layer, summed over all ranks, for any split.
+  /// Returns a lower bound of the time of forward and backward of this layer, summed over all ranks, for any split.
   [[nodiscard]] Seconds least(const ShardContext& context, const LayerShard& whole) const;
 
  private:
@@ -64,8 +64,8 @@ class ShardTimes {
   };
   [[nodiscard]] const Kernels& kernels_of(const ShardContext& context, const LayerShard& shard) const;
   [[nodiscard]] Kernels predict(const ShardContext& context, const LayerShard& shard) const;
-  /// If autocast runs a kernel in fp32, the time of the kernel is the measured time, or else the 16-bit time multiplied by
-  /// the ratio of the two rooflines.
+  /// Returns the time of a problem. If autocast runs a kernel in fp32, the time is the measured time, or else the 16-bit
+  /// time multiplied by the ratio of the fp32 roofline to the 16-bit roofline.
   [[nodiscard]] KernelCost cost(const Problem& problem) const;
   [[nodiscard]] Seconds least(const Problem& problem) const;
 

@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// Returns whether an exchange dispatches tokens to experts, or combines their outputs.
+/// Returns whether an exchange dispatches tokens to experts, or combines the outputs of experts.
 [[nodiscard]] bool is_of_experts(const Exchange& exchange);
 /// Returns the bytes of an exchange that the software actually sends. `message`: bytes of the full vector.
 [[nodiscard]] Bytes sent_bytes(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message);

@@ -7,18 +7,18 @@
 
 namespace ddl {
 
-/// Returns the launch overhead of one kernel, in seconds. The measured software's value comes first. Without it, the
-/// datasheet's value is used if kernel times are based on the datasheet. Returns zero if the assumptions exclude launch
-/// overhead.
+/// Returns the launch overhead of one kernel, in seconds. The value of the measured software has
+/// priority. Without it, the datasheet's value is used if kernel times are based on the datasheet.
+/// Returns zero if the assumptions exclude launch overhead.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
-/// Returns how many launches the host needs for this kernel, in units of forward launches. Returns zero for times that are
-/// not a kernel of their own.
+/// Returns how many launches the host needs for this kernel, in units of forward launches. Returns
+/// zero for a time that is not a separate kernel.
 [[nodiscard]] double launches_of(const Job& job, const TimedKernel& kernel);
 
-/// Returns the host's launch time for the parts of an expert product in forward: one product per expert, and below 16 bits
-/// also the conversion of the expert's tokens. Returns zero if the host can run ahead of the device [formulas.md, "Waiting
-/// for the host"].
+/// Returns the host's time to launch the products of experts in forward: one product per expert,
+/// and below 16 bits also the conversion of the expert's tokens. Returns zero if the host can run
+/// ahead of the device [formulas.md, "Waiting for the host"].
 [[nodiscard]] Seconds expert_launch_time(const Job& job, const ShardContext& context, const LayerShard& shard,
                                          const TimedKernel& kernel);
 

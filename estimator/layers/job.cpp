@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Keeps a new part of a job alive, and also the parts that the job has kept alive before.
+/// Keeps a new part of a job alive, and also the parts that the job already keeps alive.
 template <class Part>
 struct Replaced {
   Part part;

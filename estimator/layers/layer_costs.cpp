@@ -19,8 +19,8 @@
 namespace ddl {
 namespace {
 
-/// Calls `take` with every kernel of a shard. For split filters and channels, the measured behaviour is used if available,
-/// and else the roofline.
+/// Calls `take` with every kernel of a shard. Kernels of split filters and channels have measured
+/// times if available, else roofline times.
 template <class Take>
 void each_timed_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelTimes& kernels = job.kernels;
@@ -99,8 +99,8 @@ Seconds kernels_time(const Job& job, const ShardContext& context, const LayerSha
 
 namespace {
 
-/// The effect of fitted coefficients on a shard's kernels: a factor, and the derivative of the time by
-/// Coefficient::repeated.
+/// The effect of fitted coefficients on a shard's kernels: a factor, and the derivative of the time
+/// with respect to Coefficient::repeated.
 struct LearnedFactor {
   double factor = 1, repeated = 0;
 };
@@ -129,7 +129,7 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
                  const Take& take) {
   each_timed_kernel(job, context, shard, [&](TimedKernel kernel) {
     kernel.time *= learned.factor;
-    // A negative correction (the step is faster than the sum of its kernels) is not scaled.
+    // A negative correction is not scaled. It means that the step is faster than the sum of its kernels.
     if (const Seconds launch = expert_launch_time(job, context, shard, kernel); launch > Seconds{}) {
       kernel.time = max(kernel.time, launch);
     }
@@ -194,14 +194,14 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   if (context.layer == context.facts.batch_keeper) costs[LayerBytes::kept] += costs[LayerBytes::input];
 }
 
-/// The properties in which two layers of the same shape class may differ, and on which their costs under a split depend.
+/// The properties in which two layers of the same shape class may differ, and which change the layers' costs under a split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
   bool token_split;
-  std::vector<bool> reads_token_splits;  ///< by input
+  std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
-  std::vector<bool> reads_replicated;    ///< by input, behind replicated layers
+  std::vector<bool> reads_replicated;    ///< for each input, whether it is behind replicated layers
   std::vector<bool> takes_tile;          ///< by input
   RecomputeModules modules;
   TensorSplitRole role;
@@ -233,8 +233,8 @@ void LayerCosts::add(const LayerCosts& other, double repeats) {
 
 namespace {
 
-/// Two runs are of the same class if their layers are of the same kinds, and if equally many items cross the beginnings of
-/// both runs.
+/// Divides the layers into runs, which are the layers of one block or the layers between two blocks. Two runs are of the
+/// same class if corresponding layers are of the same kinds, and if equally many items cross the beginnings of both runs.
 void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -471,7 +471,7 @@ void LayerCostTable::place(const Placement& placement) {
     if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;
   }
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
-    // Backward gathers the inputs of matrix products in any case, and the sums of their outputs are kept.
+    // In any case, backward gathers the inputs of matrix products, and the sums of their outputs are kept.
     if (job_.assumptions.selective == SelectiveRecompute::products) break;
     if (!is_selected(job_.facts, job_.assumptions, plan_, kinds_.representative[kind])) continue;
     LayerCosts& costs = costs_[kind];

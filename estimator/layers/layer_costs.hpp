@@ -31,54 +31,55 @@ inline constexpr std::size_t most_gradient_groups = 3;
 /// Returns whether selective recomputation recomputes a layer (SelectiveRecompute).
 [[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer);
 
-/// The times of a layer on one rank, for one micro-batch unless stated otherwise.
+/// The times of a layer on one rank. Unless stated otherwise, they are for one micro-batch.
 enum class LayerTime {
-  forward,            ///< kernels
-  backward,           ///< kernels
+  forward,            ///< forward kernels
+  backward,           ///< backward kernels
   input_gradient,     ///< kernels of backward that compute the gradient of the input
   weight_gradient,    ///< kernels of backward that compute the gradients of weights
   selected_forward,   ///< kernels of forward that selective recomputation repeats
   selected_exchange,  ///< layer-wise collectives of forward that selective recomputation repeats
-  exchange_forward,   ///< layer-wise collectives
+  exchange_forward,   ///< layer-wise collectives of forward
   exchange_backward,
-  experts_forward,  ///< among the layer-wise collectives, the All-to-alls of experts: dispatch and combine
+  experts_forward,  ///< part of exchange_forward: the experts' All-to-alls, which dispatch and combine tokens
   experts_backward,
-  halo_forward,  ///< neighbour exchanges, and the gather where a spatial split ends
+  halo_forward,  ///< exchanges with neighbours, and the gather at the end of a spatial split
   halo_backward,
-  update,         ///< per step, unsharded optimizer
-  sharded_update  ///< per step, optimizer sharded among all replicas
+  update,         ///< unsharded optimizer, once per step
+  sharded_update  ///< optimizer sharded among all replicas, once per step
 };
 /// Numbers of kernels, exchanges and parameters of a layer on one rank.
 enum class LayerCount {
-  forward_kernels,  ///< in units of forward launches
+  forward_kernels,  ///< number of forward kernels, in units of forward launches
   backward_kernels,
-  selected_kernels,   ///< kernels that selective recomputation repeats
-  forward_exchanges,  ///< layer-wise collectives and halos, which also need launches
+  selected_kernels,   ///< number of kernels that selective recomputation repeats
+  forward_exchanges,  ///< number of layer-wise collectives and halos, which also need launches
   backward_exchanges,
   parameters,
-  trained,               ///< parameters that have gradients
+  trained,               ///< number of parameters that have gradients
   gradient_messages,     ///< 1 if the layer has a weight matrix, else 0
-  whole_parameters,      ///< parameters of unsplit matrix layers without positions
+  whole_parameters,      ///< number of parameters of unsplit matrix layers without positions
   workspaces_estimated,  ///< number of kernels whose scratch memory is estimated from other kernels
   workspaces_unknown     ///< number of kernels whose scratch memory is unknown
 };
 enum class LayerBytes {
-  kept,   ///< activations kept for backward
-  input,  ///< |x| as stored in memory
-  output  ///< |y| as stored in memory
+  kept,   ///< activations that are kept for backward
+  input,  ///< input |x| as stored in memory
+  output  ///< output |y| as stored in memory
 };
 
 /// The costs of one layer on one rank: its shard, and the times of all its problems and exchanges.
 struct LayerCosts {
   EnumArray<LayerTime, Seconds> times;
-  /// If requested, the derivatives of the times with respect to the coefficients that are fitted to runs. For kernels, this
-  /// is the time added per unit of Coefficient::repeated. For exchanges, it is the time of start-ups. All are in seconds.
+  /// The derivatives of the times with respect to fitted coefficients, in seconds, if the caller
+  /// requested them. The derivative of a kernel's time is the time added per unit of
+  /// Coefficient::repeated. The derivative of an exchange's time is its start-up time.
   EnumArray<LayerTime, Seconds> slopes;
   EnumArray<LayerCount, double> counts;
   EnumArray<LayerBytes, Bytes> bytes;
-  /// Parameters whose gradients are summed along the axes of each gradient group of the table.
+  /// For each gradient group of the table, the number of parameters whose gradients are summed along the group's axes.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  std::array<double, most_gradient_groups> frozen_parameters{};  ///< number of parameters without gradients
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< by group: number of parameters without gradients
 
   [[nodiscard]] Seconds& operator[](LayerTime row) { return times[row]; }
   [[nodiscard]] Seconds operator[](LayerTime row) const { return times[row]; }
@@ -88,8 +89,8 @@ struct LayerCosts {
   [[nodiscard]] Bytes operator[](LayerBytes row) const { return bytes[row]; }
 
   void add(const LayerCosts& other, double repeats);
-  /// Returns the number of parameters whose gradients are exchanged along any axes. With `gathered`, parameters that ranks
-  /// only gather are included.
+  /// Returns the number of parameters whose gradients ranks exchange, over all groups. With
+  /// `gathered`, parameters that ranks only gather are included.
   [[nodiscard]] double exchanged_parameters(bool gathered = false) const {
     const double trained_ones = std::accumulate(gradient_parameters.begin(), gradient_parameters.end(), 0.0);
     return gathered ? std::accumulate(frozen_parameters.begin(), frozen_parameters.end(), trained_ones) : trained_ones;
@@ -119,39 +120,39 @@ struct TimedExchange {
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
 };
 
-/// A problem in the form in which profiles list it, with the problem's predicted time.
+/// A problem as profiles list it, with its predicted time.
 struct TimedProblem {
   std::string line;
   Phase phase = Phase::forward;
   bool is_update = false;
-  Seconds time{};  ///< time of all runs of the problem in a micro-batch
+  Seconds time{};  ///< total time of the problem in a micro-batch, over all its repetitions
   Provenance source = Provenance::roofline;
 };
 
-/// The costs of one layer in detail: the kernels and exchanges add up to the layer's LayerCosts.
+/// The costs of one layer in detail. The times of its kernels and exchanges add up to the layer's LayerCosts.
 struct LayerDetail {
   LayerShard shard;
   std::vector<TimedKernel> kernels;
   std::vector<TimedExchange> exchanges;
   Provenance update_source = Provenance::roofline;
-  std::vector<TimedProblem> problems;  ///< kernels and update as problems; empty if times of unsplit layers are scaled
+  std::vector<TimedProblem> problems;  ///< problems of kernels and update; empty if times of unsplit layers are scaled
 };
 
-/// Layers [first, last).
+/// The layers from `first` to `last` − 1.
 struct LayerRange {
   int first = 0, last = 0;
 };
 
-/// Kinds of layers. Layers of one kind cost the same under every split that leaves the same layers unsplit, so each kind is
-/// estimated once.
+/// The kinds of layers of a model. Layers of one kind cost the same under all splits that leave the
+/// same layers unsplit, so each kind is estimated once.
 struct LayerKinds {
   ReplicatedLayers replicated;
   std::vector<int> kind;            ///< the kind of each layer
   std::vector<int> representative;  ///< one layer of each kind
   std::vector<double> count;        ///< number of layers of each kind
-  LayerRuns runs;                   ///< the kinds of all layers, as repeated periods
-  /// Runs of consecutive layers that belong to the same block, or to no block: the first layer of each run, and the layer
-  /// count.
+  LayerRuns runs;                   ///< the kind of each layer, compressed to repeated periods
+  /// Layers form runs: consecutive layers of one block, or between two blocks. Contains the first
+  /// layer of each run, and at the end the number of layers.
   std::vector<int> block_runs;
   std::vector<std::size_t> block_run_class;  ///< runs of one class have the same memory requests
   std::vector<LayerRange> outside;           ///< runs of layers outside of blocks
@@ -161,38 +162,37 @@ struct LayerKinds {
                                      const ReplicatedLayers& replicated,
                                      SelectiveRecompute selective = SelectiveRecompute::attention);
 
-/// Kernel time of one rank's part of a layer, forward and backward, before fitted factors are applied.
+/// Returns the kernel time of one rank's shard of a layer for forward and backward, before fitted factors are applied.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
 
-/// Costs of all layers under one split. The sum over a range of layers is the difference of two running sums. The costs
-/// depend only on the plan's degrees, micro-batch and placement.
+/// The costs of all layers under one split. The sum over a range of layers is the difference of two
+/// running sums. The costs depend only on the plan's degrees, micro-batch and placement.
 class LayerCostTable {
  public:
-  /// With `with_slopes`, LayerCosts::slopes are computed as well, which a search does not need.
+  /// `with_slopes` also computes LayerCosts::slopes, which a search does not need.
   LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false);
 
-  /// Recomputes the exchange times for ranks laid out in another order; nothing else depends on the order.
+  /// Recomputes the exchange times for another order of the ranks. Other costs do not depend on the order.
   void place(const Placement& placement);
 
   [[nodiscard]] LayerCosts between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
-  /// Computes and returns one rank's part of a layer.
+  /// Computes and returns one rank's shard of a layer.
   [[nodiscard]] LayerShard shard(int layer) const;
   /// Returns the memory requests of a layer.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
-  /// Returns the details of at(layer) for reports. Each call computes them anew. With `with_problems`, the problems are
-  /// included.
+  /// Returns the details of a layer for reports. Each call recomputes the details. `with_problems` includes the problems.
   [[nodiscard]] LayerDetail detail(int layer, bool with_problems = true) const;
   /// Returns the kind of a layer. Layers of one kind cost the same.
   [[nodiscard]] int kind(int layer) const { return kinds_.kind[static_cast<std::size_t>(layer)]; }
-  /// Returns the load of all layers before this one; only for a plan with a pipeline.
+  /// Returns the load of all layers before `layer`; only for a plan with a pipeline.
   [[nodiscard]] StageLoad load_before(int layer) const;
-  /// Returns the number of parameters of the layer in [first, last) that has the most. The variant for trained parameters
-  /// counts only those with gradients.
+  /// Returns the number of parameters of the largest layer in [first, last). `largest_trained`
+  /// returns the largest number of parameters with gradients.
   [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, LayerCount::parameters); }
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
-  /// Returns the gradients that layers with these costs exchange, in messages as the measured software forms them.
+  /// Returns the gradients that layers with these costs exchange, divided into messages as in the measured software.
   [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
@@ -202,7 +202,7 @@ class LayerCostTable {
   [[nodiscard]] bool has_slopes() const { return with_slopes_; }
 
  private:
-  /// An exchange of one kind of layer, whose time is still to be computed.
+  /// An exchange of layers of one kind, before its time is computed.
   struct PendingExchange {
     std::size_t kind = 0;
     Exchange exchange;

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// The scratch memory of library kernels in addition to the temporaries that rules count. If both are known, the scratch
-/// memory of the library includes the temporaries. Empty if no kernel of this device was measured.
+/// Returns the scratch memory of library kernels in addition to the temporaries that rules predict. If both were measured or
+/// predicted, the library's scratch memory includes the temporaries. Empty if no kernel of this device was measured.
 ShardWorkspace workspace_with(const Job& job, const ShardContext& context, const LayerShard& shard, const ShardMemory& own) {
   const ShardTimes* measured = job.kernels.measured();
   if (measured == nullptr || job.times_whole_layers()) return {};

@@ -10,14 +10,14 @@
 
 namespace ddl {
 
-/// The memory that one rank's part of a layer requests in one micro-batch. It is the same for all layers of one kind.
+/// The memory that one rank's shard of a layer requests in one micro-batch, equal for all layers of one kind.
 struct LayerMemory {
-  Bytes output{};                               ///< bytes of the output tensor; 0 for a view
-  std::vector<Bytes> inputs;                    ///< bytes of each input, and of its gradient
+  Bytes output{};                               ///< bytes of the output; 0 for a view
+  std::vector<Bytes> inputs;                    ///< bytes of each input; the gradient of an input has the same size
   std::array<Bytes, 5> kept{};                  ///< memory blocks of the layer itself that backward needs
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries that exist while a pass runs
   ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to the temporaries
-  double weights = 0, biases = 0;               ///< parameters
+  double weights = 0, biases = 0;               ///< numbers of parameters
   double trained_share = 1;                     ///< share of the parameters that have gradients
   double replicas = 1;                          ///< number of ranks with replicas of the parameters
 

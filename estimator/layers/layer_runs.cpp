@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Limits of the search: the longest period, and the number of candidates for its start.
+/// The search tries no longer periods, and no more candidates for the start of a period.
 constexpr int longest_period = 512;
 constexpr int most_tried = 8;
 
@@ -12,7 +12,7 @@ constexpr int most_tried = 8;
 LayerRuns::LayerRuns(const std::vector<int>& kinds) {
   const auto count = static_cast<int>(kinds.size());
   const auto kind = [&kinds](int layer) { return kinds[static_cast<std::size_t>(layer)]; };
-  // The next layer of the same kind, or the layer count if there is none.
+  // For each layer, the next layer of the same kind, or the layer count if there is none.
   std::vector<int> next(kinds.size(), count), last_of;
   for (int i = count - 1; i >= 0; --i) {
     const auto own = static_cast<std::size_t>(kind(i));

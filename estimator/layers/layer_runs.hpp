@@ -6,17 +6,17 @@
 
 namespace ddl {
 
-/// The sequence of the kinds of all layers, stored as repeated periods, so that a sum over ten thousand equal layers costs
-/// no more than a sum over one.
+/// The sequence of the kinds of all layers, stored as repeated periods. A sum over ten thousand
+/// equal layers is therefore as cheap as a sum over one layer.
 class LayerRuns {
  public:
   /// A sequence of `period` layers from `first` on, which occurs `repeats` times in a row.
   struct Run {
     int first = 0, period = 1, repeats = 1;
-    std::size_t inner = 0;  ///< index of the first value of the run's period among the values of all periods
+    std::size_t inner = 0;  ///< index of the period's first value in the array of values of all periods
   };
-  /// The position of a layer: `offset` layers into a repetition of a run. The end, one past the last layer, has a position
-  /// as well.
+  /// The position of a layer: `offset` layers into a repetition of a run. The end of the sequence,
+  /// behind the last layer, has a position as well.
   struct Place {
     std::size_t run = 0;
     int repeat = 0, offset = 0;
@@ -29,8 +29,8 @@ class LayerRuns {
   [[nodiscard]] std::size_t inner_count() const { return inner_count_; }
   [[nodiscard]] Place place(int layer) const;
 
-  /// Calls `take(first, period, repeats)` for layers [first, last) in order: `period` layers, repeated `repeats` times in a
-  /// row.
+  /// Calls `take(first, period, repeats)` for layers [first, last) in order. Each call covers
+  /// `period` layers, which are repeated `repeats` times in a row.
   template <class Take>
   void each(int first, int last, const Take& take) const {
     for (int layer = first; layer < last;) {
@@ -50,7 +50,7 @@ class LayerRuns {
   std::size_t inner_count_ = 0;
 };
 
-/// Running sums over layers, with a value for each kind. `T` has `add(const T&, double times)`.
+/// Running sums over layers. Layers of one kind have equal values. `T` has `add(const T&, double times)`.
 template <class T>
 class RunSums {
  public:

@@ -27,11 +27,11 @@ bool overlaps_tensor_exchanges(const Job& job) {
   return job.coefficients.software.overlaps_tensor_exchanges.value_or(false) && job.assumptions.overlap;
 }
 
-/// Whether the software divides an exchange into pieces that overlap with pieces of a matrix product.
+/// Returns whether the software divides an exchange into pieces that overlap with pieces of a matrix product.
 bool is_in_pieces(const Job& job, const Exchange& exchange, const Group& group) {
   const bool moves = exchange.operation == Collective::allgather || exchange.operation == Collective::reduce_scatter;
-  // Kernels write the pieces into each other's memory. This is only possible within one level of links [NVIDIA, Transformer
-  // Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
+  // A kernel writes its pieces into the memory of other ranks. This is only possible within one level of links [NVIDIA,
+  // Transformer Engine documentation, te.module.base.initialize_ub: user buffers of an NVLink domain].
   return overlaps_tensor_exchanges(job) && moves && exchange.axes == family_bit(Axis::tensor) &&
          exchange.purpose == Purpose::layer && group.outermost == 0;
 }
@@ -49,8 +49,8 @@ double least_exposed_share(const Job& job, const Plan& plan, Axis axis) {
 
 namespace {
 
-/// The share of the experts' All-to-alls that is hidden behind an overlapped forward and backward. Until kernels or
-/// exchanges are done, kernels run at 1/s_c of their speed, and exchanges at 1/s_x.
+/// Returns the share of the experts' All-to-alls that is hidden behind an overlapped forward and backward. Until either
+/// kernels or exchanges are done, kernels run at 1/s_c of their speed, and exchanges at 1/s_x of their speed.
 double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
   const Seconds exchanges = costs[LayerTime::experts_forward] + costs[LayerTime::experts_backward];
   if (exchanges <= Seconds{}) return 0;
@@ -65,7 +65,7 @@ double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
 bool hides_expert_exchanges(const Software& software, const Plan& plan) {
   const bool alternates =
       plan.mesh[Axis::pipeline] == 1 || (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
-  // If backward recomputes the dispatch of tokens, the recomputed dispatch is exposed.
+  // If backward recomputes the dispatch of tokens, the recomputed dispatch is not overlapped.
   const bool again = plan.recompute == Recompute::full ||
                      (plan.recompute == Recompute::selective && plan.recompute_modules.contains(RecomputeModule::moe));
   return software.overlaps_expert_exchanges.value_or(false) && plan.micro_batches > 1 && alternates && !again;
@@ -74,7 +74,7 @@ bool hides_expert_exchanges(const Software& software, const Plan& plan) {
 double hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs, int stage) {
   if (!job.assumptions.overlap || !hides_expert_exchanges(job.coefficients.software, plan)) return 0;
   const auto micro_batches = static_cast<double>(plan.micro_batches);
-  // The forwards before the first backward run without overlap, and so do as many backwards at the end.
+  // The forwards before the first backward run without overlap, and so do equally many backwards at the end.
   const double alone = micro_batches_in_flight(plan.schedule, stage, plan.mesh[Axis::pipeline], micro_batches,
                                                plan.mesh[Axis::pipeline] == 1 ? 1 : plan.virtual_stages);
   return std::max(0.0, 1 - alone / micro_batches) * hidden_in_pairs(job, costs);

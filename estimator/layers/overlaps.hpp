@@ -8,35 +8,35 @@
 #include "estimator/layers/job.hpp"
 #include "estimator/plan/plan.hpp"
 
-// Decides which exchanges, transfers and reads of a step are overlapped, and with which work. Tasks store these decisions,
-// and run(), bounds, explanations and timelines read them from the tasks.
+// The functions decide which exchanges, transfers and reads of a step are overlapped, and with which work. Tasks store the
+// decisions. run(), bounds, explanations and timelines read the decisions from the tasks.
 
 namespace ddl {
 
 struct LayerCosts;
 
-/// The work with which an activity that happens once per step is overlapped.
+/// The work that overlaps with an activity, such as a gradient exchange, that happens once per step.
 enum class Window {
-  none,          ///< nothing: the activity is exposed
+  none,          ///< no work: the activity is exposed
   backward,      ///< backward kernels; each exchange of gradients overlaps with one micro-batch's kernels
   computing,     ///< kernels of forward and backward of all micro-batches
   next_forward,  ///< the first forward of the next step
   step           ///< the whole step
 };
 
-/// Returns the window of the exchanges of gradients, and of the weights that ZeRO gathers for forward and backward
-/// (`gathers`: whether there are any). The exchanges overlap if the software overlaps them. If the software is unknown, they
-/// overlap if this is not slower: together, kernels and exchange progress at 1/s_c + 1/s_x of their separate rates.
+/// Returns the window of gradient exchanges, and of ZeRO's weight gathers for forward and backward (`gathers`: whether there
+/// are any). The exchanges overlap if the software overlaps them. If the software is unknown, the exchanges overlap if this
+/// is not slower. While they overlap, kernels and exchanges together progress at 1/s_c + 1/s_x of their separate rates.
 [[nodiscard]] Window window_of_gradients(const Coefficients& coefficients, const Assumptions& assumptions, bool gathers);
-/// Returns the window of the weights that ZeRO-1 and ZeRO-2 gather after the update.
+/// Returns the window of the gathers of weights after the update of ZeRO-1 and ZeRO-2.
 [[nodiscard]] Window window_of_gathers(const Coefficients& coefficients, const Assumptions& assumptions);
-/// Returns the window of reading samples.
+/// Returns the window of the reads of samples.
 [[nodiscard]] Window window_of_input(const Assumptions& assumptions);
 
-/// Returns the share of a layer's exchange that no kernel can hide; 1 if the exchange is not overlapped with the layer's
-/// kernels.
+/// Returns the share of a layer's exchange that is not hidden behind kernels; 1 if the exchange is
+/// not overlapped with the layer's kernels.
 [[nodiscard]] double exposed_share(const Job& job, const Exchange& exchange, const Group& group);
-/// Returns the smallest exposed_share of all exchanges along an axis that divides layers.
+/// Returns the minimum of exposed_share over all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
 /// Returns whether the software hides the All-to-alls of experts under a plan. This requires several micro-batches, no full

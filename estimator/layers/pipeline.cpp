@@ -10,8 +10,8 @@
 namespace ddl {
 namespace {
 
-/// Returns groups of consecutive layers that stay together. Each has at least one layer with weights. The result contains
-/// the first layer of each group, and the layer count.
+/// Returns groups of consecutive layers that stay together, as the first layer of each group, and
+/// at the end the layer count. Each group has at least one layer with weights.
 std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -24,7 +24,7 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
     const auto index = static_cast<std::size_t>(i);
     const bool may_cut =
         i > 0 && (!keep_blocks || layers[index].block < 0 || layers[index].block != layers[index - 1].block);
-    // A cut before a layer with weights, or before a block, is useful only if the group before it has weights.
+    // A cut before a layer with weights, or before a block, is useful only if the group before the cut has weights.
     const bool begins = keep_blocks && layers[index].block >= 0 ? true : static_cast<bool>(weighted[index]);
     if (may_cut && begins && has_weights) {
       starts.push_back(i);
@@ -37,8 +37,8 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   return starts;
 }
 
-/// Returns the first layers of stages with equal numbers of blocks, and the layer count. Empty if a stage would begin at a
-/// layer that is not in `starts`.
+/// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count.
+/// Empty if a stage would begin at a layer that is not in `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
   const auto& layers = facts.model->layers;
   const int blocks = facts.model->blocks;
@@ -54,14 +54,14 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
   return firsts;
 }
 
-/// The maximum number of lists, each for a different number of crossing items.
+/// The maximum number of lists of places. Each list allows a different number of items to cross a cut.
 constexpr std::size_t most_levels = 32;
-/// The relative difference of two sums of the same times in a different order can be this large.
+/// Two sums of the same times in different orders differ at most by this share.
 constexpr double rounding = 1e-9;
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-/// The smallest limit for which `attempt(limit)` is true, given that it is false below `low`. A successful attempt reports
-/// the limit that it reached. A failed attempt reports the next limit that may succeed.
+/// Returns the smallest limit for which `attempt(limit)` is true. `attempt` must be false below `low`. A successful attempt
+/// reports the limit that it reached. A failed attempt reports the next limit that may succeed.
 template <class Attempt>
 double least_limit(double low, const Attempt& attempt) {
   struct {
@@ -111,7 +111,7 @@ StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLa
   known.erase(std::unique(known.begin(), known.end()), known.end());
   const std::size_t step = known.size() / most_levels + 1;
   for (std::size_t i = 0; i < known.size(); ++i) {
-    // The last list, which allows all places, is always included.
+    // The last list is always included, because it allows all places.
     if ((known.size() - 1 - i) % step != 0) continue;
     std::vector<int> allowed{0};
     for (std::size_t unit = 1; unit + 1 < starts.size(); ++unit) {
@@ -173,7 +173,8 @@ bool StageBalance::deal(const Limits& limits) {
   return true;
 }
 
-/// A stage that begins at `begin` fits. Returns the first place from `least` on at which the stage can begin and still fit.
+/// Requires that a stage that begins at `begin` fits. Returns the first place from `least` on at
+/// which the stage can begin and still fit.
 template <class Fits>
 int StageBalance::farthest(int least, int begin, const Fits& fits) const {
   int bad = least - 1;

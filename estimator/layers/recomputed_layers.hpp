@@ -10,11 +10,11 @@
 
 namespace ddl {
 
-/// Returns the maximum number of blocks of a stage that full recomputation recomputes. These are the first blocks of each
-/// model chunk of the stage. Here, the chunks of a stage are treated as consecutive.
+/// Returns the maximum number of blocks of a stage that full recomputation recomputes. A plan recomputes the first blocks of
+/// each model chunk of the stage. Here, the chunks of a stage are treated as consecutive.
 [[nodiscard]] std::int64_t most_recomputed_blocks(const Plan& plan);
 
-/// Returns the number of blocks of a stage, [first, last), including parts of blocks.
+/// Returns the number of blocks of a stage with layers [first, last), including parts of blocks.
 [[nodiscard]] std::int64_t blocks_of(const Model& model, const LayerKinds& kinds, int first, int last);
 
 /// Returns the layers of a stage, [first, last), that full recomputation recomputes: the layers in blocks. Layers outside of
@@ -22,7 +22,7 @@ namespace ddl {
 [[nodiscard]] std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan,
                                                         int first, int last);
 
-/// Returns the costs of the layers that backward recomputes as whole blocks.
+/// Returns the costs of the layers that full recomputation recomputes in backward.
 [[nodiscard]] LayerCosts recomputed_costs(const Model& model, const LayerCostTable& costs, const Plan& plan, int first,
                                           int last);
 
@@ -30,8 +30,8 @@ namespace ddl {
 [[nodiscard]] double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan,
                                       const std::vector<int>& firsts);
 
-/// Returns for each layer whether backward recomputes its forward. Full recomputation recomputes layers in blocks; selective
-/// recomputation recomputes the selected layers. `firsts`: the first layer of each stage, and the layer count.
+/// Returns, for each layer, whether backward recomputes its forward. Full recomputation recomputes layers in blocks.
+/// Selective recomputation recomputes the selected layers. `firsts`: the first layer of each stage, and the layer count.
 [[nodiscard]] std::vector<bool> runs_again(const Plan& plan, const ModelFacts& facts, const Assumptions& assumptions,
                                            const LayerKinds& kinds, const std::vector<int>& firsts);
 

@@ -16,47 +16,47 @@
 
 namespace ddl {
 
-/// The costs of layers under the latest splits of one job. Plans that divide layers in the same way (split_of) share them.
-/// Not thread-safe.
+/// Caches the costs of layers under the latest splits of one job. Plans that divide layers in the
+/// same way (split_of) share costs. Not thread-safe.
 class SplitTables {
  public:
   /// The job must outlive the tables.
   explicit SplitTables(const Job& job) : job_(job) {}
-  SplitTables(const SplitTables&) = delete;  // the kinds of layers that the cost tables refer to
+  SplitTables(const SplitTables&) = delete;  // the cost tables refer to kinds_
   SplitTables& operator=(const SplitTables&) = delete;
 
-  /// The number of splits whose costs are cached. A search alternates between several splits of the plans of a mesh.
+  /// The number of splits with cached costs. A search alternates between several splits of the plans of a mesh.
   static constexpr std::size_t kept = 8;
 
   struct Split {
-    std::size_t slot = 0;       ///< below `kept`
-    std::uint64_t number = 0;   ///< if the number of a slot has changed, the split in the slot has changed
-    std::uint64_t placing = 0;  ///< if the number has changed, the split or the placement has changed
-    Plan plan;                  ///< the plan, with all choices reset that costs do not depend on
+    std::size_t slot = 0;       ///< index of the slot, below `kept`
+    std::uint64_t number = 0;   ///< changes whenever another split takes the slot
+    std::uint64_t placing = 0;  ///< changes whenever the split or the placement changes
+    Plan plan;                  ///< the plan; choices that do not affect costs are reset
     Placement placement{};
     std::unique_ptr<LayerCostTable> costs;
-    std::uint64_t asked = 0;  ///< when the split was last requested
+    std::uint64_t asked = 0;  ///< time at which the split was last requested
   };
-  /// Returns the split of a plan whose shape is possible, with its placement. The reference is valid until the next call
-  /// with a different plan.
+  /// Returns the split of a plan with its placement. The plan's shape must be possible. The
+  /// reference is valid until the next call with a different plan.
   [[nodiscard]] const Split& split(const Plan& plan) const;
   [[nodiscard]] const LayerCostTable& costs(const Plan& plan) const { return *split(plan).costs; }
 
-  /// The costs of layers with their slopes, and the details of each kind of layer. If plans differ only in other choices,
-  /// their sensitivities use the same costs.
+  /// The costs of layers with their slopes, and the details of each kind of layer. Plans that
+  /// divide layers in the same way share these costs for their sensitivities.
   struct SlopeTable {
     SlopeTable(const Job& job, const Plan& a_split, const Plan& plan, const LayerKinds& kinds)
         : split(a_split), costs(job, plan, kinds, true) {}
     Plan split;
     std::optional<Placement> placement{};  ///< placement that the costs refer to
     LayerCostTable costs;
-    std::vector<LayerDetail> details{};  ///< by kind
+    std::vector<LayerDetail> details{};  ///< details of each kind of layer
   };
   [[nodiscard]] const SlopeTable& slope_table(const Plan& plan) const;
-  /// Returns the costs of the layers of a plan with their slopes. They are not cached.
+  /// Returns the costs of the layers of a plan with their slopes. The result is not cached.
   [[nodiscard]] LayerCostTable costs_with_slopes(const Plan& plan) const;
 
-  /// Returns the exchanges under the placement of a plan, for plans with the degrees of this plan.
+  /// Returns the exchanges for the degrees of a plan, under the plan's placement.
   [[nodiscard]] const ExchangeTimes& exchanges(const Plan& plan) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;
@@ -69,11 +69,12 @@ class SplitTables {
   const Job& job_;
   mutable std::array<Split, kept> splits_;
   mutable std::uint64_t asked_ = 0, numbers_ = 0;
-  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the most recently used one
+  mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the most recently used table of slopes
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
   mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
   mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
-  /// Exchanges for one plan's degrees, under each placement that was requested. They depend on no other choice of the plan.
+  /// The exchanges for one plan's degrees, under each requested placement. Other choices of the
+  /// plan do not affect exchanges.
   struct Placed {
     Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
         : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
@@ -84,12 +85,12 @@ class SplitTables {
   mutable std::vector<std::unique_ptr<Placed>> placed_;
 };
 
-/// A cached value for each split of the tables. It is empty until it is computed, and becomes empty again when another split
-/// takes the slot.
+/// Caches a value for each split of the tables. A value is empty until it is computed, and again
+/// after another split has taken the slot.
 template <class Value>
 class PerSplit {
  public:
-  /// `number`: Split::number, or Split::placing if the value depends on the placement.
+  /// Returns the value of a slot. `number`: Split::number, or Split::placing if the value depends on the placement.
   [[nodiscard]] Value& of(std::size_t slot, std::uint64_t number) {
     auto& [known, value] = values_[slot];
     if (known != number) {
@@ -107,7 +108,7 @@ class PerSplit {
   std::array<Numbered, SplitTables::kept> values_;
 };
 
-/// Returns a plan of one sample and one micro-batch.
+/// Returns a copy of the plan with one sample and one micro-batch.
 [[nodiscard]] Plan without_batch(Plan plan);
 
 }  // namespace ddl

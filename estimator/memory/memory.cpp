@@ -13,7 +13,7 @@ namespace ddl {
 namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
-/// The buffers of a communicator of two ranks, and of a communicator of more ranks.
+/// The buffers of a communicator of two ranks, and of a communicator of more than two ranks.
 constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
 constexpr EnumArray<MemoryItem, Bytes MemoryBreakdown::*> parts{
@@ -59,10 +59,10 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
     if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
-    // Copies of weights and their transposes in fp8, made once for all micro-batches [NVIDIA, Transformer Engine
-    // documentation, te.Linear, is_first_microbatch].
+    // Weights and their transposes are copied to fp8 once for all micro-batches [NVIDIA,
+    // Transformer Engine documentation, te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
-    // Copies of weights and their transposes in 4 bits, with an 8-bit scale for every 16 items.
+    // Weights and their transposes are copied to 4 bits, with an 8-bit scale for every 16 items.
     if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
   bytes.optimizer += optimizer_state_bytes(optimizer);
@@ -86,8 +86,8 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   const auto held = [&](double all, double largest, bool sharded) {
     return sharded ? all / replicas + largest * (1.0 - 1.0 / replicas) : all;
   };
-  // Weights gathered for forward are all in memory when backward begins, unless they are freed in between. Offloaded weights
-  // are in memory while their layer, and the next one, uses them.
+  // When backward begins, all weights gathered for forward are in memory, unless they are freed in
+  // between. Offloaded weights are in memory while their layer and the next layer use them.
   const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
   const double weights = plan.offload == Offload::weights ? std::min(counts.all, 2 * counts.largest_layer)
                                                           : held(counts.all, counts.largest_layer, shards_weights);
@@ -125,7 +125,7 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   constexpr double items_of_bucket = 5e8;
   if (plan.mesh.replicas() == 1) return {};
   const double items = plan.zero_stage == 0 ? parameters : std::min(parameters, items_of_bucket);
-  // Megatron-LM exchanges its gradient buffer without copying it.
+  // Megatron-LM exchanges its gradient buffer without a copy.
   if (is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients) return {};
   // Gradients that are accumulated in 4 bytes are exchanged in 4 bytes.
   const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
@@ -163,7 +163,7 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
 Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
 
 CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
-  // Device memory: 1.6 GB with one communicator, 6 GB with three [NVIDIA/nccl, issue 864].
+  // The device memory was 1.6 GB with one communicator and 6 GB with three communicators [NVIDIA/nccl, issue 864].
   constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
   double count = 0, more = 0;
@@ -184,11 +184,11 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
 
 namespace {
 
-/// The memory of a CUDA context if all kernels of PyTorch and its libraries are loaded at once. nvidia-smi showed these
-/// values for processes that had allocated one small tensor.
+/// Returns the memory of a CUDA context if all kernels of PyTorch and its libraries are loaded at
+/// once. nvidia-smi showed these values for processes that had allocated one small tensor.
 Bytes whole_context(const Device& device) {
-  // V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022. RTX 2080 Ti and 3090:
-  // pytorch/pytorch, issue 49877, minus the 158 MiB of its tensor.
+  // Sources of the values: V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022.
+  // RTX 2080 Ti and 3090: pytorch/pytorch, issue 49877, minus the 158 MiB of its tensor.
   struct Measured {
     double capability;
     Bytes bytes;
@@ -219,8 +219,8 @@ LibraryWorkspace library_workspace(const Device& device) {
 }
 
 Bytes most_unusable(Bytes allocated) {
-  // In 130 steps of 32 models that fill an RTX 3090, the model of the allocator reserves at most 5.1 % more than the peak,
-  // and at most 0.8 % more in half of the steps (measured_memory_test; docs/memory.md, "How good it is").
+  // In 130 steps of 32 models that fill an RTX 3090, the model of the allocator reserves at most 5.1 % more than the peak of
+  // allocated memory, and at most 0.8 % more in half of the steps (measured_memory_test; docs/memory.md, "How good it is").
   constexpr double share = 0.052;
   return allocated * share;
 }
@@ -272,7 +272,7 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0) {}
 
 PassPeaks pass_peaks(const StageOf& rank) {
-  // Parameters of other layers take no part in a pass.
+  // The parameters of layers outside this stage do not affect a pass.
   StageOf stage = rank;
   stage.parts = 1;
   const bool is_processor = stage.job.machine.device.is_processor;
@@ -316,7 +316,7 @@ StagePeaks stage_peaks(const StageOf& stage) { return {resident_peaks(stage), pa
 
 namespace {
 
-/// The number of blocks in layers [first, last), at least 1.
+/// Returns the number of blocks in layers [first, last), at least 1.
 double blocks_between(const Model& model, int first, int last) {
   double blocks = 0;
   for (int layer = first, before = -1; layer < last; ++layer) {
@@ -346,8 +346,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   const LayerCosts costs = stage.all_costs();
   MemoryBreakdown memory;
   if (job.assumptions.memory_reuse) {
-    // 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients, weights and their gradients. In the
-    // formula, a stage of a pipeline keeps the whole batch.
+    // The formula is 2γδ Σ(B(|x|+|y|)+|w|) [ParaDL, Table III]: activations and their gradients,
+    // weights and their gradients. In the formula, a stage of a pipeline keeps the whole batch.
     const double gamma = *job.assumptions.memory_reuse;
     const double delta = item_bytes(plan.precision);
     memory.weights = Bytes(gamma * delta * costs[LayerCount::parameters]);
@@ -361,7 +361,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   double earlier = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
                                            static_cast<double>(plan.micro_batches), plan.virtual_stages) -
                    1;
-  // Offloaded activations are on the device for the block that backward currently computes, and for the one before it.
+  // Offloaded activations are on the device for the block that backward currently computes, and for the preceding block.
   if (plan.offload_activations) {
     memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1);
     earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, stage.first, stage.last)));
@@ -376,7 +376,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : enum_values<MemoryItem>) memory.of(item) = peak[item];
-  // Includes what the allocator's rounding adds. Near its thresholds, rounding a sum may add more than rounding each part.
+  // The difference is what the allocator's rounding adds. Near the allocator's thresholds, rounding
+  // a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();

@@ -21,10 +21,10 @@ enum class StepPhase { setup, forward, backward, exchange, update };
 template <>
 inline constexpr EnumNames<StepPhase> enum_names<StepPhase>{"setup", "forward", "backward", "exchange", "update"};
 
-/// The contents of memory at one moment, in bytes per item.
+/// The contents of memory at one moment, in bytes per memory item (weights, gradients, …).
 struct MemoryState {
-  std::array<Bytes, memory_item_count> items{};  ///< bytes as requested
-  Bytes allocated{};                             ///< with each request rounded up to the allocator's block size
+  std::array<Bytes, memory_item_count> items{};  ///< bytes of each item as requested
+  Bytes allocated{};                             ///< bytes with each request rounded up to the allocator's block size
   /// the part of `allocated` that is scratch memory of the running kernel or of the update
   Bytes passing{};
 
@@ -38,32 +38,32 @@ enum class MemoryOrigin { measured, modelled, assumed };
 template <>
 inline constexpr EnumNames<MemoryOrigin> enum_names<MemoryOrigin>{"measured", "modelled", "assumed"};
 struct MemoryBreakdown;
-/// Returns the provenance of one item. `measured`: a profile of this device. `modelled`: rules applied to the graph.
-/// `assumed`: a value reported for other machines, or a bound.
+/// Returns the provenance of a memory item. `measured`: a profile of this device. `modelled`: rules
+/// applied to the model's graph. `assumed`: a value reported for other machines, or a bound.
 [[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
-/// Returns an upper bound of the fragmentation in bytes: the allocator's blocks that fit no request, in addition to
-/// `allocated` bytes. Upper bounds of memory include it.
+/// Returns an upper bound of the fragmentation: the bytes of the allocator's blocks that fit no
+/// request, in addition to `allocated` bytes. Upper bounds of memory include this bound.
 [[nodiscard]] Bytes most_unusable(Bytes allocated);
 
-/// The memory of one rank by item, in bytes, at the moment of the largest sum.
+/// The memory of one rank by item, in bytes, at the moment when the sum of all items is largest.
 struct MemoryBreakdown {
   Bytes weights{}, gradients{}, optimizer{};
   Bytes activations{};    ///< activations kept for backward, and their gradients that exist at the same time
-  Bytes input{};          ///< samples
+  Bytes input{};          ///< samples of the batch
   Bytes workspace{};      ///< scratch memory of library kernels, and temporaries of the optimizer
   Bytes communication{};  ///< buckets of gradients, buffers of the communication library
-  Bytes context{};        ///< the driver and the libraries' handles
-  /// The part of the workspace that belongs to the kernel that runs at the peak.
+  Bytes context{};        ///< memory of the driver and of the libraries' handles
+  /// The part of `workspace` that belongs to the kernel that runs at the peak.
   Bytes kernel_workspace{};
   /// `measured` if every kernel's workspace was measured, `modelled` if workspaces of kernels of the same families were
   /// measured, otherwise `assumed`.
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
   /// The part of `communication` that the framework's allocator does not provide.
   Bytes outside_buffers{};
-  /// The part of activations that is offloaded to host memory. It is not part of the total.
+  /// The part of the activations that is offloaded to host memory, which is not part of the total.
   Bytes on_host{};
-  /// The upper bound minus the total.
+  /// Difference of the upper bound and the total.
   Bytes uncertainty{};
 
   [[nodiscard]] Bytes total() const {
@@ -71,13 +71,13 @@ struct MemoryBreakdown {
   }
   /// Returns the part of the total that the framework's allocator provides.
   [[nodiscard]] Bytes allocated() const { return total() - context - outside_buffers; }
-  /// The maximum memory that the allocator reserves on the device, if add_reserved has computed it, else allocated(). The
-  /// total does not include reserved memory above the peak, because the allocator returns it to the device if memory is
-  /// short.
+  /// The maximum memory that the allocator reserves on the device, if add_reserved has computed it;
+  /// else allocated(). The total does not include reserved memory above the peak of allocated
+  /// memory, because the allocator returns such memory to the device if memory is short.
   Bytes peak_reserved{};
   [[nodiscard]] Bytes upper_bound() const { return total() + uncertainty; }
-  /// Returns the device memory of the process when memory is not short, as nvidia-smi shows it, if add_reserved has
-  /// computed it.
+  /// Returns the device memory of the process as nvidia-smi shows it, for a device with free
+  /// memory. add_reserved must have computed the reserved memory.
   [[nodiscard]] Bytes held() const { return peak_reserved + context + outside_buffers; }
   [[nodiscard]] Bytes& of(MemoryItem item);
   [[nodiscard]] Bytes of(MemoryItem item) const;
@@ -85,7 +85,7 @@ struct MemoryBreakdown {
 };
 
 /// Bytes per parameter. fp32 needs 4 for the weight and 4 for the gradient. Mixed precision needs 2 and 2, and a 4-byte
-/// master copy that counts with the optimizer's slots (16 in all with Adam, [Kort22]).
+/// master copy, which is part of the optimizer's state (16 bytes in total with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
 };
@@ -99,24 +99,24 @@ struct ParameterBytes {
 struct ParameterCounts {
   double all = 0;
   double trained = 0;                             ///< parameters that have gradients and optimizer state
-  double largest_layer = 0, largest_trained = 0;  ///< the same numbers for the largest layer
+  double largest_layer = 0, largest_trained = 0;  ///< parameters and trained parameters of the largest layer
 };
 
-/// Memory of the weights, gradients and optimizer state of these parameters on a rank. ZeRO stages 1, 2 and 3 shard the
-/// optimizer state, the gradients and the weights among the ranks with replicas of the parameters [Rajbhandari et al.,
-/// SC'20]. Sharded weights and gradients are in memory in full for one layer at a time, with at most `largest_layer`
-/// parameters.
+/// Returns the memory of the weights, gradients and optimizer state of these parameters on a rank.
+/// ZeRO stages 1, 2 and 3 shard the optimizer state, the gradients and the weights among the ranks
+/// with replicas of the parameters [Rajbhandari et al., SC'20]. Sharded weights and gradients are
+/// in memory in full for one layer at a time, with at most `largest_layer` parameters.
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
-/// Like the function above, for a rank all of whose parameters are trained.
+/// Returns the memory of a rank on which all parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
 
-/// Returns whether all gradients exist from the start of a step to its end. This is so if backward accumulates into them
-/// more than once, if they lie in one buffer, or if the framework keeps them. Otherwise backward allocates them one after
-/// the other.
+/// Returns whether all gradients exist from the start of a step to its end. They do if backward
+/// accumulates into gradients more than once, if gradients lie in one buffer, or if the framework
+/// keeps them. Otherwise backward allocates gradients one after the other.
 [[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
 /// Returns the bytes of temporaries per parameter that the update holds for all parameters at once. PyTorch's optimizers run
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
-/// as the parameters]. There are none if the user asks for a fused step, or for a step tensor by tensor.
+/// as the parameters]. The result is 0 if the user sets a fused update or an update tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns how many of `trained` gradients a rank copies into one tensor before the update (Assumptions::flat_gradients).
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
@@ -125,8 +125,8 @@ struct ParameterCounts {
 /// DistributedDataParallel, gradient_as_bucket_view], or with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
 /// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
-/// The ranks of a communicator: those along an axis, data ranks at the same position in each shard group, or one of the
-/// framework engine's own groups (Assumptions::engine_groups).
+/// The type of a communicator: all ranks along an axis, data ranks at the same position in each
+/// shard group, or one of the framework engine's own groups (Assumptions::engine_groups).
 enum class Among { axis, copies_of_shards, all_ranks, replica, neighbours, end_stages };
 /// A group of ranks with its own communicator.
 struct Communicator {
@@ -135,43 +135,44 @@ struct Communicator {
   Among among = Among::axis;
   Bytes bytes{};  ///< buffers of the communicator on each rank
 };
-/// Whether the framework's engine has its own groups, and also groups of stages that hold copies of the same weights.
+/// The engine's own groups of ranks: none, groups without tied weights, or also groups of stages
+/// that hold copies of the same weights.
 enum class EngineGroups { none, untied, tied };
 [[nodiscard]] EngineGroups engine_groups_of(const Job& job);
-/// Returns the communicators of a plan on its first stage: one for each axis with a degree above one, and those of the
-/// engine. Empty on CPUs.
+/// Returns the communicators of a plan on its first stage: one for each axis with a degree above
+/// one, and the engine's communicators. Empty on CPUs.
 [[nodiscard]] std::vector<Communicator> communicators_of(const Plan& plan, const Device& device,
                                                          EngineGroups engine = EngineGroups::none);
-/// Returns the buffers of communicators that are never used (Assumptions::idle_communicators). Each takes as much memory as
-/// the smallest communicator.
+/// Returns the buffers of communicators that are never used (Assumptions::idle_communicators). Each
+/// unused communicator takes as much memory as the smallest communicator.
 [[nodiscard]] Bytes idle_communicator_bytes(int idle, const Device& device);
-/// Returns the buffers of the communication library. Each axis with a degree above one has a communicator: 544 MiB for two
-/// ranks, 688 MiB for more, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
+/// The buffers of the communication library. Each axis with a degree above one has a communicator: 544 MiB for two ranks,
+/// 688 MiB for more than two, as measured with PyTorch on four A100 [NVIDIA/nccl, issue 964].
 struct CommunicationBuffers {
   Bytes expected{}, most{};
 };
 [[nodiscard]] CommunicationBuffers communication_buffers(const Plan& plan, const Device& device,
                                                          EngineGroups engine = EngineGroups::none, int idle = 0);
-/// The memory of the driver and the library handles. If kernels are loaded when they are needed (CUDA 11.7 and later), it is
-/// 300 MB and more [pytorch/pytorch, issue 107667]. If all are loaded at once, it is the value measured on devices of this
-/// compute capability, or 1008 MiB if none was measured [pytorch/pytorch, issue 28394].
+/// The memory of the driver and the library handles. If kernels are loaded when they are needed (CUDA 11.7 and later), the
+/// memory is 300 MB and more [pytorch/pytorch, issue 107667]. If all kernels are loaded at once, the memory is the value
+/// measured on devices of this compute capability, or 1008 MiB without a measured value [pytorch/pytorch, issue 28394].
 struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12 [PyTorch,
-/// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. If a datasheet does not state the capability, the
-/// smaller size is assumed.
+/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9,
+/// 10 and 12 [PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. If a
+/// datasheet does not state the capability, the smaller size is assumed.
 struct LibraryWorkspace {
   Bytes expected{}, most{};
 };
 [[nodiscard]] LibraryWorkspace library_workspace(const Device& device);
 
-/// Returns whether a stage of layers [first, last) has a copy of these weights, which another stage owns. A stage has one
-/// copy, however many of its layers read them.
+/// Returns whether a stage of layers [first, last) has a copy of tied weights that another stage
+/// owns. A stage has at most one copy, even if several of its layers read the weights.
 [[nodiscard]] bool is_copied(const TiedLayer& tied, int first, int last);
-/// Returns the number of parameters of a stage on a rank, including copies, without StageOf::parts. `trained`: only those
-/// that have gradients.
+/// Returns the number of parameters of a stage on a rank, including copies of tied weights, without
+/// StageOf::parts. `trained`: only parameters that have gradients.
 [[nodiscard]] double stage_parameters(const StageOf& stage, bool trained = false);
 
 /// Returns the inputs of parameter_memory for a stage.
@@ -181,7 +182,7 @@ struct LibraryWorkspace {
 struct MemoryChoices {
   explicit MemoryChoices(const Plan& plan);
   Recompute recompute;
-  std::int64_t recompute_blocks;  ///< per stage
+  std::int64_t recompute_blocks;  ///< number of recomputed blocks per stage
   RecomputeModules recompute_modules;
   int zero_stage, shard_group;
   bool reshard;
@@ -191,10 +192,11 @@ struct MemoryChoices {
   friend auto operator<=>(const MemoryChoices&, const MemoryChoices&) = default;
 };
 
-/// Returns whether a rank keeps only its shard of a gradient after backward has computed it.
+/// Returns whether a rank keeps only its shard of a gradient after backward has computed the gradient.
 [[nodiscard]] bool shards_gradients(const Plan& plan);
 
-/// The subset of MemoryChoices that the memory of forward and backward depends on. The others affect only resident memory.
+/// The choices among MemoryChoices that affect the memory of forward and backward. The remaining
+/// choices affect only resident memory.
 struct PassChoices {
   PassChoices(const Plan& plan, const Assumptions& assumptions);
   Recompute recompute;
@@ -204,18 +206,18 @@ struct PassChoices {
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
 
-/// The memory that forward and backward of a micro-batch need on a rank of a stage in addition to resident memory, and the
-/// memory that stays allocated afterwards.
+/// The memory that forward and backward of a micro-batch need on a rank of a stage in addition to
+/// resident memory, and the memory that stays allocated after backward.
 struct PassPeaks {
   MemoryState largest;
-  Bytes most{};  ///< with the upper bound of kernel scratch memory
+  Bytes most{};  ///< maximum with the upper bound of kernel scratch memory
   MemoryState left;
   MemoryState earlier;  ///< the memory that each earlier micro-batch keeps
 };
 [[nodiscard]] PassPeaks pass_peaks(const StageOf& stage);
 
-/// The resident memory of a rank of a stage: parameters, optimizer state, buckets, workspaces of libraries. It does not
-/// depend on recomputation.
+/// The resident memory of a rank of a stage: parameters, optimizer state, buckets, workspaces of
+/// libraries. Resident memory does not depend on recomputation.
 struct ResidentPeaks {
   MemoryState stays;
   /// maximum during the update, without the memory that backward leaves allocated; unset if the update makes no request
@@ -223,22 +225,22 @@ struct ResidentPeaks {
 };
 [[nodiscard]] ResidentPeaks resident_peaks(const StageOf& stage);
 
-/// The memory of a rank of a stage, independent of the number of micro-batches in flight. The closed forms do not use it.
+/// The memory of a rank of a stage, apart from the number of micro-batches in flight. The closed forms do not use it.
 struct StagePeaks {
   StagePeaks() = default;
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
   MemoryState in_backward;   ///< the maximum during forward and backward of a micro-batch
-  Bytes most_in_backward{};  ///< with the upper bound of kernel scratch memory
-  MemoryState in_update;     ///< with all gradients; independent of the handling of activations
+  Bytes most_in_backward{};  ///< in_backward with the upper bound of kernel scratch memory
+  MemoryState in_update;     ///< maximum during the update with all gradients, for any handling of activations
   MemoryState earlier;       ///< the memory that each earlier micro-batch keeps
 };
 [[nodiscard]] StagePeaks stage_peaks(const StageOf& stage);
 
-/// Returns only StagePeaks::earlier.
+/// Returns StagePeaks::earlier: the memory that each earlier micro-batch keeps.
 [[nodiscard]] MemoryState kept_by_micro_batch(const StageOf& stage);
 
-/// Returns the memory of a rank of a stage, under the assumptions of the job, at the moment when the requests of a step are
-/// largest (StageRequests). Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known.
+/// Returns the memory of a rank of a stage at the moment when the requests of a step are largest (StageRequests), under the
+/// assumptions of the job. Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known.
 [[nodiscard]] MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks = nullptr);
 
 }  // namespace ddl

@@ -9,17 +9,17 @@
 
 namespace ddl {
 
-/// Adds up the memory requests of a step, and records the state with most memory.
+/// Adds up the memory requests of a step, and records the moment with most memory.
 class MemoryTally {
  public:
-  /// A handle to a request, with which it can be freed.
+  /// A handle that frees a request.
   struct Block {
     Bytes bytes{}, allocated{};
     MemoryItem item = MemoryItem::activations;
     bool passing = false;
   };
   using Mark = MemoryState;
-  /// Equal repetitions of layers are counted instead of being visited one by one.
+  /// Equal repetitions of layers are counted, and not visited one by one.
   static constexpr bool folds = true;
 
   /// `granule`: requests are rounded up to multiples of this many bytes; 0: no rounding.
@@ -45,15 +45,15 @@ class MemoryTally {
   }
 
   [[nodiscard]] Mark mark() const { return now_; }
-  /// Repeats all requests made since `since` this many times.
+  /// Repeats all requests that were made after `since` this many times.
   void repeat(const Mark& since, double times) { now_.add(since, mark(), times); }
   /// Frees all blocks that were allocated between two moments.
   void release(const Mark& from, const Mark& to) { now_.add(from, to, -1); }
 
-  /// The state with the most memory: in the update, or before it.
+  /// The moment with the most memory in the update, and before the update.
   struct Peak {
     MemoryState state;
-    Bytes most{};  ///< with the upper bound of kernel scratch memory
+    Bytes most{};  ///< bytes with the upper bound of kernel scratch memory
   };
   [[nodiscard]] const Peak& peak(bool in_update) const { return peaks_[in_update ? 1 : 0]; }
   [[nodiscard]] const MemoryState& peak() const { return peaks_[is_in_update() ? 1 : 0].state; }
@@ -61,7 +61,7 @@ class MemoryTally {
 
  private:
   [[nodiscard]] Bytes rounded(Bytes bytes) const {
-    // The tolerance for rounding errors of shares of a whole.
+    // The tolerance for rounding errors when shares add up to a whole.
     constexpr double exact = 1 - 1e-12;
     return granule_ > 0 ? Bytes(std::ceil(bytes.value() / granule_ * exact) * granule_) : bytes;
   }

@@ -13,8 +13,8 @@
 namespace ddl {
 namespace {
 
-/// Passes requests to the model of the allocator, and records live requests. It also counts requests, so that a second pass
-/// can stop where the first pass had its peak, and list the live memory there.
+/// Passes requests to the model of the allocator, and records live requests. Requests are also counted, so that a second
+/// pass can stop at the peak of the first pass, and list the live memory there.
 class MemoryRecord {
  public:
   /// A request, identified by its id.
@@ -22,7 +22,7 @@ class MemoryRecord {
     std::size_t number = nothing;
   };
   using Mark = std::size_t;
-  static constexpr double most_blocks = 64;  ///< if there are more micro-batches, some share a block
+  static constexpr double most_blocks = 64;  ///< with more micro-batches, several share a block
   static constexpr bool folds = false;
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
@@ -32,8 +32,8 @@ class MemoryRecord {
 
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
-    // Tensors that several micro-batches keep are separate blocks. After these blocks are freed, no single one of them has
-    // room for a larger request.
+    // Tensors that several micro-batches keep are separate blocks. A freed block of one micro-batch
+    // has no room for a larger request.
     const double blocks = std::clamp(std::floor(times), 1.0, most_blocks);
     Block last;
     for (double i = 0; i < blocks; ++i) last = allocate_one(bytes, item, layer, times / blocks);
@@ -71,7 +71,7 @@ class MemoryRecord {
   [[nodiscard]] const MemoryTally& tally() const { return tally_; }
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
   [[nodiscard]] std::vector<TimelinePoint>& points() { return points_; }
-  /// Live memory, grouped by purpose and layer, largest first.
+  /// Returns the live memory, grouped by purpose and layer, largest first.
   [[nodiscard]] std::vector<LiveMemory> live() const {
     std::map<std::pair<MemoryItem, int>, Bytes> sums;
     for (const Held& held : held_) {
@@ -147,7 +147,7 @@ MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& opti
   if (!options.details) return timeline;
   timeline.points = std::move(record.points());
 
-  // Makes the same requests again, up to the peak.
+  // The second pass makes the requests of the first pass again, up to the peak.
   MemoryRecord until(is_processor, options.capacity);
   until.stop_at(record.peak_count());
   run(until);

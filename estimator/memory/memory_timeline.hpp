@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Memory in use: its purpose, its layer (−1: none) and its bytes.
+/// Memory in use: its purpose, its layer (−1: no layer) and its bytes.
 struct LiveMemory {
   MemoryItem item = MemoryItem::activations;
   int layer = -1;
@@ -21,35 +21,35 @@ struct LiveMemory {
 struct TimelinePoint {
   StepPhase phase = StepPhase::setup;
   int layer = -1;
-  Bytes allocated{}, reserved{};  ///< maximum during the pass
+  Bytes allocated{}, reserved{};  ///< maximum memory during the pass
 };
 
 /// A training step as a sequence of requests to the allocator of the framework.
 struct MemoryTimeline {
   std::vector<TimelinePoint> points;  ///< points of the last step, in order
-  MemoryState peak;                   ///< the result of MemoryTally::peak
+  MemoryState peak;                   ///< peak of memory, as computed by MemoryTally::peak
   StepPhase peak_phase = StepPhase::setup;
   int peak_layer = -1;
   Bytes peak_reserved{};
   CachingAllocator::Reserved at_peak_reserved;  ///< composition of the peak of reserved memory
-  std::vector<LiveMemory> live_at_peak;         ///< largest first
-  bool fits = true;  ///< whether the step fits the given capacity, if necessary after cached segments are returned
+  std::vector<LiveMemory> live_at_peak;         ///< live memory at the peak, largest first
+  bool fits = true;  ///< whether the step fits the given capacity, after cached segments are returned if necessary
 
   /// Returns the bytes that rounding of sizes added at the peak.
   [[nodiscard]] Bytes rounding() const { return peak.allocated - peak.requested(); }
 };
 
 struct TimelineOptions {
-  /// The number of steps. The default is 2, because the optimizer allocates its state in the update of the first step, and
-  /// cached memory is split differently afterwards.
+  /// The number of training steps. The default is 2, because the update of the first step allocates
+  /// the optimizer state, which changes how cached memory is split.
   int steps = 2;
   bool details = true;  ///< whether to record points, and the live memory at the peak
   /// The memory of the device that is available to the allocator.
   std::optional<Bytes> capacity;
 };
 
-/// Sends the requests of two steps of a rank of a stage (StageRequests) to a model of the framework's allocator. Not
-/// available for the closed forms (Assumptions::memory_reuse).
+/// Sends the requests of several steps of a rank of a stage (StageRequests) to a model of the
+/// framework's allocator. Not available for the closed forms (Assumptions::memory_reuse).
 [[nodiscard]] MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options = {});
 
 }  // namespace ddl

@@ -76,7 +76,8 @@ MemoryState StageMemories::kept(const Plan& plan, int first, int last) const { r
 Bytes StageMemories::kept_alike(const Plan& plan, int stage_first, int stage_last) const {
   const SplitTables::Split& split = tables_.split(plan);
   const auto [first, last] = foremost_alike(split.costs->kinds().runs, stage_first, stage_last);
-  // The memory depends only on recomputation, and on the number of recomputed blocks in each virtual stage.
+  // The memory that micro-batches keep depends only on recomputation, and on the number of
+  // recomputed blocks in each virtual stage.
   Plan alike = split_of(plan);
   alike.recompute = plan.recompute;
   alike.recompute_blocks = plan.recompute_blocks;

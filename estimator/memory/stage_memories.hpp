@@ -12,14 +12,14 @@
 
 namespace ddl {
 
-/// The memory of the stages of plans. Values that plans of one split share are computed once. `firsts`: the first layer of
-/// every stage, and the layer count. Not thread-safe.
+/// The memory of the stages of plans. Values that are equal for all plans of one split are computed
+/// once. `firsts`: the first layer of every stage, and the layer count. Not thread-safe.
 class StageMemories {
  public:
   /// The tables must outlive this object.
   explicit StageMemories(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
 
-  /// Returns a stage with the parameters that its rank holds.
+  /// Returns a stage, with the parameters that a rank of the stage holds.
   [[nodiscard]] StageOf stage(const Plan& plan, const std::vector<int>& firsts, int stage) const;
   [[nodiscard]] MemoryBreakdown memory(const Plan& plan, const std::vector<int>& firsts, int stage) const;
   /// The stage that needs most memory.
@@ -32,12 +32,12 @@ class StageMemories {
     int stage = 0;
     bool has_reserved = false;  ///< whether a model of the allocator has computed MemoryBreakdown::peak_reserved
   };
-  /// The reference is valid until the next call with a different plan.
+  /// Returns the stage that needs most memory. The reference is valid until the next call with a different plan.
   [[nodiscard]] Fullest& fullest(const Plan& plan, const std::vector<int>& firsts) const;
   /// Returns the memory that each micro-batch keeps between its forward and its backward, for layers [first, last).
   [[nodiscard]] MemoryState kept(const Plan& plan, int first, int last) const;
-  /// Returns the memory of kept(), rounded like the allocator. The value may have been computed for a plan that differs only
-  /// in choices that this memory does not depend on.
+  /// Returns the memory of kept(), rounded as by the allocator. The memory may have been computed
+  /// for a plan that differs only in choices that do not affect it.
   [[nodiscard]] Bytes kept_alike(const Plan& plan, int first, int last) const;
 
   [[nodiscard]] const Job& job() const { return job_; }
@@ -46,14 +46,14 @@ class StageMemories {
  private:
   [[nodiscard]] const StagePeaks& peaks(const Plan& plan, int first, int last, double parts) const;
   [[nodiscard]] double held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const;
-  /// Returns the first layers of the model that need the same memory as layers [first, last). In a run of repeated layers,
-  /// it makes no difference in which repetition the layers begin, except for the first one.
+  /// Returns the first layers of the model that need as much memory as layers [first, last). In a run of repeated layers,
+  /// all repetitions except the first are equivalent as the beginning of the range.
   [[nodiscard]] static LayerRange foremost_alike(const LayerRuns& runs, int first, int last);
-  /// The memories that were computed for a split.
+  /// The memory that was computed for the plans of a split.
   struct Known {
     std::vector<Fullest> fullest;  ///< valid for any placement
-    /// Peaks, keyed by the layers of a stage, the choices, and the parts of parameters. If the parts are zero, only the
-    /// memory that micro-batches keep is valid.
+    /// The peaks of stages, keyed by the layers of a stage, the choices, and the shares of
+    /// parameters. If the share is zero, only the memory that micro-batches keep is valid.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;
     std::map<std::tuple<int, int, PassChoices>, PassPeaks> passes;
     std::map<std::tuple<int, int, MemoryChoices, double>, ResidentPeaks> residents;

@@ -17,13 +17,13 @@
 namespace ddl {
 
 /// The memory requests of one step of a rank of a stage to the framework's allocator: the activations that earlier
-/// micro-batches keep, forward and backward of one micro-batch, and the update. If one backward computes all gradients,
-/// backward allocates them layer by layer, and the update frees them. Otherwise they exist from the start, and backward
-/// accumulates into them.
+/// micro-batches keep, forward and backward of one micro-batch, and the update. If a single backward computes all gradients,
+/// backward allocates gradients layer by layer, and the update frees them. Otherwise gradients exist from the start, and
+/// backward accumulates into them.
 ///
 /// `Sink` receives the requests: MemoryTally adds them up, MemoryRecord passes them to a model of the allocator. For a sink
-/// that folds, only the first two and the last two of five or more equal repetitions of layers are visited. The changes that
-/// the second and the last but one make are multiplied by the number of repetitions that they represent.
+/// that folds, only the first two and the last two of five or more equal repetitions of layers are visited. The changes by
+/// the second and by the last but one repetition are multiplied by the number of repetitions that they represent.
 template <class Sink>
 class StageRequests {
  public:
@@ -60,7 +60,7 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     find_runs();
-    // Memory that the stage's backward holds throughout is allocated once.
+    // Memory that backward of the stage holds from start to end is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
     if (sends && job_.assumptions.keeps_sent && keeper_of(last_ - 1) < 0) sent_bytes_ = table_.cut_bytes(last_);
     const auto slots = static_cast<std::size_t>(slots_);
@@ -71,8 +71,8 @@ class StageRequests {
     gradients_.assign(slots, -1);
   }
 
-  /// Allocates the memory that stays after a step: parameters, buckets of gradients, workspaces of libraries. With `state`
-  /// it also allocates the optimizer state, which is otherwise allocated in the first update.
+  /// Allocates the memory that stays after a step: parameters, buckets of gradients, workspaces of libraries. `state` also
+  /// allocates the optimizer state, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
     const auto each = [&](Bytes all, MemoryItem item, bool is_sharded, bool is_trained) {
@@ -104,7 +104,7 @@ class StageRequests {
     (void)sink_.allocate(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
   }
 
-  /// `in_flight`: micro-batches whose activations exist at once.
+  /// Makes the requests of one step. `in_flight`: micro-batches whose activations exist at once.
   void step(double in_flight) {
     pass(in_flight);
     update();
@@ -127,7 +127,7 @@ class StageRequests {
     sink_.release(before, earlier);
   }
 
-  /// Makes the requests of the update. Afterwards no gradient of backward is in memory.
+  /// Makes the requests of the update, which leaves no gradient of backward in memory.
   void update() {
     sink_.at(StepPhase::update, -1);
     const double more = update_scratch_bytes(plan_, job_.assumptions);
@@ -157,8 +157,8 @@ class StageRequests {
     parameter_gradients_.clear();
   }
 
-  /// Allocates the activations that `count` micro-batches keep between their forward and their backward; a sink may allocate
-  /// a separate block for each item.
+  /// Allocates the activations that `count` micro-batches keep between their forward and their
+  /// backward. A sink may allocate a separate block for each micro-batch.
   void keep(double count) {
     if (count <= 0) return;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
@@ -178,14 +178,14 @@ class StageRequests {
   using Block = typename Sink::Block;
   using Mark = typename Sink::Mark;
 
-  /// A segment: consecutive layers that are either all recomputed, or not at all.
+  /// Consecutive layers that are all recomputed together, or are all not recomputed.
   struct Segment {
     int first = 0, last = 0;
     bool again = false;
-    bool drops = false;  ///< the output is discarded after forward, and recomputed before it is read in backward
+    bool drops = false;  ///< whether the output is discarded after forward, and recomputed before backward reads it
   };
-  /// A run of consecutive equal sequences of layers, each divided into segments at the same places. Slots store the memory
-  /// that is kept for the layers.
+  /// A run of consecutive equal sequences of layers, each divided into segments at the same places.
+  /// Slots store the memory that layers keep.
   struct Run {
     int first = 0, length = 0, repeats = 1;
     std::vector<Segment> segments;  ///< the segments of the first repetition
@@ -204,8 +204,8 @@ class StageRequests {
     if (recompute_ != Recompute::selective) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
   }
-  /// Whether a layer is recomputed together with the layers of the same module before it, from `begin` on. Attention never
-  /// is. If the module discards its output, the layer must read at least one of these layers.
+  /// Returns whether a layer is recomputed together with the preceding layers of the same module, from `begin` on. Attention
+  /// is recomputed alone. If the module discards its output, the layer must read at least one of the preceding layers.
   [[nodiscard]] bool joins(int layer, RecomputeModule module, int begin) const {
     if (module == RecomputeModule::core_attn) return false;
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -213,7 +213,8 @@ class StageRequests {
            std::any_of(inputs.begin(), inputs.end(), [&](int input) { return input >= begin && input < layer; });
   }
 
-  /// With `again`, all layers are recomputed together. With selective recomputation, each module is recomputed separately.
+  /// Adds a run of layers. With `again`, all layers are recomputed together. With selective
+  /// recomputation, each module is recomputed separately.
   void add_run(int first, int length, int repeats, bool again) {
     Run run{first, length, repeats, {}, slots_};
     int begin = first;
@@ -308,7 +309,7 @@ class StageRequests {
     while (run.segments[place].last <= in_first) ++place;
     return run.segment(place, repetition);
   }
-  /// Returns the slot of a layer. In a folded run, the second repetition and all repetitions represented by it share slots.
+  /// Returns the slot of a layer. In a folded run, the second repetition and all repetitions that it represents share slots.
   [[nodiscard]] std::size_t slot(int layer) const {
     const Run& run = run_of(layer);
     int repetition = (layer - run.first) / run.length;
@@ -319,15 +320,16 @@ class StageRequests {
 
   [[nodiscard]] bool keeps(const TensorReader& reader) const { return casting_ ? reader.keeps_cast : reader.keeps; }
 
-  /// Whether the memory of an output is freed after forward, because its module is recomputed for the layers that read the
-  /// output.
+  /// Returns whether the memory of an output is freed after forward. This is so if the output's
+  /// module is recomputed for the layers that read the output.
   [[nodiscard]] bool is_dropped(int owner) const {
     return recompute_ == Recompute::selective && owner >= first_ && segment_of(owner).drops;
   }
-  /// The layer after whose backward the memory of an output may be freed; −1: after a layer's forward.
+  /// Returns the layer after whose backward the memory of an output may be freed; −1 if it may be
+  /// freed after a layer's forward.
   [[nodiscard]] int keeper_of(int owner) const { return is_dropped(owner) ? -1 : last_need_of(owner); }
-  /// The layer that needs an output last in backward: its own backward reads the output, or recomputes a layer that reads
-  /// it. −1: none.
+  /// Returns the layer whose backward is the last to need an output, because it reads the output or
+  /// recomputes a layer that reads the output. −1: no backward needs the output.
   [[nodiscard]] int last_need_of(int owner) const {
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
@@ -338,7 +340,8 @@ class StageRequests {
     }
     return -1;
   }
-  /// Returns the layer of a recomputed segment that needs an output last in backward; −1: none.
+  /// Returns the layer of a recomputed segment whose backward is the last to need an output; −1: no
+  /// backward needs the output.
   [[nodiscard]] int inner_keeper_of(int owner, const Segment& segment) const {
     if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -347,7 +350,7 @@ class StageRequests {
     }
     return -1;
   }
-  /// The last of the layers before `end` that reads an output; the owner itself if there is none.
+  /// Returns the last layer before `end` that reads an output, or the output's own layer if no layer reads it.
   [[nodiscard]] int last_reader_of(int owner, int end) const {
     int last = owner;
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
@@ -356,7 +359,8 @@ class StageRequests {
     }
     return last;
   }
-  /// Calls `take` once with each layer, from `first` on, whose memory contains an input or the output of a layer.
+  /// Calls `take` with each layer, from `first` on, whose memory contains an input or the output of
+  /// the given layer. Each layer is passed once.
   template <class Take>
   void each_owner(int layer, int first, const Take& take) const {
     const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
@@ -372,12 +376,12 @@ class StageRequests {
     }
   }
 
-  /// The number of replicas of other layers' parameters, divided by the number of replicas of this layer's parameters. It is
-  /// above 1 for experts, which are sharded among some of these ranks.
+  /// Returns the number of replicas of other layers' parameters, divided by the number of replicas of this layer's
+  /// parameters. The result is above 1 for experts, because they are sharded among ranks with replicas of other layers.
   [[nodiscard]] double fewer_replicas(int layer) const { return plan_.mesh.replicas() / table_.memory(layer).replicas; }
 
-  /// Calls `take` with the parameters of each tensor of a layer; with `trained`, only with the parameters that have
-  /// gradients.
+  /// Calls `take` with the number of parameters of each tensor of a layer. With `trained`, only
+  /// tensors with gradients are included.
   template <class Take>
   void each_parameter(int layer, bool trained, const Take& take) const {
     const LayerMemory& memory = table_.memory(layer);
@@ -386,20 +390,21 @@ class StageRequests {
       take(memory.weights * share);
       take(memory.biases * share);
     }
-    // Weights that this stage reads and another stage owns.
+    // Allocates weights that this stage reads and another stage owns.
     for (const Copied& copied : copied_) {
       if (copied.reader == layer && (!trained || copied.trained_share > 0))
         take(copied.parameters * (trained ? copied.trained_share : 1.0));
     }
   }
 
-  /// Bytes of a layer's output if it has its own memory.
+  /// Returns the bytes of a layer's output; zero if the output has no memory of its own.
   [[nodiscard]] Bytes output_of(int layer) const {
     const bool own = facts_.storage[index(layer)] == layer && !facts_.of_sample[index(layer)];
     return own ? table_.memory(layer).output : Bytes{};
   }
 
-  /// Makes the requests of a segment's forward. With `again`, backward recomputes a segment that kept nothing.
+  /// Makes the requests of a segment's forward. With `again`, these are the requests of backward,
+  /// which recomputes a segment that kept nothing.
   void forward(const Segment& segment, bool again) {
     std::vector<Block>& outputs = again ? computed_again_ : outputs_;
     for (int i = segment.first; i < segment.last; ++i) {
@@ -422,7 +427,7 @@ class StageRequests {
     }
   }
 
-  /// Runs a library kernel, which holds its scratch memory while it runs, and may need more memory than expected.
+  /// Runs a library kernel. The kernel holds its scratch memory while it runs, and may need more memory than expected.
   template <class Run>
   void run_kernel(const ShardWorkspace::Range& workspace, int layer, const Run& run) {
     Block block = sink_.allocate(workspace.expected, MemoryItem::workspace, layer);
@@ -432,7 +437,7 @@ class StageRequests {
     sink_.free(block);
   }
 
-  /// The memory of a gradient, and the number of gradients that share it.
+  /// The memory of a gradient, and the number of gradients that share this memory.
   struct Gradient {
     Block block{};
     int users = 0;
@@ -447,7 +452,7 @@ class StageRequests {
     gradient = -1;
   }
 
-  /// Recomputes the discarded outputs that a layer reads, and the discarded outputs that are needed to recompute them.
+  /// Recomputes the discarded outputs that a layer reads, and further discarded outputs that this recomputation needs.
   void bring_back_inputs(int layer) {
     if (recompute_ != Recompute::selective) return;
     each_owner(layer, first_, [&](int owner) {
@@ -506,7 +511,7 @@ class StageRequests {
       } else {
         made = new_gradient(layer.inputs[input], i);
       }
-      // The gradient of a producer in another stage is sent to that stage.
+      // If a producer is in another stage, its gradient is sent to that stage.
       int before = -1;
       int& there = producer >= first_ ? gradients_[slot(producer)] : before;
       if (there < 0) {
@@ -545,7 +550,7 @@ class StageRequests {
     each_parameter(layer, true, [&](double items) {
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
-        sink_.free(block);  // is added to the existing gradient
+        sink_.free(block);  // the gradient is added to the existing gradient
       } else if (shards_gradients(plan_)) {
         const Block shard =
             sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
@@ -569,7 +574,7 @@ class StageRequests {
   double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{};
-  /// A layer that reads another stage's parameters.
+  /// A layer that reads parameters that another stage owns.
   struct Copied {
     int reader = -1;
     double parameters = 0, trained_share = 1;
@@ -577,7 +582,7 @@ class StageRequests {
   std::vector<Copied> copied_;
   std::vector<Run> runs_;
   int slots_ = 0;
-  // Indexed by slot.
+  // The following vectors are indexed by slot.
   std::vector<Block> outputs_, computed_again_;
   std::vector<std::array<Block, 5>> own_;
   std::vector<bool> is_back_;   ///< for the first layer of a segment: whether the segment has been recomputed

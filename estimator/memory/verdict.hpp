@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// The verdict about a plan: whether it fits in the available memory.
+/// The verdict of a plan: whether the plan fits in the available memory.
 enum class Verdict {
   fits,          ///< even the upper bound of the plan's memory fits
   at_risk,       ///< the expected memory fits, but the upper bound does not
@@ -16,7 +16,7 @@ enum class Verdict {
 template <>
 inline constexpr EnumNames<Verdict> enum_names<Verdict>{"FITS", "AT-RISK", "DOES-NOT-FIT"};
 
-/// Returns the verdict about a plan. `available` is the memory of the device minus the memory that is kept free.
+/// Returns the verdict of a plan. `available` is the memory of the device minus the memory that is kept free.
 [[nodiscard]] Verdict verdict_of(const MemoryBreakdown& memory, Bytes available);
 
 }  // namespace ddl

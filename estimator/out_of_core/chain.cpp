@@ -14,7 +14,7 @@ constexpr double never = -std::numeric_limits<double>::infinity();
 bool moves(GroupChoice choice) { return choice == GroupChoice::swap || choice == GroupChoice::both; }
 bool computes_again(GroupChoice choice) { return choice == GroupChoice::recompute || choice == GroupChoice::both; }
 
-/// Whether a choice is possible for this group.
+/// Returns whether a choice is possible for this group.
 bool is_possible(const Chain& chain, const ChainGroup& group, GroupChoice choice) {
   if (computes_again(choice) && !group.may_recompute) return false;
   if (!moves(choice)) return true;
@@ -26,18 +26,19 @@ double copy_time(const Chain& chain, const ChainGroup& group, GroupChoice choice
   return bytes > 0 ? bytes / chain.link.value() : 0.0;
 }
 
-/// Returns the maximum memory during a group's pass, if the given number of bytes of earlier groups is not on the device.
+/// Returns the maximum memory during a group's pass if `absent` bytes of earlier groups are not on the device.
 double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
   Bytes peak = max(group.forward_peak, group.backward_peak);
   if (computes_again(choice)) peak = max(peak, group.again_peak);
   return peak.value() - absent;
 }
 
-/// A partial schedule: choices for the first groups. Their forward is done. Let backward of the next group start at s and
-/// end at t, and let the link be busy with copies to the device until u. Then backward of the first groups ends at max(t +
-/// after_end, s + after_start, u + after_copy, not_before).
+/// A partial schedule: the choices for the first groups of layers, of which forward is done. If backward of the next group
+/// starts at s and ends at t, and the link is busy with copies to the device until u, then backward of the first groups ends
+/// at max(t + after_end, s + after_start, u + after_copy, not_before).
 struct Label {
-  /// bytes of the label's groups that are not on the device: while the group after the next runs, and while the next runs
+  /// bytes of the label's groups that are not on the device: `gone` while the group after the next
+  /// group runs, `gone_next` while the next group runs
   double gone = 0, gone_next = 0;
   double forward = 0;          ///< end of the forward of the label's last group
   double left = never;         ///< end of the last copy to the host
@@ -47,7 +48,7 @@ struct Label {
   GroupChoice choice = GroupChoice::keep;
 
   [[nodiscard]] double end() const { return std::max(forward + std::max({after_end, after_start, after_copy}), not_before); }
-  /// Whether this label is at least as good as the other one, however the schedule continues.
+  /// Returns whether this label is at least as good as `other`, for any continuation of the schedule.
   [[nodiscard]] bool is_as_good_as(const Label& other) const {
     return gone >= other.gone && gone_next >= other.gone_next && forward <= other.forward && left <= other.left &&
            left_before <= other.left_before && after_end <= other.after_end && after_start <= other.after_start &&
@@ -76,8 +77,8 @@ Label with(const Chain& chain, const Label& label, int place, const ChainGroup& 
   return next;
 }
 
-/// Removes dominated labels. If there are too many, it also removes labels that are slower than others with about the same
-/// memory.
+/// Removes dominated labels. If too many labels remain, also removes labels that are slower than
+/// others with about the same memory.
 void thin(std::vector<Label>& labels) {
   std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
     const double end_a = a.end(), end_b = b.end();
@@ -89,7 +90,7 @@ void thin(std::vector<Label>& labels) {
     if (std::none_of(best.begin(), best.end(), is_better)) best.push_back(label);
   }
   if (best.size() > most_labels) {
-    // The labels are sorted by time, so the first one is kept for each range of memory.
+    // The labels are sorted by time, so for each range of memory the first label is kept.
     const auto [least, most] =
         std::minmax_element(best.begin(), best.end(), [](const Label& a, const Label& b) { return a.gone < b.gone; });
     const double low = least->gone, width = (most->gone - low) / static_cast<double>(most_labels);
@@ -106,7 +107,8 @@ void thin(std::vector<Label>& labels) {
   labels = std::move(best);
 }
 
-/// Replaces choices by simpler ones, such as keeping or only swapping activations, if that is not slower and still fits.
+/// Replaces choices by simpler ones, such as keeping or only swapping activations, if the result is
+/// not slower and still fits.
 void keep_more(const Chain& chain, Bytes capacity, std::vector<GroupChoice>& choices) {
   const Seconds time = cost_of(chain, choices).time;
   const auto simplify = [&](std::size_t group) {
@@ -198,7 +200,7 @@ ChainCost cost_of(const Chain& chain, const std::vector<GroupChoice>& choices) {
     computing += group.backward.value() + again;
   }
   cost.time = Seconds(clock);
-  // Sums that are added in a different order differ by rounding.
+  // Two sums of the same numbers in different orders differ by rounding.
   constexpr double rounding = 1e-12;
   cost.waits = Seconds(clock - computing > rounding * clock ? clock - computing : 0.0);
   cost.peak = Bytes(peak);
@@ -221,7 +223,7 @@ std::vector<GroupChoice> shortest_choices(const Chain& chain, Bytes capacity) {
     thin(next);
     labels.push_back(std::move(next));
   }
-  // The labels are sorted by time.
+  // The labels are sorted by time, so the first one that fits is the fastest.
   std::vector<GroupChoice> choices(chain.groups.size());
   int place = 0;
   for (std::size_t i = choices.size(); i-- > 0;) {

@@ -103,8 +103,8 @@ void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, con
       if (by_next) groups[index(reader)].extra_input += bytes;
       continue;
     }
-    // The recomputation of the next group reads this output. An output that a later group reads but does not keep stays in
-    // memory.
+    // The recomputation of the next group reads this output. An output that a later group reads but
+    // does not keep stays in memory.
     if (by_next) keeper = reader;
     if (reader > keeper) continue;
     groups[index(keeper)].kept += bytes;
@@ -161,7 +161,8 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
     group.backward = own[LayerTime::backward] + own[LayerTime::exchange_backward] + own[LayerTime::halo_backward];
     group.forward_peak = level.forward_peak;
     group.backward_peak = level.backward_peak;
-    // The memory of the group's forward, and the gradients that exist when backward recomputes the group.
+    // The peak consists of the memory of the group's forward, and of the gradients that exist when
+    // backward recomputes the group.
     group.again_peak = level.forward_peak + max(Bytes{}, level.backward_start - level.forward_end);
     chain.groups.push_back(group);
   }
@@ -180,7 +181,7 @@ OutOfCore out_of_core(const Job& job, const Plan& plan, const MemoryBreakdown& m
   result.device = job.machine.device.memory;
   const std::vector<GroupChoice> keep(result.groups.size(), GroupChoice::keep);
   result.in_core = cost_of(result.chain, keep);
-  // Memory that is not allocated does not contribute to the allocator's unusable blocks.
+  // Only allocated memory contributes to the allocator's unusable blocks.
   const double with_unusable = 1 + most_unusable(Bytes(1)).value();
   const Bytes missing = memory.upper_bound() - result.device;
   const Bytes capacity = result.in_core.peak - max(Bytes{}, missing / with_unusable);

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The maximum number of layer groups with a separate choice; if there are more, neighbours are merged.
+/// The maximum number of layer groups with separate choices. In larger models, neighbouring groups are merged.
 inline constexpr std::size_t most_chain_groups = 64;
 
 /// A plan in which each group of layers keeps, swaps or recomputes the activations that backward needs.
@@ -20,7 +20,7 @@ struct OutOfCore {
   Chain chain;
   std::vector<LayerRange> groups;
   std::vector<GroupChoice> choices;
-  ChainCost in_core;  ///< cost if every group keeps its activations
+  ChainCost in_core;  ///< cost of the chain if every group keeps its activations
   ChainCost cost;
   double micro_batches = 1;
   Bytes memory{}, upper_bound{};  ///< memory of the plan on the device, as in MemoryBreakdown
@@ -28,24 +28,25 @@ struct OutOfCore {
   Bytes on_node{};                ///< host memory that all ranks of a node use for swapped activations
   std::optional<Bytes> of_host;   ///< host memory of a node; unset if the machine file describes no host
 
-  /// Returns by how much a step is longer than in core.
+  /// Returns by how much a step is longer than if every group keeps its activations, in seconds.
   [[nodiscard]] Seconds longer() const { return (cost.time - in_core.time) * micro_batches; }
   [[nodiscard]] bool fits() const { return upper_bound <= device && (!of_host || on_node <= *of_host); }
 };
 
-/// Returns whether groups of this plan can have different choices: one stage has all layers, and the plan neither offloads
-/// nor recomputes activations.
+/// Returns whether the groups of layers of this plan can have different choices. This requires that
+/// one stage has all layers, and that the plan neither offloads nor recomputes activations.
 [[nodiscard]] bool may_be_out_of_core(const Plan& plan, const Assumptions& assumptions);
 
-/// Returns the groups of the model: its blocks, and, outside of blocks, each layer with weights together with the layers
-/// that follow it up to the next group.
+/// Returns the groups of layers of the model. Each block is a group. Outside of blocks, each layer
+/// with weights forms a group with the layers that follow it up to the next group.
 [[nodiscard]] std::vector<LayerRange> chain_groups(const ModelFacts& facts);
 
-/// Returns the step of a plan as a chain of groups; `in_core` is its cost if all groups keep their activations.
+/// Returns the step of a plan as a chain of groups. `in_core` receives the cost if all groups keep their activations.
 [[nodiscard]] Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs,
                              const std::vector<LayerRange>& groups);
 
-/// Returns the fastest choices with which a plan fits the device. `memory`: the memory of the plan in core.
+/// Returns the fastest choices with which a plan fits the device. `memory`: the memory of the plan
+/// if all groups keep their activations.
 [[nodiscard]] OutOfCore out_of_core(const Job& job, const Plan& plan, const MemoryBreakdown& memory);
 
 }  // namespace ddl

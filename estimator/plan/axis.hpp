@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// A named axis of the mesh of ranks. The order here is the default placement, innermost first.
+/// A named axis of the mesh of ranks. The order of the enumerators is the default placement, innermost first.
 enum class Axis { tensor, channel, filter, context, spatial, expert, data, pipeline };
 inline constexpr std::size_t axis_count = 8;
 
@@ -22,9 +22,9 @@ struct AxisAlias {
 struct AxisRow {
   Axis axis;
   std::string_view name;
-  std::array<AxisAlias, 6> aliases;  ///< unused elements are empty
-  int spoken;                        ///< position of the axis in names of hybrids, such as `data+pipeline`
-  std::size_t extents;               ///< number of mesh dimensions: a tile has one for each extent of a sample
+  std::array<AxisAlias, 6> aliases;  ///< aliases of the axis; unused elements are empty
+  int spoken;                        ///< position of the axis in the names of hybrids, such as `data+pipeline`
+  std::size_t extents;               ///< number of mesh dimensions; the spatial axis has one for each extent of a sample
   bool replicates_weights;           ///< ranks hold replicas of the weights (not of experts) and exchange their gradients
   bool divides_batch;                ///< ranks of the axis process different samples
   bool divides_weights;              ///< ranks of the axis hold shards of one layer's weights
@@ -32,7 +32,7 @@ struct AxisRow {
   bool alternates;
 };
 
-/// The only list of the axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023], and its DDP shards nothing. ParaDL (HPDC
+/// The table of all axes. FSDP is PyTorch's ZeRO-3 [Zhao et al., VLDB 2023]. PyTorch's DDP shards nothing. ParaDL (HPDC
 /// 2021) calls pipeline `layer`. `hmodel` is a published name of tensor parallelism.
 inline constexpr std::array<AxisRow, axis_count> axis_table{{
     {Axis::tensor, "tensor", {{{"tp"}, {"hmodel"}}}, 7, 1, false, false, true, true},
@@ -54,7 +54,7 @@ inline constexpr std::array<AxisRow, axis_count> axis_table{{
 }};
 [[nodiscard]] constexpr const AxisRow& row_of(Axis axis) { return axis_table[static_cast<std::size_t>(axis)]; }
 
-/// Returns the index of the first dimension of an axis in the mesh. The dimensions of its extents follow one another.
+/// Returns the index of the first mesh dimension of an axis. The dimensions of the axis are consecutive.
 [[nodiscard]] constexpr std::size_t first_dimension_of(Axis axis) {
   std::size_t first = 0;
   for (std::size_t i = 0; axis_table[i].axis != axis; ++i) first += axis_table[i].extents;
@@ -83,20 +83,20 @@ inline constexpr std::array<Axis, axis_count> spoken_axes = [] {
 /// A set of axes: the family that a plan belongs to, such as `data+filter`.
 using Family = unsigned;
 [[nodiscard]] constexpr Family family_bit(Axis axis) { return 1U << static_cast<unsigned>(axis); }
-/// `data+spatial+pipeline`, or `serial`.
+/// Returns the name of a family: `data+spatial+pipeline`, or `serial`.
 [[nodiscard]] std::string family_name(Family family);
 /// Parses `data+filter`. Returns empty if a part is unknown or repeated.
 [[nodiscard]] std::optional<Family> parse_family(std::string_view text);
-/// Returns the ZeRO stage implied by the shorthand of a family, such as `fsdp+tp`; empty if it implies none.
+/// Returns the ZeRO stage that the shorthand of a family implies, such as `fsdp+tp`; empty if it implies none.
 [[nodiscard]] std::optional<int> zero_stage_in(std::string_view family);
 
-/// The axes whose ranks hold replicas of the weights, and the axes whose ranks hold shards of a layer's weights.
+/// The axes with ranks that hold replicas of the weights, and the axes with ranks that hold shards of a layer's weights.
 inline constexpr Family replica_axes = [] {
   Family family = 0;
   for (const AxisRow& row : axis_table) family |= row.replicates_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// The axes whose ranks process different samples.
+/// The axes with ranks that process different samples.
 inline constexpr Family batch_axes = [] {
   Family family = 0;
   for (const AxisRow& row : axis_table) family |= row.divides_batch ? family_bit(row.axis) : 0;
@@ -107,11 +107,12 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// Bits of families for a data axis that is divided in two: groups of `size` neighbouring ranks, and ranks at the same
-/// position in each group. Only exchanges use these bits.
+/// Bits of a Family for a data axis that is divided into shard groups: a bit for the neighbouring
+/// ranks of one group, a bit for the ranks at the same position in each group, and from bit
+/// `shard_group_shift` on the size of a group. Only exchanges use these bits.
 inline constexpr unsigned shard_group_shift = 16;
 inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
-/// Returns these axes, with the data axis replaced by the shard groups of `size` ranks.
+/// Returns these axes with the data axis replaced by shard groups of `size` ranks.
 [[nodiscard]] constexpr Family shard_axes(Family axes, int size) {
   return (axes & ~family_bit(Axis::data)) | in_shard_group | (static_cast<Family>(size) << shard_group_shift);
 }

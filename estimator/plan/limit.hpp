@@ -6,32 +6,32 @@
 
 namespace ddl {
 
-/// A reason why a plan is impossible, with its two numbers: what the plan requires, and what is available.
+/// A reason why a plan is impossible, with two numbers: the amount that the plan requires, and the amount that is available.
 struct Limit {
   enum class Kind {
-    batch,             ///< data degree × micro-batches above the global batch
+    batch,             ///< data degree × micro-batches is above the global batch
     no_extents,        ///< a spatial split of a model without spatial extents
     extent,            ///< a spatial degree above the extent of the first split layer
     halo,              ///< a tile narrower than the halo of its neighbours
-    filters,           ///< filter degree above min F
-    channels,          ///< channel degree above min C
+    filters,           ///< the filter degree is above the smallest number of filters of a layer
+    channels,          ///< the channel degree is above the smallest number of channels of a layer
     tensor_units,      ///< tensor degree above the number of units of any pair of layers
     stages,            ///< more stages than layers
     schedule,          ///< fewer samples in a stage than micro-batches
-    context,           ///< a context degree that does not divide the model's sequences, or a model without sequences
-    heads,             ///< a context degree, times the tensor degree, that does not divide the heads of attention
+    context,           ///< a context degree that does not divide the model's sequence lengths, or a model without sequences
+    heads,             ///< context degree × tensor degree does not divide the heads of attention
     experts,           ///< an expert degree that does not divide the model's experts, or a model without experts
-    tokens,            ///< sequence parallelism with a tensor degree that divides no sequence between split layers
+    tokens,            ///< sequence parallelism with a tensor degree that does not divide the sequence between split layers
     virtual_stages,    ///< a number of model chunks that does not divide the model's equal blocks
-    interleaving,      ///< a number of micro-batches that is no multiple of the stages, with interleaved stages
+    interleaving,      ///< interleaved stages with a number of micro-batches that is not a multiple of the number of stages
     not_interleaved,   ///< several model chunks on a stage, with a schedule that does not interleave
     filled_bubbles,    ///< a number of micro-batches, or stages, that a bubble-filling schedule does not support
-    shard_group,       ///< a shard group whose size does not divide data's degree
+    shard_group,       ///< a shard group with a size that does not divide the data degree
     whole_experts,     ///< expert-tensor-parallel size 1 without sequence parallelism, or with parts of unequal size
-    secondary_shards,  ///< secondary shards without ZeRO-3 or with `reshard` off, or groups that do not divide data
+    secondary_shards,  ///< secondary shards without ZeRO-3 or `reshard`, or in groups that do not divide the data degree
     recompute_blocks,  ///< a number of blocks to recompute without full recomputation
-    /// modules to recompute that do not apply: without selective recomputation, in a model that lacks them, or with software
-    /// that keeps operators' results
+    /// modules to recompute without selective recomputation, in a model that lacks the modules, or
+    /// with software that keeps operators' results
     recompute_modules,
     no_host,      ///< offloading to a host that the machine file does not describe
     host_memory,  ///< more than the memory of a host
@@ -42,16 +42,16 @@ struct Limit {
   Kind kind = Kind::memory;
   double wanted = 0;
   double available = 0;
-  int layer = -1;  ///< the layer that causes the limit, if any
-  /// For a limit of memory, the name of the largest item, and its bytes. For a limit of a schedule, the schedule's name, and
-  /// the number that must divide stages and micro-batches. For modules that the model lacks, the name of one of them.
+  int layer = -1;  ///< the layer that causes the limit; −1: no layer
+  /// For a limit of memory, the name of the largest memory item, and its bytes. For a limit of a schedule, the schedule's
+  /// name, and the number that must divide stages and micro-batches. For missing modules, the name of one of them.
   std::string_view item{};
   double item_bytes = 0;
 
   friend bool operator==(const Limit&, const Limit&) = default;
 };
 
-/// Up to eight limits, stored without allocation because a search examines millions of plans. Further limits are dropped.
+/// Up to eight limits, without heap allocation, because a search examines millions of plans. Further limits are dropped.
 class Limits {
  public:
   void add(const Limit& limit) {

@@ -10,7 +10,7 @@
 
 namespace ddl {
 
-/// Parts along the extents of a sample, in the order of the extents (d×h×w or h×w).
+/// The numbers of tiles along the extents of a sample, in the order of the extents (d×h×w or h×w).
 using Tiles = std::array<int, 3>;
 
 /// The mesh of ranks: a degree for each axis, whose product is the number of devices.
@@ -26,14 +26,14 @@ class Mesh {
   }
   explicit constexpr Mesh(const Tiles& tiles) : Mesh() { set_tiles(tiles); }
 
-  /// The degree of an axis: the product of its extents.
+  /// Returns the degree of an axis, which is the product of its dimensions.
   [[nodiscard]] constexpr int operator[](Axis axis) const {
     const std::size_t first = first_dimension_of(axis);
     int degree = degrees_[first];
     for (std::size_t d = 1; d < row_of(axis).extents; ++d) degree *= degrees_[first + d];
     return degree;
   }
-  /// Sets the degree of an axis. If it has several extents, the whole degree is along the first one.
+  /// Sets the degree of an axis. If the axis has several dimensions, the whole degree is along the first dimension.
   constexpr void set(Axis axis, int degree) {
     const std::size_t first = first_dimension_of(axis);
     degrees_[first] = degree;
@@ -47,7 +47,7 @@ class Mesh {
     for (std::size_t d = 0; d < tiles.size(); ++d) degrees_[first_dimension_of(Axis::spatial) + d] = tiles[d];
   }
 
-  /// The product of the degrees of these axes.
+  /// Returns the product of the degrees of these axes.
   [[nodiscard]] constexpr double product(Family axes) const {
     double product = 1;
     for (const Axis axis : all_axes) product *= (axes & family_bit(axis)) != 0 ? (*this)[axis] : 1;
@@ -71,10 +71,10 @@ class Mesh {
   Degrees degrees_{};
 };
 
-/// Returns the degree of an axis as text. For spatial, the text is `2x4`, with a third extent only if that extent is split.
-/// For other axes, the text is a number.
+/// Returns the degree of an axis as text. The text of the spatial axis is `2x4`, with a third
+/// number only if the third extent is split. The text of other axes is a number.
 [[nodiscard]] std::string degree_text(const Mesh& mesh, Axis axis);
-/// Returns the degrees above one, `data=64 spatial=2x2`; `1 device` for serial.
+/// Returns the degrees above one as text: `data=64 spatial=2x2`; `1 device` if all degrees are one.
 [[nodiscard]] std::string degrees_text(const Mesh& mesh);
 
 }  // namespace ddl

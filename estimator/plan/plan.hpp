@@ -15,14 +15,14 @@
 
 namespace ddl {
 
-/// The activations that backward recomputes instead of keeping them: none, those of some modules of each block, or all
-/// activations inside each block.
+/// The activations that backward recomputes: none, the activations of some modules of each block,
+/// or all activations inside each block.
 enum class Recompute { none, selective, full };
 template <>
 inline constexpr EnumNames<Recompute> enum_names<Recompute>{"none", "selective", "full"};
 
-/// How the ranks of a context split exchange the inputs of attention. Keys and values are passed round in a ring [Liu24], or
-/// each rank gathers all tokens of some heads and redistributes the results [Jac23].
+/// How the ranks of a context split exchange the inputs of attention. `ring`: keys and values are passed round in a ring
+/// [Liu24]. `ulysses`: each rank gathers all tokens of some heads, and redistributes the results [Jac23].
 enum class ContextExchange { ring, ulysses };
 template <>
 inline constexpr EnumNames<ContextExchange> enum_names<ContextExchange>{"ring", "ulysses"};
@@ -38,47 +38,47 @@ inline constexpr EnumNames<Offload> enum_names<Offload>{"none", "optimizer", "we
 /// inside a node.
 using Placement = std::array<Axis, axis_count>;
 
-/// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the search space. Its cost is an
-/// Estimate.
+/// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the
+/// search space. An Estimate contains the cost of a plan.
 struct Plan {
   Mesh mesh;
-  std::int64_t global_batch = 1;   ///< B, samples per step
-  std::int64_t micro_batches = 1;  ///< S, the number of parts of a rank's share of B
+  std::int64_t global_batch = 1;   ///< global batch B, in samples per step
+  std::int64_t micro_batches = 1;  ///< number S of micro-batches that a rank divides its samples of the global batch into
   Schedule schedule = Schedule::one_forward_one_backward;
   Placement placement = all_axes;
   int zero_stage = 0;  ///< what ZeRO shards: 0 nothing, 1 optimizer state, 2 also gradients, 3 also weights
-  /// The number of data ranks among which ZeRO shards; 0: all. Smaller groups hold copies of the same shards (HSDP).
+  /// The number of data ranks among which ZeRO shards; 0: all data ranks. Smaller groups hold copies of equal shards (HSDP).
   int shard_group = 0;
   /// Whether the weights that ZeRO-3 gathers for forward are freed after forward, and gathered again for backward [PyTorch,
-  /// fully_shard, `reshard_after_forward`]. Otherwise they stay until backward has used them.
+  /// fully_shard, `reshard_after_forward`]. Otherwise the weights stay in memory until backward has used them.
   bool reshard = true;
-  /// The number of data ranks among which ZeRO-3 holds secondary shards of the weights (hpZ). After the first gather of a
-  /// step, weights are gathered from these shards, among the ranks of a node [Wang et al., "ZeRO++", arXiv 2306.10209,
-  /// section 3.2]. 0 or 1: there are none.
+  /// The number of data ranks among which ZeRO-3 holds secondary shards of the weights (hpZ); 0 or
+  /// 1: no secondary shards. After the first gather of a step, weights are gathered from secondary
+  /// shards, among the ranks of a node [Wang et al., "ZeRO++", arXiv 2306.10209, section 3.2].
   int secondary_shards = 0;
   Recompute recompute = Recompute::none;
-  /// With full recomputation, the number of recomputed blocks at the beginning of each model chunk of a stage. The other
-  /// blocks keep what backward needs [NVIDIA, Megatron-LM, `--recompute-method block`, `--recompute-num-layers`]. 0: all
-  /// blocks.
+  /// With full recomputation, the number of recomputed blocks at the beginning of each model chunk
+  /// of a stage; 0: all blocks. The other blocks keep what backward needs [NVIDIA, Megatron-LM,
+  /// `--recompute-method block`, `--recompute-num-layers`].
   int recompute_blocks = 0;
   /// With selective recomputation, the modules that are recomputed.
   RecomputeModules recompute_modules{RecomputeModule::core_attn};
   Offload offload = Offload::none;
-  bool offload_activations = false;  ///< activations kept for backward are offloaded to host memory
-  /// Whether each rank of a tensor split has a part of the tokens between the pairs of split layers, instead of replicas of
-  /// all tokens [Kort22, section 4.2].
+  bool offload_activations = false;  ///< whether activations kept for backward are offloaded to host memory
+  /// Whether each rank of a tensor split has a shard of the tokens between the pairs of split
+  /// layers, and not replicas of all tokens [Kort22, section 4.2].
   bool sequence_parallel = false;
   ContextExchange context_exchange = ContextExchange::ring;
-  /// Whether a tensor split distributes whole experts over its ranks, each of which has a part of the tokens. Otherwise the
-  /// tensor split splits each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
+  /// Whether a tensor split distributes whole experts over its ranks, each of which has a shard of the tokens. Otherwise the
+  /// tensor split divides each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
   bool whole_experts = false;
-  /// v, the number of model chunks (virtual stages) of each pipeline stage. If there are several, 1F1B is interleaved
-  /// [Nar21, section 2.2].
+  /// The number v of model chunks (virtual stages) of each pipeline stage. With several chunks,
+  /// 1F1B is interleaved [Nar21, section 2.2].
   int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
 
-  /// Returns the number of groups of replicas, each of which holds all shards.
+  /// Returns the number of groups of ranks that each hold all shards.
   [[nodiscard]] double shard_copies() const {
     const int data = mesh[Axis::data];
     const int copies = zero_stage == 0 || shard_group == 0 || data % shard_group != 0 ? 1 : data / shard_group;
@@ -86,12 +86,12 @@ struct Plan {
   }
   /// Returns the number of ranks among which ZeRO shards the parameters that all replicas hold.
   [[nodiscard]] double shards() const { return mesh.replicas() / shard_copies(); }
-  /// Returns whether a plan with these choices may have secondary shards. This requires that weights are gathered among all
-  /// ranks for forward, and again for backward.
+  /// Returns whether a plan with these choices may have secondary shards. This requires that
+  /// weights are gathered among all ranks for forward, and again for backward.
   [[nodiscard]] bool may_have_second_copy() const {
     return zero_stage == 3 && reshard && shard_group == 0 && offload != Offload::weights;
   }
-  /// Returns the number of ranks of a group of secondary shards; 0: there are none.
+  /// Returns the number of ranks that hold one set of secondary shards; 0: no secondary shards.
   [[nodiscard]] double second_shards() const {
     const int data = mesh[Axis::data];
     const bool has_copy = may_have_second_copy() && secondary_shards > 1 && data % secondary_shards == 0;
@@ -102,9 +102,10 @@ struct Plan {
   friend auto operator<=>(const Plan&, const Plan&) = default;
 };
 
-/// Returns the samples of one micro-batch on one rank: the largest share if B does not divide evenly.
+/// Returns the number of samples of one micro-batch on one rank, which is the largest number if the
+/// global batch does not divide evenly.
 [[nodiscard]] double samples_per_micro_batch(const Plan& plan);
-/// Returns the axes with a degree above one, innermost first: `filter,data`.
+/// Returns the axes with a degree above one as text, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);
 
 }  // namespace ddl

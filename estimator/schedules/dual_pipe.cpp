@@ -7,8 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The slots of a stage through which micro-batches pass in both directions. Direction 0 is the one in which the stage is
-/// nearer to the start.
+/// The slots of a stage that micro-batches pass in both directions. In direction 0, the stage is nearer to the start.
 class BothWays {
  public:
   BothWays(int stage, bool mirrored, std::int64_t micro_batches)
@@ -31,7 +30,7 @@ class BothWays {
     add(left_.front().way, SlotPass::weight_gradient, left_.front().micro_batch);
     left_.pop_front();
   }
-  /// Runs a forward and a backward overlapped with each other.
+  /// Runs a forward and a backward that overlap with each other.
   void together(int forward_way, int backward_way) {
     forward(forward_way, true);
     backward(backward_way);
@@ -58,7 +57,7 @@ class BothWays {
   std::vector<Slot> slots_;
 };
 
-/// [DSV3, section 3.2.1, Figure 5]. The authors' code, deepseek-ai/DualPipe, has the same eight parts.
+/// The order follows [DSV3, section 3.2.1, Figure 5]. The authors' code, deepseek-ai/DualPipe, has the same eight phases.
 std::vector<Slot> both_ways_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
   const int half = stages / 2, outer = std::min(stage, stages - 1 - stage), inner = half - 1 - outer;
   BothWays slots(stage, stage >= half, micro_batches);
@@ -108,8 +107,8 @@ double both_ways_in_flight(int /*stage*/, int stages, double micro_batches, int 
   return std::min(stages + 1.0, micro_batches);
 }
 
-/// (p/2−1)(F&B + B − 3W), where B computes both gradients, and F&B is an overlapped forward and backward [DSV3, Table 2].
-/// Without overlap, F&B is F + B.
+/// The bubble is (p/2−1)(F&B + B − 3W), where B computes both gradients, and F&B is an overlapped
+/// forward and backward [DSV3, Table 2]. Without overlap, F&B is F + B.
 BubbleShares both_ways_bubble(int stages, int /*chunks*/) {
   const double waits = stages > 1 ? (stages / 2.0 - 1) / (stages - 1.0) : 0;
   return {waits, 2 * waits, -waits};
@@ -119,8 +118,8 @@ BubbleShares both_ways_bubble(int stages, int /*chunks*/) {
 
 // With two stages, each rank would have the whole model and train it on its own samples, which is data parallelism.
 
-/// DualPipe: micro-batches enter at both ends, so each rank has two stages. It overlaps the forward of one direction with
-/// the backward of the other [DSV3, section 3.2.1].
+/// DualPipe: micro-batches enter at both ends of the pipeline, so each rank has two stages. The forward of one direction
+/// overlaps with the backward of the other direction [DSV3, section 3.2.1].
 const ScheduleOrder dual_pipe_order{.schedule = Schedule::dual_pipe,
                                     .name = "dualpipe",
                                     .slots = both_ways_slots,

@@ -20,7 +20,7 @@ BubbleShares gpipe_bubble(int /*stages*/, int /*chunks*/) { return {}; }
 
 }  // namespace
 
-/// The forwards of all micro-batches, then the backwards of all [Huang et al., GPipe, NeurIPS 2019].
+/// GPipe: all micro-batches run forward, then all micro-batches run backward [Huang et al., GPipe, NeurIPS 2019].
 const ScheduleOrder gpipe_order{Schedule::gpipe, "gpipe", gpipe_slots, gpipe_in_flight, gpipe_bubble};
 
 }  // namespace ddl

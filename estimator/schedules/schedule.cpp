@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<const ScheduleOrder*, 5> orders{&one_forward_one_backward_order, &gpipe_order, &zero_bubble_order,
                                                      &zero_bubble_v_order, &dual_pipe_order};
 
-/// Simulates slots, each of which runs as soon as its inputs have arrived.
+/// Simulates the slots of all stages. Each slot runs as soon as its inputs have arrived.
 class ScheduleRun {
  public:
   ScheduleRun(const ScheduleOrder& order, std::span<const StageSlots> times, std::int64_t micro_batches, int chunks)
@@ -45,8 +45,8 @@ class ScheduleRun {
     for (int stage = 0; stage < count_; ++stage) {
       const auto at = static_cast<std::size_t>(stage);
       if (next_[at] < pending_[at].size()) {
-        throw Error("the schedule never comes to an end: stage " + std::to_string(stage + 1) +
-                    " waits for what is not done before");
+        throw Error("the schedule never ends: stage " + std::to_string(stage + 1) +
+                    " waits for a result that is never computed");
       }
     }
     return std::move(timeline_);
@@ -56,7 +56,7 @@ class ScheduleRun {
   /// The arrival times of results; empty until the results are computed.
   using Arrivals = std::vector<std::optional<Seconds>>;
 
-  /// A model chunk of a stage.
+  /// A model chunk of a stage, as the place of a slot's layers.
   struct Place {
     int stage = 0, chunk = 0;
   };
@@ -92,7 +92,7 @@ class ScheduleRun {
   }
 
   [[nodiscard]] static Place place(const Slot& slot) { return {slot.stage, slot.chunk}; }
-  /// The place of the layers before the layers of a slot; empty if the slot has the first layers.
+  /// Returns the model chunk before the layers of a slot; empty if the slot has the first layers.
   [[nodiscard]] std::optional<Place> before(const Slot& slot) const {
     const int last = count_ - 1;
     const bool returns = course_ != Course::around && slot.chunk == 1;
@@ -100,7 +100,7 @@ class ScheduleRun {
     if (slot.chunk == 0 || course_ == Course::both_ways) return std::nullopt;
     return course_ == Course::around ? Place{last, slot.chunk - 1} : Place{slot.stage, 0};
   }
-  /// The place of the layers after the layers of a slot.
+  /// Returns the model chunk after the layers of a slot; empty if the slot has the last layers.
   [[nodiscard]] std::optional<Place> behind(const Slot& slot) const {
     const int last = count_ - 1;
     const bool returns = course_ != Course::around && slot.chunk == 1;
@@ -129,7 +129,7 @@ class ScheduleRun {
     }
     return own.weight_gradient;
   }
-  /// The time to send the result of a slot. A stage sends nothing to itself.
+  /// Returns the time to send the result of a slot. A stage sends nothing to itself.
   [[nodiscard]] Seconds sending_of(const Slot& slot) const {
     const StageSlots& own = times_[static_cast<std::size_t>(slot.stage)];
     const auto leaves = [&](const std::optional<Place>& to) { return to && to->stage != slot.stage; };
@@ -204,7 +204,7 @@ Seconds PipelineTimeline::longest_stage() const {
 
 std::int64_t PipelineTimeline::most_in_flight(int stage) const {
   std::int64_t now = 0, most = 0;
-  std::set<std::pair<int, std::int64_t>> half_done;  // model chunk and micro-batch
+  std::set<std::pair<int, std::int64_t>> half_done;  // model chunk and micro-batch with one of two gradients done
   for (const TimedSlot& timed : stages[static_cast<std::size_t>(stage)]) {
     if (timed.slot.pass == SlotPass::forward) {
       most = std::max(most, ++now);

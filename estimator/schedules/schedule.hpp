@@ -12,37 +12,38 @@
 
 namespace ddl {
 
-/// The pipeline schedule: the order in which stages process their micro-batches.
+/// The pipeline schedule, which is the order in which stages process their micro-batches.
 enum class Schedule { one_forward_one_backward, gpipe, zero_bubble, zero_bubble_v, dual_pipe };
 [[nodiscard]] std::string_view to_string(Schedule schedule);
 
-/// A pass of a micro-batch in a stage of a pipeline. Backward has two passes. The previous stage waits for the gradient of
-/// the stage's input. Only the update waits for the gradient of its weights. Frameworks that do not separate the two passes
-/// send the input gradient when both are done, so in the orders of these frameworks the input gradient comes last.
+/// A pass of a micro-batch through a stage of a pipeline. Backward consists of two passes. The previous stage waits for the
+/// gradient of the stage's input. Only the update waits for the gradients of the weights. Frameworks that do not separate
+/// the two passes send the input gradient when both passes are done. In the orders of such frameworks, the input gradient is
+/// therefore the last pass.
 enum class SlotPass { forward, input_gradient, weight_gradient };
 template <>
 inline constexpr EnumNames<SlotPass> enum_names<SlotPass>{"forward", "input_gradient", "weight_gradient"};
 
-/// One piece of the work of a stage. In an interleaved schedule, a stage has several model chunks of consecutive layers; in
-/// others, only chunk 0.
+/// One unit of work of a stage: one pass of one micro-batch through a model chunk. In an interleaved schedule, a stage has
+/// several model chunks of consecutive layers. In other schedules, a stage has only chunk 0.
 struct Slot {
   int stage = 0;
   int chunk = 0;
   SlotPass pass = SlotPass::forward;
   std::int64_t micro_batch = 0;
-  /// Whether the slot is overlapped with the next slot. Both results are then available when both slots have ended.
+  /// Whether the slot is overlapped with the next slot. The results of both slots are then available when both have ended.
   bool joined = false;
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
 /// The path of micro-batches through the model chunks of all stages.
 enum class Course {
-  around,          ///< through all stages, once for each chunk, each time from the first stage
-  there_and_back,  ///< from the first stage to the last one, which has two consecutive chunks, and back
-  both_ways,       ///< half of the micro-batches from the first stage to the last, the other half in the opposite direction
+  around,          ///< through all stages from first to last, once for each chunk
+  there_and_back,  ///< from the first stage to the last stage and back; the last stage has two consecutive chunks
+  both_ways,       ///< half of the micro-batches from the first stage to the last, half in the opposite direction
 };
 
-/// For each pass, how much of a stage's time for one micro-batch counts as bubble.
+/// The bubble as a share of a stage's time for one micro-batch, for each pass.
 struct BubbleShares {
   double forward = 1, input_gradient = 1, weight_gradient = 1;
 };
@@ -50,19 +51,20 @@ struct BubbleShares {
 /// A pipeline schedule: the order of the slots of each stage, and its closed forms. Each schedule has its own file.
 struct ScheduleOrder {
   Schedule schedule;
-  std::string_view name;  ///< as users write it: `1f1b`
-  /// All slots of one stage, in order. Each micro-batch has one slot of each pass in each of the `chunks` model chunks,
-  /// or in one of two chunks if micro-batches go both ways.
+  std::string_view name;  ///< name of the schedule as users write it: `1f1b`
+  /// Returns all slots of one stage, in order. Each micro-batch has one slot of each pass in each
+  /// of the `chunks` model chunks, or in one of two chunks if micro-batches go in both directions.
   std::vector<Slot> (*slots)(int stage, int stages, std::int64_t micro_batches, int chunks);
-  /// The maximum number of micro-batches whose activations the stage holds: those whose forward is done and whose backward
-  /// is not. With several chunks, each holds its part of a micro-batch.
+  /// Returns the maximum number of micro-batches whose activations the stage holds, because their forward is done and their
+  /// backward is not. With several chunks, each chunk holds its part of a micro-batch.
   double (*in_flight)(int stage, int stages, double micro_batches, int chunks);
-  /// The bubble is this share of the passes of a stage, summed over all stages but one, and never below zero.
+  /// Returns the share of each pass that counts as bubble. The bubble is the sum over all stages
+  /// but one, and never below zero.
   BubbleShares (*bubble)(int stages, int chunks);
   Course course = Course::around;
-  int chunks = 1;                ///< number of model chunks on each stage that the schedule requires
+  int chunks = 1;                ///< number of model chunks that the schedule requires on each stage
   bool fills_bubbles = false;    ///< weight gradients are computed while a stage would otherwise be idle
-  bool keeps_two_parts = false;  ///< a rank has the layers of its own stage and of the mirror stage at the other end
+  bool keeps_two_parts = false;  ///< whether a rank has the layers of its own stage and of the mirror stage at the other end
   /// The numbers of micro-batches and of stages must be multiples of `multiple`. A stage must have at least `fewest`
   /// micro-batches, and a pipeline at least `fewest_stages` stages.
   int multiple = 1, fewest = 0, fewest_stages = 1;
@@ -82,11 +84,11 @@ extern const ScheduleOrder dual_pipe_order;
 [[nodiscard]] std::span<const ScheduleOrder* const> all_schedules();
 [[nodiscard]] const ScheduleOrder& order_of(Schedule schedule);
 
-/// Returns the number of micro-batches whose activations stage `stage` of `stages` holds at once. It is 1 without a
-/// pipeline, because each micro-batch is done before the next one begins.
+/// Returns the number of micro-batches whose activations stage `stage` of `stages` holds at once.
+/// Returns 1 without a pipeline, because each micro-batch is done before the next one begins.
 [[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int chunks = 1);
 
-/// The times of one model chunk of a stage for one micro-batch. A stage does nothing else while it sends.
+/// The times of one model chunk of a stage for one micro-batch. A stage cannot compute while it sends.
 struct StageSlots {
   Seconds forward{}, input_gradient{}, weight_gradient{};
   Seconds to_next{};      ///< sending activations to the stage of the next layers; unused for the last layers
@@ -97,38 +99,38 @@ struct StageSlots {
 struct TimedSlot {
   Slot slot;
   Seconds begin{};
-  Seconds end{};      ///< end of the work
-  Seconds arrival{};  ///< arrival of the result at the stage that needs it; later than `end` if it is sent
+  Seconds end{};      ///< end of the computation
+  Seconds arrival{};  ///< arrival of the result at the stage that needs it; later than `end` if the result is sent
 };
 
 /// The timeline of a schedule: every slot of every stage with its times, in the order of each stage.
 struct PipelineTimeline {
   std::vector<std::vector<TimedSlot>> stages;
-  /// Returns the time from the start of the first slot to the end of the last one and of its transfer.
+  /// Returns the time from the start of the first slot to the end of the last slot and of its transfer, in seconds.
   [[nodiscard]] Seconds length() const;
   /// Returns the time between the start and the end of the step in which the stage neither computes nor sends.
   [[nodiscard]] Seconds bubble(int stage) const;
-  /// Returns the maximum over stages of the time from the start of a stage's first slot to the end of its last one. Steps
-  /// follow each other at this interval if no stage waits for the others before it updates its weights [Qi24, section 4].
+  /// Returns the longest time that any stage takes from the start of its first slot to the end of its last slot. Steps
+  /// follow each other at this interval if no stage waits for other stages before it updates its weights [Qi24, section 4].
   [[nodiscard]] Seconds longest_stage() const;
-  /// Returns the largest number of micro-batches whose forward the stage has started and whose two gradients have not both
-  /// ended, counted in each of the stage's model chunks.
+  /// Returns the largest number of micro-batches that are in flight on a stage, counted separately in each model chunk. A
+  /// micro-batch is in flight from the start of its forward until both gradients are computed.
   [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 
 /// Runs the slots of all stages as early as their order and dependencies allow. A forward waits for the activations of the
-/// previous stage. Both gradients wait for the input gradient of the next stage, or in the last stage for its own forward.
-/// The route of micro-batches (Course) defines the order of chunks. `chunks`: the number of model chunks of an interleaved
-/// schedule. Throws Error if an order makes two stages wait for each other.
+/// previous stage. The two gradients wait for the input gradient of the next stage, or in the last stage for the stage's own
+/// forward. The route of micro-batches (Course) defines the order of chunks. `chunks`: the number of model chunks of an
+/// interleaved schedule. Throws Error if an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches, int chunks = 1);
 /// Returns the slots of each stage as a line for display. `F1` is the forward of the first micro-batch, `B1` the gradient of
 /// its input, and `W1` the gradient of its weights. Small letters denote the second model chunk.
 [[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);
 
-/// Returns the length of the timeline by a closed form: the first micro-batch passes all stages, the others follow at the
-/// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. The closed form equals the
-/// timeline of GPipe if all stages are equal, and that of 1F1B if, in addition, transfers take no time.
+/// Returns the length of the timeline by a closed form. The first micro-batch passes all stages, the others follow at the
+/// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. If all stages are equal, the
+/// closed form equals the length with GPipe. If, in addition, transfers take no time, it also equals the length with 1F1B.
 [[nodiscard]] Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches);
 
 }  // namespace ddl

@@ -5,8 +5,8 @@
 namespace ddl {
 namespace {
 
-/// Stage i delays the weight gradients by i micro-batches after the input gradients, so that all stages hold the same number
-/// of micro-batches [Qi24, section 2.2].
+/// Stage i runs weight gradients i micro-batches after the input gradients, so that all stages hold
+/// the same number of micro-batches [Qi24, section 2.2].
 std::vector<Slot> zero_bubble_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
   std::vector<Slot> slots;
   slots.reserve(static_cast<std::size_t>(micro_batches) * 3);
@@ -27,12 +27,12 @@ double zero_bubble_in_flight(int /*stage*/, int stages, double micro_batches, in
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
-/// (p−1)(F+B−W) [Qi24, Table 2].
+/// The bubble is (p−1)(F+B−W) [Qi24, Table 2].
 BubbleShares zero_bubble_shares(int /*stages*/, int /*chunks*/) { return {1, 1, -1}; }
 
 }  // namespace
 
-/// ZB-H1: 1F1B whose weight gradients are delayed until the stage would be idle [Qi24, section 2.2].
+/// ZB-H1: like 1F1B, but weight gradients are delayed until the stage would be idle [Qi24, section 2.2].
 const ScheduleOrder zero_bubble_order{.schedule = Schedule::zero_bubble,
                                       .name = "zb-h1",
                                       .slots = zero_bubble_slots,

@@ -25,7 +25,7 @@ class TwoChunks {
  private:
   void add(int chunk, SlotPass pass) {
     const std::int64_t micro_batch = counts_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(pass)]++;
-    // If there are fewer micro-batches than the order is made for, the remaining slots stay empty.
+    // If there are fewer micro-batches than the order needs, the remaining slots stay empty.
     if (micro_batch < micro_batches_) slots_.push_back({stage_, chunk, pass, micro_batch});
   }
   int stage_;
@@ -34,8 +34,8 @@ class TwoChunks {
   std::vector<Slot> slots_;
 };
 
-/// The order for passes of equal length. Until the first backward, a stage runs as many forwards as fit. Then it repeats the
-/// six passes of its two chunks, and at the end runs the remaining weight gradients [Qi24, section 6].
+/// Returns the order for passes of equal length. Until the first backward, a stage runs as many forwards as fit. Then the
+/// stage repeats the six passes of its two chunks, and at the end runs the remaining weight gradients [Qi24, section 6].
 std::vector<Slot> v_slots(int stage, int stages, std::int64_t micro_batches, int /*chunks*/) {
   TwoChunks slots(stage, micro_batches);
   const int behind = stages - stage;
@@ -70,15 +70,16 @@ double v_in_flight(int /*stage*/, int stages, double micro_batches, int /*chunks
   return std::min(static_cast<double>(stages), micro_batches);
 }
 
-/// The bubble is zero if all passes take equally long [Qi24, section 6]. If input gradients take longer than weight
-/// gradients, it is (p−1)(B−W): the first stage computes 2(p−1) input gradients between the last forward and the remaining
-/// weight gradients.
+/// The bubble is zero if all passes take equally long [Qi24, section 6]. If input gradients take
+/// longer than weight gradients, the bubble is (p−1)(B−W), because the first stage computes 2(p−1)
+/// input gradients between the last forward and the remaining weight gradients.
 BubbleShares v_shares(int /*stages*/, int /*chunks*/) { return {0, 1, -1}; }
 
 }  // namespace
 
-/// ZB-V: each stage has two model chunks, which micro-batches pass from the first stage to the last one and back. The first
-/// stage has the first and the last layers, so that backward begins on the stage where forward has ended [Qi24, section 6].
+/// ZB-V: each stage has two model chunks. Micro-batches go from the first stage to the last stage
+/// through the first chunks, and back through the second chunks. The first stage has the first and
+/// the last layers, so backward begins on the stage where forward has ended [Qi24, section 6].
 const ScheduleOrder zero_bubble_v_order{.schedule = Schedule::zero_bubble_v,
                                         .name = "zb-v",
                                         .slots = v_slots,

@@ -38,7 +38,7 @@ void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
     by_family_[family].push_back(mesh);
     return;
   }
-  // If a model has no extents, a spatial family is tried once, so that it is rejected with this reason.
+  // If a model has no extents, one plan of a spatial family is tried, so that its limit is reported.
   constexpr std::size_t first = first_dimension_of(Axis::spatial);
   const std::size_t extents = static_cast<std::size_t>(std::max(1, spatial_rank_));
   const bool is_extent = slot >= first && slot < first + Tiles{}.size();

@@ -12,10 +12,10 @@
 
 namespace ddl {
 
-/// Returns all divisors of a number, in rising order.
+/// Returns all divisors of a number, in ascending order.
 [[nodiscard]] std::vector<std::int64_t> divisors(std::int64_t number);
 
-/// Returns all ways to write `devices` as a product of degrees, grouped by family.
+/// Enumerates all ways to write `devices` as a product of degrees, grouped by family.
 class Degrees {
  public:
   Degrees(const SearchOptions& options, const ModelFacts& facts);
@@ -24,7 +24,7 @@ class Degrees {
  private:
   void fill(Mesh& mesh, std::size_t slot, std::int64_t left);
 
-  /// Returns whether the model has nothing that the axis divides, and the axis was not requested.
+  /// Returns whether the model has nothing that the axis could divide, and the user did not request the axis.
   [[nodiscard]] bool is_never_used(std::size_t slot) const;
 
   const SearchOptions& options_;

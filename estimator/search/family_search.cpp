@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// The trades of all choices. A search looks them up for each pair of plans.
+/// Returns the trades of all choices (Trade). A search looks trades up for each pair of plans.
 const std::array<Trade, plan_choice_count>& trades() {
   static const auto all = [] {
     std::array<Trade, plan_choice_count> of_choices{};
@@ -22,7 +22,7 @@ const std::array<Trade, plan_choice_count>& trades() {
   return all;
 }
 
-/// Returns the choices without sharding and offloading of parameters, which affect only what is done once in a step.
+/// Returns the choices without sharding and offloading of parameters. These choices affect only what happens once per step.
 ChoiceValues with_whole_parameters(ChoiceValues values) {
   for (const PlanChoice choice :
        {PlanChoice::zero, PlanChoice::shard_group, PlanChoice::reshard, PlanChoice::secondary_shards, PlanChoice::offload})
@@ -30,8 +30,8 @@ ChoiceValues with_whole_parameters(ChoiceValues values) {
   return values;
 }
 
-/// Returns the smallest number of blocks above `few` that meets a condition. All larger numbers must meet it, too. Returns
-/// `most` + 1 if no number does.
+/// Returns the smallest number of blocks above `few` that meets a condition, or `most` + 1 if no
+/// number does. If a number meets the condition, all larger numbers must meet it, too.
 template <class Condition>
 int least_blocks(int few, int most, const Condition& is_met) {
   int enough = most + 1;
@@ -143,7 +143,7 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
     return best_ && rounded(least_memory(plan).value()) > best_rank_.first;
   }
   const double time = rounded(bound.value());
-  // The verdict of the plan is not known yet. This assumes the best verdict that a plan can still have.
+  // The verdict of the plan is not known yet, so the best possible verdict is assumed.
   const Verdict verdict = options_.allow_risk ? Verdict::fits : allowed_;
   const auto is_behind = [&](const Rank& known) {
     if (known.verdict != verdict) return known.verdict < verdict;
@@ -237,7 +237,7 @@ std::optional<Bytes> FamilySearch::hopeless_memory() const {
 
 bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
-  // The bound sums the same parts as an estimate, but in a different order.
+  // The bound adds up the same times as an estimate, but in a different order, so the sums differ by rounding.
   constexpr double rounding = 1 - 1e-9;
   return limit && std::all_of(choices.begin(), choices.end(), [&](const ChoiceValues& values) {
            set_choices(plan, values);
@@ -260,13 +260,13 @@ void FamilySearch::try_variants(Plan plan) {
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
     // The placement of ranks does not affect their memory. The memory of activations is proportional to the size of
-    // micro-batches. If even the smallest micro-batches need too much memory, no plan is estimated.
+    // micro-batches. If even the smallest micro-batches need too much memory, no plan of this mesh is estimated.
     const bool hopeless =
         least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
                                   estimator_.job().machine.device.memory;
     if (hopeless) continue;
-    // Without a pipeline, smaller micro-batches only save memory: parts of a tile or of a message take at least as long as
-    // the whole. Smaller micro-batches are skipped if, with larger ones, every plan fits or was too slow.
+    // Without a pipeline, smaller micro-batches only save memory, because parts of a tile or of a message take at least as
+    // long as the whole. Smaller micro-batches are skipped if every plan with larger micro-batches fits or is too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();
@@ -275,11 +275,11 @@ void FamilySearch::try_variants(Plan plan) {
     const auto may_be_beaten = [&] { return by_time && has_rivals(); };
     const bool all_beaten = needless || (may_be_beaten() && beaten(Closeness::degrees, plan, plan));
     misfits_ = 0;
-    // For each group, the stages with which no plan fits.
+    // For each group of choices, the stages with which no plan fits.
     std::vector<std::vector<std::vector<int>>> too_full(groups.size());
     for (const Placement& placement : placements) {
       plan.placement = placement;
-      // Closer bounds take longer to compute.
+      // Bounds that are closer to the estimate take longer to compute.
       const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(Closeness::placement, asked(plan), plan));
       if (placed_beaten) {
         for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
@@ -305,7 +305,7 @@ void FamilySearch::try_variants(Plan plan) {
           counts_.pruned += static_cast<std::int64_t>(choices.size());
           continue;
         }
-        // The placement affects memory only through the layers of the stages.
+        // The placement affects memory only because it changes the layers of the stages.
         std::vector<std::vector<int>>& known = too_full[group];
         const bool is_too_full =
             !known.empty() && (plan.mesh[Axis::pipeline] == 1 ||
@@ -316,7 +316,7 @@ void FamilySearch::try_variants(Plan plan) {
       plan = simplest(plan);
     }
     if (misfits_ == 0) settled.push_back(micro_batches);
-    // The stages of a pipeline differ between numbers of micro-batches.
+    // With a pipeline, stages differ between numbers of micro-batches.
     if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
   }
 }
@@ -393,7 +393,7 @@ void FamilySearch::try_blocks(Plan plan) {
   const Bytes available = estimator_.job().machine.device.memory;
   const auto is_too_slow = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    // Plans with more blocks take at least as long, except for rounding.
+    // Plans that recompute more blocks take at least as long, except for rounding.
     constexpr double rounding = 1 - 1e-11;
     return has_rivals() && beaten(estimator_.step_time(plan) * rounding, plan);
   };
@@ -464,12 +464,12 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   const std::array<Trade, plan_choice_count>& trade_of = trades();
   // Choices that are slower and need less memory cannot be better than the choices in `settled`.
-  std::vector<ChoiceValues> settled;      // they fit, or take too long
-  std::vector<ChoiceValues> slow_steps;   // too slow with any sharding of parameters
-  std::vector<ChoiceValues> quick_steps;  // known, and not too slow
+  std::vector<ChoiceValues> settled;      // choices of plans that fit, or that take too long
+  std::vector<ChoiceValues> slow_steps;   // choices of plans that are too slow with any sharding of parameters
+  std::vector<ChoiceValues> quick_steps;  // choices of plans that are known and not too slow
   const auto is_at_best_slower = [&](const std::vector<ChoiceValues>& than, const ChoiceValues& values) {
     return std::any_of(than.begin(), than.end(), [&](const ChoiceValues& known) {
-      // Recomputed activations are not offloaded.
+      // A plan that offloads activations recomputes none.
       const bool moves = known[static_cast<std::size_t>(PlanChoice::offload_activations)] > 0;
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         if (known[i] == values[i]) continue;
@@ -493,7 +493,8 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
   };
   std::vector<ChoiceValues> too_large;
   const auto is_too_large = [&](const ChoiceValues& values) {
-    // The requested number of blocks is recomputed in each virtual stage, so more virtual stages keep less.
+    // The requested number of blocks is recomputed in each virtual stage, so plans with more
+    // virtual stages keep less memory.
     if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
     return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
@@ -570,7 +571,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     has_risk_ = has_risk_ || verdict == Verdict::at_risk;
     ++misfits_;
     too_large.push_back(values);
-    // A lack of memory is the mildest violation.
+    // Among the reasons why a plan is impossible, a lack of memory is the mildest.
     if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
     try_fewer(values);
   }

@@ -36,51 +36,52 @@ struct SearchCommons {
   FirstPlans first;
 };
 
-/// Estimates variants of one family's plans, mesh by mesh, and keeps the best of them.
+/// Estimates variants of one family's plans, mesh by mesh, and keeps the best plans.
 class FamilySearch {
  public:
   FamilySearch(SearchCommons& commons, Family family);
 
   [[nodiscard]] Family family() const { return family_; }
 
-  /// Takes a mesh of the family. Returns whether no limit excludes its shape.
+  /// Checks a mesh of the family. Returns whether no limit excludes the mesh's shape.
   bool admits(const Mesh& mesh);
   /// Returns a plan with these degrees and the first value of each choice.
   [[nodiscard]] Plan plan_of(const Mesh& mesh) const;
-  /// The number of plans with these degrees.
+  /// Returns the number of plans with these degrees.
   [[nodiscard]] std::int64_t count(const Mesh& mesh) const { return commons_.space.count(plan_of(mesh)); }
 
-  /// Plans that fit rank before plans at risk, whatever their times. Plans at risk are searched only if no plan fits.
+  /// Begins a search for plans whose verdict is `allowed` or better. Plans at risk are searched
+  /// only if no plan fits, because plans that fit rank before plans at risk.
   void begin(Verdict allowed);
   /// Returns whether known plans are better than all plans with these degrees, which take at least `bound`.
   [[nodiscard]] bool is_beaten(Seconds bound, const Mesh& mesh) { return beaten(bound, plan_of(mesh)); }
-  /// Skips `count` plans that cannot be the best.
+  /// Counts `count` plans as pruned, because they cannot be the best.
   void give_up(std::int64_t count);
   /// Estimates the plans with these degrees that may be the best. `count`: number of plans with these degrees.
   void try_mesh(const Mesh& mesh, std::int64_t count);
-  /// Whether plans at risk were found but not allowed, and no other plans were found.
+  /// Returns whether plans at risk were found but not allowed, and no other plans were found.
   [[nodiscard]] bool asks_for_risk() const { return !best_ && !pruned_by_leader_ && allowed_ == Verdict::fits && has_risk_; }
-  /// The time of the best plan so far; infinite if none is known.
+  /// Returns the time of the best plan so far; infinite if no plan is known.
   [[nodiscard]] double best_time() const {
     return best_ ? best_->step_time.value() : std::numeric_limits<double>::infinity();
   }
   /// Guesses the time of the best plan with these degrees. The guess may be too short or too long.
   [[nodiscard]] Seconds guess(const Mesh& mesh) const;
-  /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes.
+  /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes of the family.
   void end(const std::vector<const Mesh*>& meshes);
 
-  /// Adds the findings to a result. `finished`: all plans were examined.
+  /// Adds the best plans and the counts to a result. `finished`: whether all plans were examined.
   void report(bool finished, SearchResult& result) const;
 
  private:
-  /// Returns whether plans that take at least `bound` cannot be among the results: a better plan of this family is known, or
-  /// the requested number of better plans of other families. `plan`: the simplest of these plans.
+  /// Returns whether no plan that takes at least `bound` can be among the results, because a better plan of this family is
+  /// known, or the requested number of better plans of other families. `plan`: the simplest of the plans in question.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
-  /// Returns whether all plans with the same bound as `plan` are beaten.
+  /// Returns whether all plans with the bound of `plan` are beaten. `simplest`: the simplest of these plans.
   [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {
     return beaten(commons_.time_bounds.least(closeness, plan), simplest);
   }
-  /// Whether any plan is known that could be better than another plan. If not, no bound has to be computed.
+  /// Returns whether any known plan could be better than another plan. Without a known plan, no bound has to be computed.
   [[nodiscard]] bool has_rivals() const;
 
   /// Returns a lower bound of the memory of all plans with these degrees, for any offloading to host memory.
@@ -88,38 +89,40 @@ class FamilySearch {
 
   void reject(const Plan& plan, const Limits& limits);
 
-  /// Returns the plan that needs the least memory with all memory savings. If there are very many plans, only an evenly
-  /// spaced sample of them is searched.
+  /// Returns the plan that needs the least memory with all memory savings. If there are very many
+  /// plans, only an evenly spaced sample of the plans is searched.
   [[nodiscard]] std::optional<Plan> smallest(const std::vector<const Mesh*>& meshes) const;
 
-  /// Records how little memory a plan that does not fit can need, with all memory savings and the smallest micro-batches.
+  /// For a plan that does not fit, records the least memory that it can need, with all memory
+  /// savings and the smallest micro-batches.
   void save_most(Plan plan);
 
   void note(const Estimate& estimate);
 
   void note(const RankedPlan& feasible);
 
-  /// A plan that needs more memory than this neither fits nor comes nearer to fitting than earlier plans, so nothing else
-  /// about the plan has to be computed. Unset if no amount of memory excludes a plan.
+  /// Returns a number of bytes above which a plan neither fits nor comes nearer to fitting than earlier plans, so that no
+  /// other property of the plan has to be computed. Unset if no amount of memory excludes a plan.
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
-  /// Returns whether all plans with these choices need more memory than hopeless_memory() for their parameters alone.
+  /// Returns whether all plans with these choices need more than hopeless_memory() for their parameters alone.
   [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
 
   void try_variants(Plan plan);
 
-  /// The plan with the shard group that the user requested.
+  /// Returns the plan with the shard group that the user requested.
   [[nodiscard]] Plan asked(Plan plan) const;
 
-  /// The plan with the first value of each choice.
+  /// Returns the plan with the first value of each choice.
   [[nodiscard]] static Plan simplest(Plan plan);
 
-  /// Returns the choices with which a plan of this mesh and these micro-batches is possible. Requested values may be
-  /// impossible with some values of the other choices, or with these micro-batches: only a requested number of micro-batches
+  /// Returns the choices with which a plan of this mesh and these micro-batches is possible. A requested value may be
+  /// impossible with some values of the other choices, or with these micro-batches. Only a requested number of micro-batches
   /// may exceed the number of samples. If no choice is left, the simplest plan is rejected.
   [[nodiscard]] const std::vector<LikeChoices>& possible_choices(Plan plan);
   [[nodiscard]] static bool asks_for_choices(const SearchOptions& options);
 
-  /// The least memory that a plan can need, with any memory savings, and micro-batches of some size.
+  /// The least memory that plans can need with any memory savings: for parameters, and for
+  /// activations of micro-batches of `samples` samples.
   struct Least {
     double samples = 0;
     Bytes parameters{}, of_samples{};
@@ -127,22 +130,23 @@ class FamilySearch {
   [[nodiscard]] Least least_of(Plan plan, const std::vector<LikeChoices>& groups) const;
 
   [[nodiscard]] static bool is_smaller_at_most(Trade trade);
-  /// Whether, for some choice, the simplest value needs no more memory than the plan's value.
+  /// Returns whether, for some choice, the simplest value needs no more memory than the value in `values`.
   [[nodiscard]] static bool never_saves(const ChoiceValues& values, const ChoiceValues& simplest);
 
-  /// Whether, for some choice, the simplest value is at least as good in every respect as the plan's value.
+  /// Returns whether, for some choice, the simplest value is at least as good in every respect as the value in `values`.
   [[nodiscard]] static bool is_never_better(const ChoiceValues& values, const ChoiceValues& simplest);
 
-  /// Returns whether all of these plans need too much memory, independent of their times. The result is the same for any
-  /// placement with the same layers in each stage.
+  /// Returns whether all plans with these choices need too much memory, for any time. The result
+  /// also holds for other placements with the same layers in each stage.
   bool try_choices(Plan plan, const LikeChoices& choices);
 
-  /// Estimates the plan with the fewest recomputed blocks that fits, if it may be the best. `plan` recomputes nothing, and
-  /// needs too much memory. Recomputing more blocks never takes less time and never needs more memory, so this number of
-  /// blocks is the best.
+  /// Estimates the plan with the fewest recomputed blocks that fits, if the plan may be the best.
+  /// `plan` recomputes nothing, and needs too much memory. Recomputing more blocks never takes less
+  /// time and never needs more memory, so the smallest number of blocks that fits is the best.
   void try_blocks(Plan plan);
-  /// Like try_blocks(), if every plan is estimated, or if the objective is memory. Finds the smallest number of blocks with
-  /// which the plan fits, and the smallest number with which it needs as little memory as with all blocks.
+  /// Like try_blocks(), but used if every plan is estimated, or if the objective is memory.
+  /// Estimates the smallest number of blocks with which the plan fits, and the smallest number with
+  /// which the plan needs as little memory as with all blocks recomputed.
   void try_blocks_by_memory(Plan plan);
   /// Estimates a plan that recomputes some blocks.
   void note_blocks(const Plan& plan);
@@ -152,23 +156,23 @@ class FamilySearch {
   const SearchOptions& options_;
   const VariantSpace& space_;
   Family family_;
-  bool may_break_limits_;  ///< requested choices may be impossible
-  /// the family has measured runs, so it may be ranked first because its times are more certain
+  bool may_break_limits_;  ///< whether requested choices may be impossible
+  /// whether the family has measured runs, and may rank first because its times are more certain
   bool may_be_preferred_;
-  std::optional<Estimate> nearest_shape_;  ///< among the plans that are excluded because of their shape
-  std::int64_t shapeless_ = 0;             ///< plans excluded because of their shape
+  std::optional<Estimate> nearest_shape_;  ///< nearest plan among the plans with an impossible shape
+  std::int64_t shapeless_ = 0;             ///< number of plans with an impossible shape
   SearchCounts counts_;                    ///< counts of all plans whose shape is possible
   std::optional<RankedPlan> best_;
   Rank best_rank_;
   std::optional<Estimate> nearest_;
   Verdict allowed_ = Verdict::at_risk;  ///< the worst verdict that is currently allowed
-  bool has_risk_ = false;               ///< a plan at risk was left out
-  bool pruned_by_leader_ = false;       ///< plans were pruned because of other families
-  std::int64_t misfits_ = 0;            ///< plans without enough memory
-  bool memory_first_ = false;           ///< the latest plan did not fit, so the memory of the next one is checked first
+  bool has_risk_ = false;               ///< whether a plan at risk was left out
+  bool pruned_by_leader_ = false;       ///< whether plans were pruned because of other families
+  std::int64_t misfits_ = 0;            ///< number of plans that need too much memory
+  bool memory_first_ = false;           ///< whether the latest plan did not fit, so the next plan's memory is checked first
   Least least_;
   std::vector<LikeChoices> possible_;  ///< result of possible_choices, if requested choices exclude some values
-  std::vector<RankedPlan> ranked_;     ///< with SearchOptions::all: every feasible plan
+  std::vector<RankedPlan> ranked_;     ///< with SearchOptions::all, every feasible plan
 };
 
 }  // namespace ddl

@@ -9,12 +9,12 @@
 
 namespace ddl {
 
-/// In a search that estimates every plan: the estimates of the plans that are to be shown first.
+/// Keeps the estimates of the plans that are shown first, in a search that estimates every plan.
 class FirstPlans {
  public:
   FirstPlans(const Estimator& estimator, const SearchOptions& options) : estimator_(estimator), options_(options) {}
 
-  /// Takes a plan that may be among the first, while its layer costs are cached.
+  /// Adds a plan that may be among the first, while the plan's layer costs are cached.
   void keep(const RankedPlan& feasible);
   /// Returns the requested number of first plans, ranked.
   [[nodiscard]] std::vector<Estimate> ranked_first();
@@ -25,7 +25,7 @@ class FirstPlans {
   const Estimator& estimator_;
   const SearchOptions& options_;
   std::vector<Estimate> kept_;
-  std::optional<RankedPlan> last_;  ///< the last of the requested plans, among the plans seen so far
+  std::optional<RankedPlan> last_;  ///< the plan in the last requested place, among the plans seen so far
 };
 
 }  // namespace ddl

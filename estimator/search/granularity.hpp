@@ -10,19 +10,21 @@
 
 namespace ddl {
 
-/// The granularity of a model on the devices of one level of a machine: compute time divided by communication time, for data
-/// parallelism and for the graph itself.
+/// The granularity of a model on the devices of one level of a machine: compute time divided by
+/// communication time, for data parallelism and for the model's graph.
 struct LevelGrain {
   std::string name;  ///< name of the level
   std::int64_t devices = 1;
-  /// T_comp: forward, backward and update of one step. T_comm: its gradient exchange without overlap.
+  /// T_comp: time of forward, backward and update of one step. T_comm: time of the step's gradient
+  /// exchange, without overlap.
   Seconds computing{}, communicating{};
-  Seconds smallest_node{};  ///< forward of the shortest layer that computes anything
+  Seconds smallest_node{};  ///< forward of the shortest layer that has any compute
   Seconds largest_edge{};   ///< α + mβ of the largest tensor between two layers, over one link of this level
 
   /// Returns T_comp / T_comm, a number; empty for one device.
   [[nodiscard]] std::optional<double> data_parallel() const;
-  /// Returns min W(node) / max C(edge), a number; empty if the graph has no edge.
+  /// Returns min W(node) / max C(edge), a number: the shortest layer's compute time divided by the
+  /// largest tensor's transfer time. Empty if the graph has no edge.
   [[nodiscard]] std::optional<double> graph() const;
 };
 

@@ -14,7 +14,7 @@ namespace ddl {
 
 namespace {
 
-/// What a rank exchanges for a sample does not depend on replicas and stages.
+/// The exchanges of a rank for a sample do not depend on replicas and stages.
 Plan without_copies(const Plan& plan) {
   Plan alone = without_batch(split_of(plan));
   alone.mesh.set(Axis::data, 1);

@@ -12,37 +12,37 @@
 
 namespace ddl {
 
-/// The layer-wise exchanges and halos of the plans of a search: lower bounds of the time that they add to a micro-batch, and
-/// of the number of launches by a rank's host. Not thread-safe.
+/// The layer-wise exchanges and halos of the plans of a search. Returns lower bounds of the time that these add to a
+/// micro-batch, and of the number of launches by a rank's host. Not thread-safe.
 class LayerTraffic {
  public:
   /// The tables must outlive this object.
   explicit LayerTraffic(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
 
-  /// Returns a lower bound of the time that is not overlapped with kernels, in all stages together, for plans that divide
-  /// layers as `plan` does. `placed`: the exchanges of the placement of `plan`.
+  /// Returns a lower bound of the time of exchanges that are not overlapped with kernels, in all stages together, for plans
+  /// that divide layers as `plan` does. `placed`: the exchanges under the placement of `plan`.
   [[nodiscard]] Seconds time(const Plan& plan, const ExchangeTimes& placed) const;
-  /// Returns a lower bound of the number of launches, for any exchange of contexts and any division of experts.
+  /// Returns a lower bound of the number of launches, for any exchange of contexts and any way to divide experts.
   [[nodiscard]] double launches(const Plan& plan) const;
 
  private:
-  /// Equal exchanges of all layers.
+  /// An exchange that occurs several times in the layers of a model.
   struct Equal {
     Exchange exchange;
-    double count = 0;  ///< number of these exchanges in one micro-batch
+    double count = 0;  ///< number of equal exchanges in one micro-batch
   };
-  /// Calls `take(exchange, layers)` for the exchanges of each kind of layer, without those of gradients, those between
-  /// stages, and those that are hidden behind kernels. `alone`: a plan without replicas and stages.
+  /// Calls `take(exchange, layers)` for the exchanges of each kind of layer, except exchanges of gradients, exchanges
+  /// between stages, and exchanges that are hidden behind kernels. `alone`: a plan without replicas and stages.
   template <class Take>
   void each_exchange(const Plan& alone, const Take& take) const;
   [[nodiscard]] const std::vector<Equal>& exchanges_of(const Plan& plan) const;
   [[nodiscard]] double launches_of(const Plan& plan) const;
 
-  /// The number of plans whose exchanges are cached.
+  /// The number of plans with cached exchanges.
   static constexpr std::size_t kept = 1024;
   const SplitTables& tables_;
   const Job& job_;
-  mutable std::map<Plan, std::vector<Equal>> known_;  ///< by the degrees and choices that divide layers
+  mutable std::map<Plan, std::vector<Equal>> known_;  ///< exchanges, keyed by the degrees and choices that divide layers
   mutable std::map<Plan, double> launches_;
 };
 

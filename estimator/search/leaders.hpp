@@ -18,9 +18,10 @@ class Leaders {
   /// Adds a plan that is better than all earlier plans of its family.
   void set(Family family, const Rank& rank);
 
-  /// Whether the requested number of plans has been found.
+  /// Returns whether the requested number of plans has been found.
   [[nodiscard]] bool are_enough() const { return wanted_ > 0 && leaders_.size() >= wanted_; }
-  /// The plan in the last requested place. Plans that tie with it may be ranked before it. Unset if there are fewer plans.
+  /// Returns the rank of the plan in the last requested place. Plans that tie with this plan may be
+  /// ranked before it. Unset if there are fewer plans.
   [[nodiscard]] const std::optional<Rank>& last() const { return last_; }
 
  private:

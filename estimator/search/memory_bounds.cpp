@@ -33,7 +33,7 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
 
 bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
   const Job& job = estimator.job();
-  // The shares add up to the whole except for rounding.
+  // Shards add up to the whole except for rounding.
   constexpr double rounding = 1 - 1e-9;
   if (parameters_lower_bound(job, plan) * rounding > limit) return true;
   if (job.assumptions.memory_reuse || plan.offload_activations) return false;

@@ -45,8 +45,8 @@ bool is_faster(const MemoryCheck& a, const MemoryCheck& b) {
   return a.estimate.time.step_time() < b.estimate.time.step_time();
 }
 
-/// Returns the largest `k` up to `most` with `holds(k)`; 0 if there is none. `holds` must be true up to some number, and
-/// false above it.
+/// Returns the largest `k` up to `most` with `holds(k)`; 0 if there is none. `holds` must be true
+/// up to some number, and false for all larger numbers.
 template <class Holds>
 std::int64_t last_that(std::int64_t most, const Holds& holds) {
   std::int64_t low = 0, high = 1;
@@ -66,7 +66,7 @@ std::int64_t last_that(std::int64_t most, const Holds& holds) {
   return low;
 }
 
-/// The degrees of a plan that are above one; if there are none, the degree of `data`.
+/// Returns the degrees of a plan that are above one, or, if no degree is above one, the degree of `data`.
 std::vector<int*> divided(Plan& plan) {
   std::vector<int*> degrees;
   for (int& each : plan.mesh.degrees()) {
@@ -91,7 +91,7 @@ void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t
   }
 }
 
-/// Plans that differ from a plan in choices that cost time and save memory, in the order of their cost.
+/// The plans that differ from a given plan in choices that cost time and save memory, in the order of their time.
 class Choices {
  public:
   Choices(const Estimator& estimator, const MemoryCheck& from, const AdmittedChoices& admitted)
@@ -100,7 +100,7 @@ class Choices {
     const std::int64_t share = plan.global_batch / plan.mesh.batch_parts();
     for (std::int64_t count = plan.micro_batches; count <= share;) {
       micro_batches_.push_back(count);
-      // With the last number of micro-batches, each of them has one sample.
+      // The last number of micro-batches is the one with one sample per micro-batch.
       count = count < share && count > share / 2 ? share : count * 2;
     }
   }
@@ -116,7 +116,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// The first plan that fits among the plans with later values of a choice, which may save memory.
+  /// Returns the first plan that fits among the plans with later values of a choice, which may save memory.
   [[nodiscard]] std::optional<MemoryCheck> chosen(const PlanChoiceRow& row) const {
     std::vector<Plan> plans;
     Plan plan = from_.estimate.plan;
@@ -128,7 +128,7 @@ class Choices {
     return first_of(plans);
   }
 
-  /// The fastest plan that fits among all combinations of choices.
+  /// Returns the fastest plan that fits among all combinations of choices.
   [[nodiscard]] std::optional<MemoryCheck> combined() const {
     std::vector<Estimate> estimates;
     const Plan& from = from_.estimate.plan;
@@ -152,10 +152,10 @@ class Choices {
   }
 
  private:
-  /// The last value to try. It is the plan's own value if no other value can save memory.
+  /// Returns the last value of a choice to try, which is the plan's own value if no other value can save memory.
   [[nodiscard]] int last_of(const PlanChoiceRow& row) const {
     const Plan& plan = from_.estimate.plan;
-    // Values that a search does not try are not ordered by the memory that they save.
+    // The values of a choice that a search does not try are not ordered by the memory that they save.
     if (!row.is_searched) return row.get(plan);
     const bool is_there = !row.needs_host || estimator_.job().machine.host.has_value();
     return row.trade != Trade::first_is_smallest && row.matters(plan.mesh) && is_there ? row.last : row.get(plan);
@@ -199,7 +199,7 @@ class Choices {
   std::vector<std::int64_t> micro_batches_;
 };
 
-/// The fastest plan of any strategy.
+/// Returns the fastest plan of any strategy.
 std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const MemoryCheck& from,
                                           const AdmittedChoices& admitted) {
   const Plan& plan = from.estimate.plan;
@@ -211,7 +211,7 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.top = 1;
   options.tie = usual_tie;
   options.admitted = admitted;
-  // Plans that fit come first.
+  // The search ranks plans that fit before plans at risk.
   const SearchResult result = search(estimator, options);
   if (result.best.empty()) return std::nullopt;
   MemoryCheck found = check_of(estimator, result.best.front());
@@ -284,7 +284,7 @@ std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& chec
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
   if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
   add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted));
-  // Remedies that fit come before remedies at risk. A plan that two kinds of remedies find is listed once.
+  // Remedies that fit come before remedies at risk. A plan that is found as two types of remedies is listed once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
     if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;
     return is_faster(a.checked, b.checked);

@@ -16,26 +16,27 @@ struct MemoryCheck {
   Verdict verdict = Verdict::fits;
 };
 
-// These functions estimate plans and decide whether they fit; they do not extrapolate. The available memory is that of the
-// estimator's machine.
+// The following functions estimate plans and decide whether they fit in the memory of the
+// estimator's machine. They do not extrapolate.
 
-/// Returns the plan with its verdict; empty if a limit excludes its shape.
+/// Returns the plan's estimate with its verdict; empty if a limit excludes the plan's shape.
 [[nodiscard]] std::optional<MemoryCheck> check_memory(const Estimator& estimator, const Plan& plan);
 
 /// The largest global batches, in samples, of plans that differ from the given plan only in the batch. Each replica and
 /// micro-batch has a whole number of samples.
 struct LargestBatch {
   std::optional<std::int64_t> fits;
-  std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits: at least `fits`
+  std::optional<std::int64_t> at_risk;  ///< the largest batch whose expected memory fits; at least `fits`
 };
 [[nodiscard]] LargestBatch largest_batch(const Estimator& estimator, const Plan& plan);
 
-/// The part of the batch that stays the same on another number of devices: the global batch, or the samples per device.
+/// The quantity that stays constant on another number of devices: the global batch, or the number of samples per device.
 enum class BatchKept { global, per_device };
-/// Returns a plan with the fewest devices that fits and divides along the same axes (`data` if the given plan divides
-/// nothing). It has the given number of micro-batches, or as many as its replicas have samples. Among several such plans, it
-/// returns the fastest. If none fits, it returns the plan with the fewest devices that is at risk. The result is empty if
-/// there is none up to the size of the machine. The function tries all numbers of devices up to 64, and powers of two above.
+/// Returns a plan with the fewest devices that fits and divides along the same axes as the given plan (`data` if the given
+/// plan divides nothing). The plan has the given number of micro-batches, or as many as its replicas have samples. Among
+/// several such plans, the fastest one is returned. If none fits, the result is the plan with the fewest devices that is at
+/// risk, or empty if no plan up to the size of the machine is at risk. All numbers of devices up to 64 are tried, and powers
+/// of two above 64.
 [[nodiscard]] std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept);
 
 /// A plan for the same batch on the same number of devices, which replaces a plan that does not fit.
@@ -43,16 +44,16 @@ struct Remedy {
   enum class Kind {
     micro_batches,  ///< more, smaller micro-batches
     choice,         ///< another value of one of the plan's choices, such as the ZeRO stage
-    together,       ///< several of these changes together, if no single one is sufficient
+    together,       ///< several choices and micro-batches together, if no single change is sufficient
     strategy,       ///< another strategy, with other degrees
   };
   Kind kind = Kind::micro_batches;
   std::optional<PlanChoice> choice;
   MemoryCheck checked;
 };
-/// Returns one remedy of each kind, fastest first: the smallest change that fits, or, if the given plan does not fit at all,
-/// the smallest change that is at risk. Returns none for a plan that fits. `admitted`: the choices that the software
-/// supports.
+/// Returns one remedy of each type, fastest first: the smallest change that fits or, if the given
+/// plan does not fit at all, the smallest change that is at risk. Returns no remedy for a plan that
+/// fits. `admitted`: the choices that the software supports.
 [[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked,
                                            const AdmittedChoices& admitted = {});
 

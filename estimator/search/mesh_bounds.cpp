@@ -6,7 +6,7 @@
 namespace ddl {
 
 const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
-  // Factors fitted to runs may make kernels faster, and differ between families.
+  // Factors fitted to measured runs may make kernels faster. The factors differ between families.
   const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
   BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline], plan.mesh[Axis::expert],
                               plan.mesh[Axis::context]}];

@@ -20,15 +20,15 @@ class MeshBounds {
   MeshBounds(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space)
       : estimator_(estimator), bounds_(bounds), space_(space) {}
 
-  /// The bound without exchanges. Meshes with the same numbers of stages and of parts of the batch, experts and contexts
-  /// share it.
+  /// Returns the bound without exchanges. The bound is shared by all meshes with equal numbers of
+  /// stages and equal degrees that divide the batch, experts and contexts.
   [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(bare_bounds(plan).front().first); }
-  /// The least bound over all numbers of micro-batches. A number of micro-batches is skipped if its bound without exchanges
-  /// exceeds the full bound of another number.
+  /// Returns the smallest bound over all numbers of micro-batches. A number of micro-batches is
+  /// skipped if its bound without exchanges exceeds the full bound of another number.
   [[nodiscard]] Seconds full(Plan plan);
 
  private:
-  /// Bounds in ascending order, each with its number of micro-batches.
+  /// Bounds in ascending order; each bound belongs to a number of micro-batches.
   using BareBounds = std::vector<std::pair<double, std::int64_t>>;
   [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
 

@@ -12,8 +12,8 @@ Simplicity simplicity_of(const Plan& plan) {
   simplicity[next++] = std::popcount(plan.mesh.family());
   for (std::size_t i = plan_choice_count; i > 0; --i) simplicity[next++] = plan_choices()[i - 1].get(plan);
   simplicity[next++] = plan.micro_batches;
-  // A plan is simpler if it has fewer stages. With equally many stages, it is simpler if it divides weights less. The data
-  // degree follows from the other degrees.
+  // A plan is simpler if it has fewer stages. Among plans with equally many stages, a plan is
+  // simpler if it divides weights less. The data degree follows from the other degrees.
   const Mesh::Degrees& degrees = plan.mesh.degrees();
   constexpr std::size_t stages = first_dimension_of(Axis::pipeline), replicas = first_dimension_of(Axis::data);
   simplicity[next++] = degrees[stages];

@@ -12,11 +12,11 @@
 
 namespace ddl {
 
-/// The simplicity of a plan; smaller is simpler. No two plans of a search are equally simple.
+/// A key that orders plans by simplicity, where simpler plans have smaller keys. No two plans of a search have equal keys.
 using Simplicity = std::array<std::int64_t, plan_choice_count + mesh_dimensions + 3>;
 [[nodiscard]] Simplicity simplicity_of(const Plan& plan);
 
-/// Rounds a time, so that sums of the same parts in a different order are equal.
+/// Rounds a time, so that two sums of equal terms in different orders are equal.
 [[nodiscard]] double rounded(double value);
 
 /// The criteria by which plans are ranked, in order.
@@ -30,12 +30,12 @@ struct Rank {
 /// Returns whether `a` is ranked before `b`.
 [[nodiscard]] bool preferred(const RankedPlan& a, const RankedPlan& b, Objective objective);
 
-/// The verdict by which an estimate is ranked. Options decide whether plans at risk count as fitting.
+/// Returns the verdict by which an estimate is ranked. Options decide whether plans at risk count as fitting.
 [[nodiscard]] Verdict verdict_for(const Estimate& estimate, const SearchOptions& options);
 [[nodiscard]] RankedPlan ranked(const Estimate& estimate, const SearchOptions& options);
 
-/// How far a rejected plan is from being possible. The number of kinds of violations counts first; too much memory is the
-/// mildest kind.
+/// Returns how far a rejected plan is from being possible: first the number of violations, where a
+/// lack of memory counts least, then the size of the largest violation.
 [[nodiscard]] std::tuple<int, double> miss(const Limits& limits);
 [[nodiscard]] inline std::tuple<int, double> miss(const Estimate& estimate) { return miss(estimate.limits); }
 

@@ -26,8 +26,8 @@ namespace {}  // namespace
 
 namespace {
 
-/// The meshes of a family, most promising first. Each mesh has a cheap bound. A closer bound is computed for a mesh when it
-/// becomes the first.
+/// The meshes of a family, most promising first. Each mesh has a cheap bound. When a mesh becomes
+/// the first, its bound is replaced by a closer one.
 class Meshes {
  public:
   struct Entry {
@@ -76,17 +76,17 @@ class Search {
   }
 
  private:
-  /// The key by which families are ordered: the number of axes, the least bound of its plans, and its index.
+  /// The sort key of a family: the number of axes, the least bound of the family's plans, and the index of the family.
   using Place = std::tuple<int, double, std::size_t>;
 
   struct OfFamily {
     FamilySearch search;
-    std::vector<const Mesh*> meshes;   ///< meshes that no limit of shape excludes
-    std::vector<std::int64_t> counts;  ///< number of plans of each of these meshes
+    std::vector<const Mesh*> meshes;   ///< meshes with a possible shape
+    std::vector<std::int64_t> counts;  ///< number of plans of each mesh
     Meshes left;
   };
 
-  /// Excludes meshes whose shape is impossible, without estimating plans.
+  /// Excludes meshes with an impossible shape, without estimating plans.
   void look_at_shapes() {
     std::int64_t all = 0, done = 0;
     for (const auto& [family, meshes] : degrees_.by_family()) all += static_cast<std::int64_t>(meshes.size());
@@ -125,8 +125,9 @@ class Search {
       order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
     std::sort(order.begin(), order.end());
     if (order_.empty()) order_ = order;
-    // Tries few meshes of each family at first, and promising families before others, so that later families are compared
-    // with good plans. Families of one axis come first: they have few plans, and users ask why they are impossible.
+    // At first, the search tries few meshes of each family, and promising families before others,
+    // so that later families are compared with good plans. Families of one axis come first, because
+    // they have few plans and users ask why they are impossible.
     done_ = 0;
     std::map<std::size_t, double> hopes;
     for (const auto& [axes, bound, family] : order) hopes[family] = hope(families_[family]);
@@ -143,20 +144,20 @@ class Search {
     }
   }
 
-  /// A guess of the time of the first mesh of a family; infinite if none is left.
+  /// Returns a guess of the time of the first mesh of a family; infinite if no mesh is left.
   double hope(const OfFamily& own) {
     if (own.left.empty()) return std::numeric_limits<double>::infinity();
     return own.search.guess(*own.meshes[own.left.first().mesh]).value();
   }
 
-  /// All families in the order in which they were first tried.
+  /// Returns all families in the order in which they were first tried.
   [[nodiscard]] std::vector<std::size_t> reported() const {
     std::vector<std::size_t> families;
     for (const auto& [axes, bound, family] : order_) families.push_back(family);
     return families;
   }
 
-  /// Gives the first mesh of a family its closer bound.
+  /// Replaces the bound of the first mesh of a family by a closer bound.
   void refine(OfFamily& own) {
     Meshes::Entry entry = own.left.first();
     own.left.drop_first();
@@ -165,7 +166,7 @@ class Search {
     own.left.add(entry);
   }
 
-  /// Tries at most this many meshes of a family. Meshes that cannot be the best are skipped and not counted.
+  /// Tries at most `tries` meshes of a family. Meshes that cannot be the best are skipped and not counted.
   void try_some(OfFamily& own, std::size_t tries) {
     while (!own.left.empty() && tries > 0) {
       if (stops(done_, all_plans_)) return;
@@ -188,12 +189,12 @@ class Search {
     }
   }
 
-  /// Whether all plans of a family were examined.
+  /// Returns whether all plans of a family were examined.
   [[nodiscard]] bool is_finished(const OfFamily& own) const {
     return !stopped_ || (has_all_shapes_ && own.left.empty() && !own.search.asks_for_risk());
   }
 
-  /// Whether the caller has stopped the search.
+  /// Returns whether the caller has stopped the search.
   bool stops(std::int64_t done, std::int64_t all) {
     stopped_ = stopped_ || (options_.go_on && !options_.go_on(done, all));
     return stopped_;

@@ -13,23 +13,23 @@
 
 namespace ddl {
 
-/// Plans whose predicted times differ by less than this are equally good: two laboratories that time the same kernels differ
-/// by 2.4 to 6.7 % (median; docs/recommend.md).
+/// If predicted times differ by less than this share, plans are treated as equally good. Two
+/// laboratories that time the same kernels differ by 2.4 to 6.7 % (median; docs/recommend.md).
 inline constexpr double usual_tie = 0.03;
 
 enum class Objective { time, cost, memory };
 template <>
 inline constexpr EnumNames<Objective> enum_names<Objective>{"time", "cost", "memory"};
 
-/// The question of a search, and the choices that the user has already made.
+/// The settings of a search, and the choices that the user has already made.
 struct SearchOptions {
   std::int64_t devices = 1;
   std::int64_t global_batch = 1;
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   Objective objective = Objective::time;
-  std::vector<NamedFamily> families;  ///< empty: all
-  /// The number of families to return, best first. Families that provably rank lower are not estimated. 0: all families.
+  std::vector<NamedFamily> families;  ///< families to search; empty: all families
+  /// The number of families to return, best first; 0: all families. Families that provably rank lower are not estimated.
   std::int64_t top = 0;
   bool all = false;  ///< whether to estimate every plan, and prune none
   std::optional<Placement> placement;
@@ -37,26 +37,26 @@ struct SearchOptions {
   ChosenOfPlan chosen;
   /// The values of open choices that the software supports.
   AdmittedChoices admitted{};
-  /// Rank plans by the objective alone. Otherwise plans that fit rank before plans at risk.
+  /// Whether plans are ranked by the objective alone. Otherwise plans that fit rank before plans at risk.
   bool allow_risk = false;
-  /// Plans whose times differ by less than this share of the shorter one tie, and the simplest of them ranks first. Only
-  /// used if the objective is not memory, and not every plan is estimated.
+  /// The time difference, as a share of the shorter time, below which plans tie. Among tied plans, the simplest plan ranks
+  /// first. Ignored if the objective is memory, or if every plan is estimated.
   double tie = 0;
-  /// The error of predictions. With it, a plan of a family with measured runs ranks before a faster plan of a family without
-  /// measured runs, if the intervals of both times overlap and the upper end of the first interval is not higher. The
-  /// reason: of many plans with uncertain times, some seem fast by chance. Null: plans are ordered by their predictions.
-  /// Only used if `tie` is used, too.
+  /// The error of predictions; null: plans are ordered by their predicted times. With it, a plan of a family with measured
+  /// runs ranks before a faster plan of a family without measured runs, if the intervals of both times overlap and the upper
+  /// end of the first plan's interval is not higher. The reason: of many plans with uncertain times, some seem fast by
+  /// chance. Ignored unless `tie` is used, too.
   const TimeErrors* errors = nullptr;
-  /// Whether choices that use host memory are always searched. Otherwise they are searched only if no plan fits without
-  /// them.
+  /// Whether choices that use host memory are always searched. Otherwise these choices are searched
+  /// only if no plan fits without them.
   bool offloads = false;
-  /// The search calls this from time to time with the number of finished plans and the number of all plans. If the function
-  /// returns false, the search ends.
+  /// A function that the search calls from time to time with the number of finished plans and the
+  /// number of all plans. If the function returns false, the search ends.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
 };
 
-/// A feasible plan with the time and memory by which it is ranked. A caller that needs the whole estimate estimates the plan
-/// again.
+/// A feasible plan with the time and memory by which it is ranked. For the whole estimate, a caller
+/// has to estimate the plan again.
 struct RankedPlan {
   Plan plan;
   Seconds step_time{};
@@ -67,24 +67,24 @@ struct RankedPlan {
 /// Numbers of plans by outcome.
 struct SearchCounts {
   std::int64_t considered = 0;  ///< plans with a known outcome: estimated, excluded by a limit, or pruned
-  std::int64_t pruned = 0;      ///< skipped, because a bound or the step time shows that a better plan is known
-  std::int64_t estimated = 0;   ///< fully estimated: both time and memory
-  std::int64_t feasible = 0;    ///< number of feasible plans among the estimated plans
+  std::int64_t pruned = 0;      ///< plans skipped because a bound or the step time shows that a better plan is known
+  std::int64_t estimated = 0;   ///< plans that were estimated fully, with time and memory
+  std::int64_t feasible = 0;    ///< plans that are feasible, among the estimated plans
 };
 
 struct SearchResult : SearchCounts {
   std::vector<Estimate> best;      ///< the best feasible plan of each family, ranked
-  std::vector<Estimate> rejected;  ///< for each family without a feasible plan: the nearest plan, with its limits
+  std::vector<Estimate> rejected;  ///< for each family without a feasible plan: the most nearly feasible one, with limits
   std::vector<Family> behind;      ///< families that were not estimated, because `top` other families beat all their plans
-  std::vector<RankedPlan> ranked;  ///< with `all`: every feasible plan, ranked
-  std::vector<Estimate> first;     ///< with `all`: the estimates of the first `top` plans
-  bool stopped = false;            ///< stopped before all plans were examined
+  std::vector<RankedPlan> ranked;  ///< with `all`, every feasible plan, ranked
+  std::vector<Estimate> first;     ///< with `all`, the estimates of the first `top` plans
+  bool stopped = false;            ///< whether the search was stopped before all plans were examined
 };
 
-/// Searches all plans: all ways of distributing `devices` devices over the axes (all divisors), all placements, numbers of
-/// micro-batches and other choices (plan_choices). No pruned plan is better than the plans that are returned. Plans that are
-/// equally good within rounding, or within the requested `tie`, are ranked by simplicity: fewer axes, no recomputation, less
-/// sharding, fewer micro-batches.
+/// Searches all plans: all ways of distributing `devices` devices over the axes (all divisors), all
+/// placements, numbers of micro-batches and other choices (plan_choices). No pruned plan is better
+/// than the plans that are returned. Plans that tie, within rounding or within the requested `tie`,
+/// are ranked by simplicity: fewer axes, no recomputation, less sharding, fewer micro-batches.
 [[nodiscard]] SearchResult search(const Estimator& estimator, const SearchOptions& options);
 
 }  // namespace ddl

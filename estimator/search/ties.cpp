@@ -27,7 +27,7 @@ Estimate Ties::simplified(const Estimate& best) const {
       if (value >= row.get(simple.plan)) break;
       Plan plan = simple.plan;
       row.set(plan, value);
-      // If a choice has an effect only with the replaced value, it is reset, too.
+      // A choice that has an effect only with the replaced value is reset, too.
       for (const PlanChoiceRow& part : plan_choices()) {
         if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
       }

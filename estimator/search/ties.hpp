@@ -9,24 +9,24 @@
 
 namespace ddl {
 
-/// Ranks simple plans before others that are hardly faster (SearchOptions::tie).
+/// Ranks simple plans before other plans that are hardly faster (SearchOptions::tie).
 class Ties {
  public:
   Ties(const Estimator& estimator, const SearchOptions& options, const VariantSpace& space)
       : estimator_(estimator), options_(options), space_(space) {}
 
-  /// For each place of the ranking, considers the plans that tie with the fastest remaining one, and takes the simplest of
-  /// them: the family that divides along the fewest axes, in its simplest variant. `best` must be ranked.
+  /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
+  /// the family with the fewest axes, in that family's simplest variant. `best` must be ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
  private:
-  /// The simplest plan with the same degrees whose time ties with this plan and whose memory fits.
+  /// Returns the simplest plan with the same degrees that fits, and whose time ties with the time of `best`.
   [[nodiscard]] Estimate simplified(const Estimate& best) const;
-  /// Ranks the first plan of a family with measured runs before a faster plan of a family without measured runs, if the time
-  /// of the first plan is more certain.
+  /// Ranks the first plan of a family with measured runs before a faster plan of a family without
+  /// measured runs, if the time of the first plan is more certain.
   void prefer_known(std::vector<Estimate>& best) const;
-  /// Returns whether `slower`, which has the longer predicted time, may be the faster plan, and the upper end of its
-  /// interval is not higher than the upper end of the interval of `faster`.
+  /// Returns whether `slower`, which has the longer predicted time, may be the faster plan, and whether its interval also
+  /// has an upper end that is not higher than the upper end of the interval of `faster`.
   [[nodiscard]] bool is_surer(const Estimate& slower, const Estimate& faster) const;
 
   const Estimator& estimator_;

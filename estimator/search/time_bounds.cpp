@@ -24,10 +24,10 @@
 namespace ddl {
 namespace {
 
-/// Bounds sum the parts of a step in a different order.
+/// Bounds add up the times of a step in a different order, so sums differ by rounding.
 constexpr double rounding = 1 - 1e-11;
 
-/// Upper bound of the total rate over all links of a level. A measured φ may be less than flows divided by links.
+/// Returns an upper bound of the total rate over all links of a level. A measured φ may be less than flows divided by links.
 double most_of(const Job& job, const LinkLevel& level) {
   double links = level.rails;
   for (const MeasuredContention& measured : job.coefficients.contention) {
@@ -36,13 +36,13 @@ double most_of(const Job& job, const LinkLevel& level) {
   return level.bandwidth.value() * links;
 }
 
-/// Upper bound of the rate at which one device sends, by any route.
+/// Returns an upper bound of the rate at which one device sends, by any route.
 double fastest_link(const Job& job) {
   double fastest = job.machine.host ? job.machine.host->bandwidth.value() : 0.0;
   for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
   return fastest;
 }
-/// The factor by which fitted factors may lower a bound: the smallest of them, or 1.
+/// The factor by which fitted factors may lower a bound: the smallest fitted factor, or 1.
 struct Discount {
   double alpha = 1, beta = 1, kernels = 1;
 };
@@ -59,8 +59,9 @@ Discount discount_of(const Job& job, const Plan& plan) {
   return least;
 }
 
-/// A group must send at least (1−1/p) of a vector over the links of a device. If links are shared, the group must also send
-/// (1−1/n) of the vector over the rails between its n nodes.
+/// Returns a lower bound of the time to move `bytes` in a group of p ranks. The group must send at least (1−1/p) of the
+/// vector over the links of a device. If links are shared, the group must also send (1−1/n) of the vector over the rails
+/// between its n nodes.
 Seconds moving_bound(const Job& job, double bytes, double group) {
   const auto& levels = job.machine.levels;
   double seconds = bytes * (1.0 - 1.0 / group) / fastest_link(job);
@@ -71,8 +72,9 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
-/// Bounds the run time for choices that this step does not include. These choices may make another stage the longest one,
-/// and all ranks wait for its work. The time that the longest stage waits for the others stays the same.
+/// Returns a lower bound of the time of a step for choices that this step does not include. These choices may make
+/// another stage the longest one, and all ranks wait for the work of that stage. The time that the longest stage waits
+/// for other stages stays the same.
 Seconds least_run(const Step& step, const Timing<double>& timing) {
   const Seconds time(timing.step_time());
   if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
@@ -85,7 +87,7 @@ Seconds least_run(const Step& step, const Timing<double>& timing) {
   return time - Seconds(more * (step.fills_bubbles ? step.micro_batches : 1));
 }
 
-/// The time to transfer one micro-batch between two stages, if this many items per sample cross the cut.
+/// Returns the time to transfer one micro-batch between two stages, if `items` items per sample cross the cut.
 Seconds hop_time(const Plan& plan, double items, const ExchangeTimes& exchanges) {
   const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
   const Link link = exchanges.neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
@@ -106,7 +108,7 @@ TimeBounds::TimeBounds(const Estimator& estimator)
     const Layer& at = job_.facts.model->layers[index];
     const auto input = static_cast<double>(at.input_shapes.front().items());
     const auto output = static_cast<double>(at.output_shape.items());
-    // A layer that reads the batch needs no gradient of its input, and so no exchange of this gradient.
+    // A layer that reads the batch needs no gradient of its input, and therefore exchanges no gradient.
     const bool sends = job_.facts.needs_input_gradient[index];
     split_collectives_ += sends ? 2 : 1;
     if (sends) split_inputs_ += input;
@@ -210,14 +212,14 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
 }
 
 Seconds TimeBounds::of_tasks(const Plan& plan) const {
-  // The slots of a pipeline contain the exchanges of one stage only.
+  // In a pipeline with slots, exchanges of one stage only are part of the time.
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return of_layers(plan);
   return shortest_of_all(uncut_step(plan), plan);
 }
 
 Seconds TimeBounds::of_stages(const Plan& plan) const {
   const Software& software = job_.coefficients.software;
-  // If All-to-alls of experts are overlapped with another micro-batch, stages are shorter than their loads.
+  // If All-to-alls of experts are overlapped with another micro-batch, a stage takes less time than its load.
   const bool hides = software.overlaps_expert_exchanges.value_or(false);
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline || hides) return {};
   const std::vector<int>& firsts = steps_.stages(plan);
@@ -371,14 +373,14 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
-  const double positions = spatial * plan.mesh[Axis::context];  // number of parts into which a sample is divided
+  const double positions = spatial * plan.mesh[Axis::context];  // number of tiles or token shards of a sample
   const bool given = job_.times_whole_layers();
   const Parts& parts = parts_of(plan);
   RelaxedStep step = bare_step(plan, parts.kernels, parts.launches);
   step.busy = max(step.busy, split.kernels * parts.kernels);
   if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
 
-  // The transfers of one micro-batch through all stages.
+  // Transfers take one micro-batch through all stages.
   const double item = item_bytes(plan.precision);
   const double samples = static_cast<double>(plan.global_batch) / plan.mesh.product(batch_axes) / micro_batches;
   const double tiles = samples / positions * item;
@@ -400,9 +402,10 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
     add(Axis::spatial, Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered);
   }
   if (plan.mesh[Axis::filter] > 1) {
-    // Every micro-batch starts one exchange of outputs and one of gradients. No collective has fewer rounds than a tree.
+    // For every micro-batch, there is one exchange of outputs and one of gradients. No collective has fewer rounds than a
+    // tree.
     add(Axis::filter, parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter]))));
-    // An Allreduce counts twice. If filter and channel splits both divide a layer, each of the two splits sums the share
+    // An Allreduce counts twice. If both a filter split and a channel split divide a layer, each split sums the share
     // that the other one leaves, and gathers the whole tensor.
     add(Axis::filter, moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter));
   }
@@ -444,10 +447,10 @@ Seconds TimeBounds::of_degrees(const Plan& plan) const {
 
 Seconds TimeBounds::of_exchanges(const Plan& plan, Seconds kernels) const {
   OfSplit split{kernels, {}};
-  // If shard times are scaled from unsplit layers, the kernels of the shards give no bound.
+  // If shard times are scaled from unsplit layers, kernels of shards give no bound.
   const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
   if (!in_slots && !job_.machine.levels.empty()) split.exchanges = traffic_.time(plan, tables_.exchanges(plan));
-  // One bound of exchanges holds for all ways to divide layers.
+  // A single bound of exchanges holds for all ways to divide layers.
   Plan usual = plan;
   for (const PlanChoiceRow& row : plan_choices()) {
     if (row.divides_layers) row.set(usual, 0);
@@ -456,7 +459,7 @@ Seconds TimeBounds::of_exchanges(const Plan& plan, Seconds kernels) const {
 }
 
 Seconds TimeBounds::of_split(const Plan& plan) const {
-  // If times of unsplit layers are scaled to shards, the kernels of the shards give no bound.
+  // If times of unsplit layers are scaled to shards, kernels of shards give no bound.
   return of_exchanges(plan, job_.times_whole_layers() ? Seconds{} : split_kernels(plan));
 }
 
@@ -480,7 +483,7 @@ Seconds TimeBounds::of_placement(const Plan& plan, const OfSplit& split) const {
   };
   // For any ZeRO stage, exchanges take at least as long as the exchanges of stage 0 or of stage 1.
   Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
-  // The shard groups of the plan, or those that a search tries with ZeRO-3.
+  // The shard groups are those of the plan, or those that a search tries with ZeRO-3.
   const int data = plan.mesh[Axis::data];
   for (const int size : {job_.machine.devices_per_node(), plan.shard_group}) {
     if (size <= 1 || size >= data || data % size != 0) continue;

@@ -15,45 +15,45 @@
 
 namespace ddl {
 
-/// What a lower bound of the time of a step takes into account, in the order in which a search requests bounds. Each is
-/// closer than the one before it, holds for fewer plans, and takes longer to compute.
+/// The effects that a lower bound of the step time takes into account, in the order in which a search requests bounds. Each
+/// bound is closer than the bound before it, holds for fewer plans, and takes longer to compute.
 enum class Closeness {
-  size,       ///< micro-batches, stages, parts of the batch and of contexts, expert degree; looked up in a table
+  size,       ///< micro-batches, stages, expert degree, and degrees of batch and contexts; looked up in a table
   degrees,    ///< all degrees, for any placement and any other choices
-  placement,  ///< also the links of this placement
+  placement,  ///< also the links of the plan's placement
   exchanges,  ///< also the layer-wise exchanges and halos, for plans that divide layers in the same way
-  split,      ///< also the kernels of one rank's part of each layer
-  tasks,      ///< also what is overlapped, and waiting for the host, for any cuts of the stages
-  stages,     ///< the longest of the stages with their actual cuts; zero without a pipeline
-  layers      ///< the step without update, gradients and recomputation
+  split,      ///< also the kernels of one rank's shard of each layer
+  tasks,      ///< also overlap, and waiting for the host, for any cuts of the stages
+  stages,     ///< the longest stage, with the plan's actual cuts; zero without a pipeline
+  layers      ///< the whole step except update, gradients and recomputation
 };
 
 [[nodiscard]] constexpr Closeness next(Closeness closeness) {
   return static_cast<Closeness>(static_cast<int>(closeness) + 1);
 }
 
-/// Lower bounds of the time of steps, by which a search prunes plans. Not thread-safe.
+/// Lower bounds of the time of steps. A search prunes plans by these bounds. Not thread-safe.
 class TimeBounds {
  public:
   /// The estimator must outlive this object.
   explicit TimeBounds(const Estimator& estimator);
 
-  /// Returns a lower bound of the step time of all plans that agree with this one in everything that the bound takes into
-  /// account. The shapes of the plans must be possible.
+  /// Returns a lower bound of the step time of all plans that agree with `plan` in every effect
+  /// that the bound takes into account. The shapes of the plans must be possible.
   [[nodiscard]] Seconds least(Closeness closeness, const Plan& plan) const;
-  /// Returns a lower bound for all plans that differ from this one only in how parameters are sharded or offloaded. The plan
-  /// itself shards and offloads none.
+  /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
+  /// or offloaded. `plan` itself neither shards nor offloads parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
 
  private:
   /// Returns the bound of least() without the time of reading samples, and without a correction for rounding.
   [[nodiscard]] Seconds of(Closeness closeness, const Plan& plan) const;
-  /// Adds the time of reading samples to a bound of the rest.
+  /// Adds the time of reading samples to a bound of the remaining time of the step.
   [[nodiscard]] Seconds with_input(Seconds rest, const Plan& plan) const;
   [[nodiscard]] Seconds of_size(const Plan& plan) const;
   [[nodiscard]] Seconds of_degrees(const Plan& plan) const;
-  /// `kernels`: a lower bound of the kernels of a micro-batch through all stages, if the caller has a higher one than the
-  /// bound for any split.
+  /// `kernels`: a lower bound of the time of a micro-batch's kernels through all stages, if the
+  /// caller has a higher bound than the bound for any split.
   struct OfSplit {
     Seconds kernels{}, exchanges{};
   };
@@ -65,18 +65,18 @@ class TimeBounds {
   [[nodiscard]] Seconds of_layers(const Plan& plan) const;
 
   /// Returns a lower bound of the time in which a rank's host launches the kernels of a micro-batch, for any degrees along
-  /// axes that are not in `kernel_axes_of`, and any exchange of contexts.
+  /// axes that are not in `kernel_axes_of`, and for any exchange of contexts.
   [[nodiscard]] Seconds least_launches(const Plan& plan) const;
-  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange. `placed`: the exchanges of one
-  /// placement; null for a bound for all placements.
+  /// Returns a lower bound of the time of kernels, layer-wise exchanges and halos, without the gradient exchange. `placed`:
+  /// the exchanges of one placement; null for a bound for all placements.
   [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, const OfSplit& split) const;
-  /// The step of a pipeline before it is cut into stages.
+  /// Returns the step of a pipeline before its layers are cut into stages.
   [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
-  /// The kernels of one rank for a micro-batch, through all stages.
+  /// Returns the time of one rank's kernels for a micro-batch, through all stages.
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
-  /// The step with only the kernels and their launches, which is the bound without exchanges.
+  /// Returns the step with only kernels and launches. Its time is the bound without exchanges.
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds launches) const;
-  /// Lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
+  /// Returns a lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// Lower bounds of the traffic of a spatial split for one sample: the number of messages, the items sent between
   /// neighbors, and the items gathered at the end of the split.
@@ -88,17 +88,17 @@ class TimeBounds {
   [[nodiscard]] double least_crossing(const Plan& plan) const;
   /// Returns the schedules that fill bubbles and that this plan may have.
   [[nodiscard]] std::vector<Schedule> fillers_of(const Plan& plan) const;
-  /// Returns the shortest run for any number of virtual stages.
+  /// Returns the shortest step time over all numbers of virtual stages.
   [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
-  /// Values that the bounds of plans with the same degrees share.
+  /// Values that are equal for the bounds of all plans with the same degrees.
   struct Parts {
     explicit Parts(const Plan& a_split) : split(a_split) {}
     Plan split;  ///< the split that the values refer to, with one micro-batch
     Seconds launches{}, alpha{};
     SpatialTraffic traffic;
-    SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of all exchanges
+    SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of the time per byte of all exchanges
     std::array<SecondsPerByte, axis_count> layer{};
-    double kernels = 1, beta = 1;  ///< factors below one that are fitted to measured runs
+    double kernels = 1, beta = 1;  ///< fitted factors below one; 1 if no factor is below one
   };
   [[nodiscard]] const Parts& parts_of(const Plan& plan) const;
 
@@ -107,11 +107,11 @@ class TimeBounds {
   const PlanSteps& steps_;
   const UndividedTimes& undivided_;
   LayerTraffic traffic_;
-  /// Items per sample of the inputs and outputs of the matrix layers between the first and the last, and of the layers among
-  /// them that a channel split divides: this is the least traffic of layer-wise exchanges.
+  /// The inputs and outputs, in items per sample, of the matrix layers between the first and the last one, and of those
+  /// matrix layers that a channel split divides. They give a lower bound of the traffic of layer-wise exchanges.
   double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
-  double tensor_items_ = 0;             ///< items exchanged per sample, if the tensor degree divides every layer
-  double tensor_items_of_experts_ = 0;  ///< of these, the items of experts
+  double tensor_items_ = 0;             ///< items exchanged per sample if the tensor degree divides every layer
+  double tensor_items_of_experts_ = 0;  ///< the part of tensor_items_ that belongs to experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   /// The key consists of the degrees except replicas and stages, the number of samples, and the choices that divide layers.

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Whether the name of a family allows a ZeRO stage: `fsdp` and `ddp` imply one, `data` does not.
+/// Returns whether the name of a family allows a ZeRO stage. `fsdp` and `ddp` imply a ZeRO stage, `data` does not.
 bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   const auto allows = [&](const NamedFamily& each) {
     return each.family == family && (!each.zero_stage || *each.zero_stage == stage);
@@ -21,7 +21,7 @@ bool allows_zero_stage(const SearchOptions& options, Family family, int stage) {
   return options.families.empty() || std::any_of(options.families.begin(), options.families.end(), allows);
 }
 
-/// Whether a search chooses the number of recomputed blocks. An explicit --recompute disables this.
+/// Returns whether a search chooses the number of recomputed blocks. An explicit --recompute disables this choice.
 bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::recompute_blocks)];
   if (options.chosen[PlanChoice::recompute] || options.chosen[PlanChoice::recompute_blocks]) return false;
@@ -63,7 +63,7 @@ const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) c
     known = {*options_.micro_batches};
     return known;
   }
-  // All sizes of micro-batches that divide the replica's share, and in addition powers of two.
+  // The sizes of micro-batches are all divisors of the replica's samples, and in addition powers of two.
   std::vector<std::int64_t> sizes = divisors(replica);
   for (std::int64_t size = 1; size < replica; size *= 2) sizes.push_back(size);
   for (const std::int64_t size : sizes) known.push_back((replica + size - 1) / size);
@@ -75,7 +75,7 @@ const std::vector<std::int64_t>& VariantSpace::micro_batches(const Plan& plan) c
 std::vector<Placement> VariantSpace::placements(const Plan& plan) const {
   std::vector<Placement> placements{plan.placement};
   if (!options_.placement && several_nodes_) {
-    // Adds a placement for each axis that could be the one inside the node.
+    // For each axis that could be inside the node, a placement is added.
     bool first = true;
     for (const Axis axis : plan.placement) {
       if (plan.mesh[axis] == 1) continue;
@@ -116,7 +116,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   std::array<std::vector<int>, plan_choice_count> of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     of_rows[i] = values_of(plan_choices()[i], plan);
-    // Removes values that are impossible with all values of the other choices.
+    // Values that are impossible with all values of the other choices are removed.
     if (depends_on_others(plan_choices()[i].choice)) continue;
     std::erase_if(of_rows[i], [&](int value) {
       ChoiceValues alone{};
@@ -180,7 +180,7 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
     const bool is_allowed = row.choice != PlanChoice::zero || allows_zero_stage(options_, plan.mesh.family(), *chosen);
     return is_allowed ? std::vector<int>{*chosen} : std::vector<int>{};
   }
-  // Keeping weights gathered differs from ZeRO-2 only in when the weights are gathered, so the user must request it. The
+  // Keeping weights gathered differs from ZeRO-2 only in the time of the gather, so it must be requested by the user. The
   // number of recomputed blocks follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
   // Shard groups and secondary shards keep gathers inside a node.

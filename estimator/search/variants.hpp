@@ -32,48 +32,49 @@ class VariantSpace {
 
   [[nodiscard]] std::vector<Placement> placements(const Plan& plan) const;
 
-  /// Returns the choices that a plan of this mesh with these micro-batches may have, grouped by how they divide layers.
+  /// Returns the choices that a plan of this mesh with these micro-batches may have. Each group
+  /// contains choices that divide layers in the same way.
   [[nodiscard]] const std::vector<LikeChoices>& choices(const Plan& plan) const;
 
-  /// Whether a plan with these choices, which recomputes nothing, also represents plans that recompute some blocks. The
-  /// number of blocks is not one of these choices: for each plan, the smallest number that fits is the best.
+  /// Returns whether a plan with these choices, which recomputes nothing, also represents plans that recompute some blocks.
+  /// The number of blocks is not part of the choices, because for each plan the smallest number that fits is the best.
   [[nodiscard]] bool may_recompute_blocks(const ChoiceValues& values) const;
 
-  /// Returns the number of variants without creating them. Partial recomputation counts once, for all numbers of blocks.
+  /// Returns the number of variants without creating them. Partial recomputation is one variant, for all numbers of blocks.
   [[nodiscard]] std::int64_t count(const Plan& plan) const;
 
   /// Returns the values of a choice that a plan with this mesh may have, simplest first. A requested value is always
   /// included. If the requested value is impossible, the plan is rejected with a limit.
   [[nodiscard]] std::vector<int> values_of(const PlanChoiceRow& row, const Plan& plan) const;
 
-  /// Whether some values of a choice are possible only if other choices do not have their first values. Examples are how
-  /// ZeRO-3 shards, and unsplit experts, which need sequence parallelism.
+  /// Returns whether some values of a choice are possible only if other choices do not have their first values. Examples are
+  /// the shard groups of ZeRO-3, and unsplit experts, which need sequence parallelism.
   [[nodiscard]] static bool depends_on_others(PlanChoice choice);
 
-  /// Whether the values of open choices are possible together.
+  /// Returns whether the values of open choices are possible together.
   [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const;
 
  private:
-  /// Returns the values that the software supports. If the software supports none of them, returns all values, because the
-  /// user has then requested one of them by another option.
+  /// Returns the values that the software supports. If the software supports no value in `values`,
+  /// all values are returned, because the user has then requested one of them by another option.
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
-  /// Whether a tensor split may leave experts whole, if sequence parallelism is used.
+  /// Returns whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;
-  /// Whether ZeRO may shard in groups as large as a node.
+  /// Returns whether ZeRO may shard in groups as large as a node.
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
-  /// Whether the values of open choices of a plan are possible together. `values` are these values.
+  /// Returns whether the values of open choices of a plan are possible together. `values` contains these values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
-  /// Adds every possible combination of the first `rows` choices; the last choice is outermost. `plan` has the values of the
-  /// other choices.
+  /// Adds every possible combination of the first `rows` choices. The last choice is the outermost
+  /// loop. `plan` has the values of the other choices.
   void add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
-  /// Everything that choices depend on. These are the family, and the degrees that must divide something for some choices.
-  /// They are also several conditions: whether the stages divide the micro-batches, whether there are enough micro-batches
-  /// and an even number of them, whether there are shard groups, and whether tokens can be split, heads exchanged, and
-  /// unsplit experts distributed.
+  /// The properties of a plan that its possible choices depend on. They are the family, and the degrees that must divide
+  /// something for some choices. They are also several conditions: whether the stages divide the micro-batches, whether
+  /// there are enough micro-batches and an even number of them, whether there are shard groups, and whether tokens can be
+  /// split, heads exchanged, and unsplit experts distributed.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
-  /// The largest number of samples in a rank's share of the batch.
+  /// Returns the largest number of samples of the batch that a rank processes.
   [[nodiscard]] static std::int64_t replica_of(const Plan& plan);
   const SearchOptions& options_;
   const ModelFacts& facts_;
@@ -82,7 +83,7 @@ class VariantSpace {
   bool chooses_blocks_;  ///< whether the search chooses recomputed blocks
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
-  /// The number of plans of one placement, plus one, by a rank's share of the batch and the key of the choices.
+  /// The number of plans of one placement, plus one, keyed by a rank's samples of the batch and by the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
 };
 

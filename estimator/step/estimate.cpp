@@ -65,7 +65,7 @@ Estimate Estimator::estimate(const Plan& plan) const {
   result.limits = limits(plan);
   if (result.limits.empty()) complete(result);
   if (!is_finite(result.time.step_time()) || !is_finite(result.memory.total())) {
-    // Whether one of the estimate's figures is not a finite number.
+    // The limit is added if one of the estimate's figures is not a finite number.
     result.limits.add({Limit::Kind::not_finite});
     result.time = {};
     result.memory = {};
@@ -101,18 +101,19 @@ void Estimator::complete(Estimate& result) const {
   const Breakdown& time = result.time;
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double batch = static_cast<double>(plan.global_batch);
-  // A batch larger than the data set still counts as one epoch. The closed forms count fractions of a step.
+  // A batch that is larger than the data set still counts as one epoch. The closed forms count fractions of a step.
   const double steps = job_.samples_per_epoch / batch;
   result.epoch = time.step_time() * (job_.assumptions.linear_kernels ? steps : std::max(1.0, steps));
-  // For comparison, one device processes the batch in parts of the reference size, or of this plan's size, whichever is
-  // faster.
+  // For comparison, one device processes the batch in micro-batches of the reference size, or of
+  // this plan's size, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
   const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
-  // The time of one device is the same for all plans of one batch: parts of any other size do not make a device faster.
+  // The time of one device is equal for all plans with one batch, because no other size of
+  // micro-batches makes a device faster.
   const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + serial_update_;
   result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
-  // Recomputed work is not redundant.
+  // Recomputed work does not count as redundant work.
   const LayerCosts& total = costs.total();
   const std::vector<int>& firsts = this->stages(plan);
   Seconds computed_again = plan.recompute == Recompute::selective ? total[LayerTime::selected_forward] : Seconds{};
@@ -159,7 +160,7 @@ void add_reserved(const Estimator& estimator, Estimate& estimate) {
     known.has_reserved = true;
   }
   estimate.memory.peak_reserved = known.memory.peak_reserved;
-  // The requests do not fit if they need more memory than the device has.
+  // Requests that need more memory than the device has do not fit.
   const Bytes held = min(estimate.memory.held(), job.machine.device.memory);
   estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
 }

@@ -21,34 +21,34 @@
 
 namespace ddl {
 
-/// The time and memory of a plan. An infeasible plan also has an estimate, with the reasons in `limits`.
+/// The time and memory of a plan. An infeasible plan also has an estimate. Its `limits` contain the reasons.
 struct Estimate {
   Plan plan;
   Breakdown time;
   MemoryBreakdown memory;                   ///< memory of the stage with most memory
-  Verdict verdict = Verdict::does_not_fit;  ///< the verdict about the plan's memory, if the plan was estimated
+  Verdict verdict = Verdict::does_not_fit;  ///< the verdict of the plan's memory, if the plan was estimated
   Limits limits;
   Seconds epoch{};
   double efficiency = 0;      ///< time that one device needs for the step, divided by the total time of all devices
-  Seconds hidden_exchange{};  ///< gradient exchange that is overlapped with backward
+  Seconds hidden_exchange{};  ///< part of the gradient exchange that is overlapped with backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< waiting for a host that launches kernels more slowly than the device executes them
-  std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< name of the algorithm, or `measured`
-  double replicated_share = 0;  ///< share of the kernel time that is spent on work done redundantly by other ranks
-  /// The share of the forward FLOPs of all blocks that full recomputation recomputes.
+  std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< name of this algorithm, or `measured`
+  double replicated_share = 0;  ///< share of the kernel time for work that other ranks repeat
+  /// The share of the blocks' forward FLOPs that full recomputation recomputes.
   double recomputed_share = 1;
   CriticalStages critical;
-  double imbalance = 0;  ///< longest stage divided by mean stage, minus one
-  /// The interval of the step time and its sources; unset until add_intervals sets it.
+  double imbalance = 0;  ///< time of the longest stage divided by the mean time of the stages, minus one
+  /// The interval of the step time, and the sources of its error; unset until add_intervals sets them.
   std::optional<TimeInterval> interval{};
   std::shared_ptr<const TimeSensitivity> sensitivity{};
 
   [[nodiscard]] bool feasible() const { return limits.empty(); }
 };
 
-/// Predicts plans of one job. Results that plans share are cached; for example, plans that differ only in schedule or
-/// sharding have the same layer costs. References that it returns are valid until the next call with a different plan. Not
-/// thread-safe.
+/// Predicts plans of one job. Results that are equal for several plans are cached. For example,
+/// plans that differ only in schedule or sharding have the same layer costs. References that the
+/// estimator returns are valid until the next call with a different plan. Not thread-safe.
 class Estimator {
  public:
   /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_machine).
@@ -60,7 +60,7 @@ class Estimator {
   [[nodiscard]] Estimate estimate_beyond_devices(const Plan& plan) const;
   /// Returns the limits that can be found without an estimate.
   [[nodiscard]] Limits limits(const Plan& plan) const;
-  /// Returns the limit of host memory that a plan with this memory violates; empty if it violates none.
+  /// Returns the limit of host memory that a plan with this memory violates; empty if the plan violates no limit.
   [[nodiscard]] std::optional<Limit> host_limit(const Plan& plan, const MemoryBreakdown& memory) const;
   /// Returns only the time of a step. The shape of the plan must be possible.
   [[nodiscard]] Seconds step_time(const Plan& plan) const { return Seconds(steps_.timing(plan).step_time()); }
@@ -88,15 +88,16 @@ class Estimator {
   Seconds serial_update_{};
 };
 
-/// Sets MemoryBreakdown::peak_reserved to the result of a model of the framework's allocator. Reports use it; a search does
-/// not.
+/// Sets MemoryBreakdown::peak_reserved to the result of a model of the framework's allocator.
+/// Reports use the result; a search does not.
 void add_reserved(const Estimator& estimator, Estimate& estimate);
 void add_reserved(const Estimator& estimator, std::vector<Estimate>& estimates);
-/// Returns the requests to the framework's allocator in a step of the stage with most memory. Empty if the plan has no time,
-/// or if memory is a closed form. If `options` have a capacity, memory outside of the allocator is subtracted from it.
+/// Returns the requests to the framework's allocator in a step of the stage with most memory. Empty
+/// if the plan has no time, or if memory is a closed form. If `options` have a capacity, memory
+/// outside of the allocator is subtracted from the capacity.
 [[nodiscard]] std::optional<MemoryTimeline> memory_timeline(const Estimator& estimator, const Plan& plan,
                                                             const TimelineOptions& options = {});
-/// Returns pointers to the estimates. Estimates with the same layer costs are adjacent.
+/// Returns pointers to the estimates, ordered so that estimates with the same layer costs are adjacent.
 [[nodiscard]] std::vector<Estimate*> by_split(std::vector<Estimate>& estimates);
 
 }  // namespace ddl

@@ -8,8 +8,8 @@
 namespace ddl {
 namespace {
 
-/// The part of the host's memory bandwidth that one device has. If the machine file does not give it, 25 GB/s is assumed: an
-/// eighth of eight channels of DDR4-3200.
+/// Returns the share of the host's memory bandwidth that one device has. If the machine file does
+/// not give the bandwidth, 25 GB/s is assumed: an eighth of eight channels of DDR4-3200.
 Bandwidth host_memory_bandwidth(const Machine& machine) {
   constexpr double assumed = 25e9;
   if (!machine.host || !machine.host->memory_bandwidth) return Bandwidth(assumed);
@@ -27,7 +27,7 @@ Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
   const double link = host_link(job.machine).value();
   if (link <= 0) return Seconds{};
   const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
-  // If gradients are added to fp32 sums, the sums are transferred instead.
+  // If gradients are added to fp32 sums, these sums are transferred, not the gradients.
   const bool sums = is_mixed(plan.precision) && job.assumptions.mixed_precision == MixedPrecision::accumulated;
   const double moved = trained * ((sums ? 4 : each.gradient) + item_bytes(plan.precision));
   const double touched = trained * update_bytes_per_parameter(plan.optimizer, plan.precision);

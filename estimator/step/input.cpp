@@ -10,7 +10,7 @@ bool fits_local_storage(const Job& job) {
 }
 
 bool fits_host_memory(const Job& job) {
-  // Assumption: half of the memory is left to the file cache.
+  // Assumption: half of the host's memory is available as file cache.
   constexpr double left_to_files = 0.5;
   const std::optional<Bytes>& memory = job.machine.storage.host_memory;
   return memory && job.dataset_bytes <= *memory * left_to_files;
@@ -18,7 +18,8 @@ bool fits_host_memory(const Job& job) {
 
 namespace {
 
-/// The number of ranks of one split group, which need the same samples. In a pipeline, only the first stage reads.
+/// Returns the number of ranks of one split group, which need the same samples. In a pipeline, only
+/// the first stage reads samples.
 double split_group(const Plan& plan) {
   return static_cast<double>(plan.mesh.devices()) / plan.mesh.product(batch_axes) / plan.mesh[Axis::pipeline];
 }
@@ -29,9 +30,8 @@ Seconds file_time(const Job& job, const Plan& plan) {
   const Storage& storage = job.machine.storage;
   // Every epoch except the first reads the files from memory.
   if (job.sample_bytes.value() <= 0 || fits_host_memory(job)) return {};
-  // Either each rank of a split group reads all samples, or one leader reads them and sends them to the others [ParaDL,
-  // section VII: I/O and staging].
-  // If samples are stored item by item, a rank reads only its tile.
+  // Either each rank of a split group reads all samples, or one leader reads the samples and sends them to the other ranks
+  // [ParaDL, section VII: I/O and staging]. If samples are stored item by item, a rank reads only its tile.
   const double tiles = job.stored_raw ? static_cast<double>(plan.mesh[Axis::spatial]) : 1.0;
   const double readers = job.assumptions.input_mode == InputMode::leader ? 1.0 : split_group(plan) / tiles;
   const Bytes everything = job.sample_bytes * (static_cast<double>(plan.global_batch) * readers);
@@ -51,7 +51,7 @@ Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges
   Term reading(file_time(job, plan));
   if (job.assumptions.input_mode == InputMode::leader && split_group(plan) > 1) {
     // Tiles are scattered with one message to each rank, which takes as long as a ring Allgather. Ranks that split layers
-    // need the same tile, so the tile is broadcast to them.
+    // need the same tile, so each tile is broadcast to the ranks that need it.
     const double per_sample = job.facts.sample_items * item_bytes(plan.precision);
     const Bytes share(per_sample * static_cast<double>(plan.global_batch) / plan.mesh.product(batch_axes));
     const auto add = [&](Collective operation, Bytes message, Family axes) {

@@ -7,14 +7,15 @@
 
 namespace ddl {
 
-/// Returns the time per step of reading samples into the devices, before overlap; zero if the datasheet of the machine does
-/// not describe the storage.
+/// Returns the time per step of reading samples into the devices, before overlap; zero if the
+/// datasheet of the machine does not describe the storage.
 [[nodiscard]] Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges, bool with_slopes = false);
-/// Returns the part of input_time in which nodes read files, which depends only on the degrees and the batch of the plan.
+/// Returns the time per step in which nodes read files, as a part of input_time. The time depends
+/// only on the degrees and the batch of the plan.
 [[nodiscard]] Seconds file_time(const Job& job, const Plan& plan);
 /// Returns whether the disk of a node can hold the data set; true if the size of the disk is unknown.
 [[nodiscard]] bool fits_local_storage(const Job& job);
-/// Returns whether the data set stays in a node's memory after it was read.
+/// Returns whether the memory of a node's host can hold the data set after it was read.
 [[nodiscard]] bool fits_host_memory(const Job& job);
 
 }  // namespace ddl

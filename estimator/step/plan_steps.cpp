@@ -42,7 +42,8 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   const double trained = job_.facts.parameters > 0 ? job_.facts.trained_parameters / job_.facts.parameters : 1.0;
   const StageWeights weights{launch_overhead(job_), each.weight + (each.gradient + each.optimizer) * trained,
                              static_cast<double>(plan.micro_batches)};
-  // The cuts of a plan do not depend on memory savings such as recomputation. Otherwise, saving memory might save time.
+  // The cuts of a plan do not depend on memory savings such as recomputation. Otherwise, a plan
+  // that saves memory could be faster.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.recompute = Recompute::none;
@@ -53,7 +54,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   const Bytes available = job_.machine.device.memory;
   struct Choice {
     bool fits = false;
-    double cost = 0;  ///< the time if the plan fits, otherwise the memory
+    double cost = 0;  ///< time of the plan if it fits, otherwise its memory
     std::vector<int> firsts;
     const std::vector<int>* level = nullptr;
   };
@@ -72,7 +73,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   for (const std::vector<int>& level : levels) {
     loads_at(level);
     StageBalance balance(before, weights, plan.mesh[Axis::pipeline]);
-    // Further places, where more items cross, are useless unless they make the longest stage shorter.
+    // Further places, where more items cross, are useful only if they shorten the longest stage.
     if (balance.shortest() >= least_longest * (1 - cut_rounding)) continue;
     least_longest = balance.shortest();
     StageCuts cuts = balance.light_first();

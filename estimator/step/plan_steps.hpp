@@ -15,14 +15,15 @@
 
 namespace ddl {
 
-/// A whole step as tasks. Their times have derivatives with respect to the coefficients, which a fit to measured runs uses.
+/// A whole step as tasks. The tasks' times have derivatives with respect to the coefficients. A fit
+/// to measured runs uses these derivatives.
 struct StepTemplate {
   Step step;
   Updates updates;
 };
 
-/// The steps of plans whose shape is possible, and the stages into which their layers are cut. Values that plans share are
-/// computed once. References are valid until the next call with a different plan. Not thread-safe.
+/// The steps of plans with a possible shape, and the stages into which their layers are cut. Values that are equal for
+/// several plans are computed once. References are valid until the next call with a different plan. Not thread-safe.
 class PlanSteps {
  public:
   /// Both arguments must outlive this object.
@@ -31,11 +32,11 @@ class PlanSteps {
 
   /// Returns the first layer of every stage, and the layer count. Of the cuts that fit, or of all cuts if none fits, the
   /// cuts with the shortest step are chosen. The cuts depend only on degrees, micro-batches and placement of the plan. Empty
-  /// if there are more stages than places for them.
+  /// if there are more stages than places at which a stage may begin.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
-  /// Returns the possible numbers of virtual stages of a plan, from 1 on.
+  /// Returns the numbers of virtual stages per stage that are possible for a plan, in ascending order from 1.
   [[nodiscard]] const std::vector<int>& virtual_stages_of(const Plan& plan) const;
-  /// A step and its timing, without update and gradient exchange. Both are independent of how parameters are sharded.
+  /// A step and its timing, without update and gradient exchange. Neither depends on how parameters are sharded.
   struct Staged {
     Step step;
     Timing<double> timing;
@@ -43,11 +44,11 @@ class PlanSteps {
   };
   [[nodiscard]] const Staged& staged(const Plan& plan) const;
   [[nodiscard]] const Updates& updates(const Plan& plan) const;
-  /// Returns the time of a whole step, with update, gradients and input.
+  /// Returns the timing of a whole step, with update, gradient exchange and input.
   [[nodiscard]] Timing<double> timing(const Plan& plan) const;
   [[nodiscard]] StepTemplate step_template(const Plan& plan) const;
-  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) that still leaves a block of some stage not
-  /// recomputed; 0 if there is none.
+  /// Returns the largest number of recomputed blocks (Plan::recompute_blocks) with which some stage
+  /// still has a block that is not recomputed; 0 if there is no such number.
   [[nodiscard]] int most_blocks_again(const Plan& plan) const;
 
  private:
@@ -58,7 +59,7 @@ class PlanSteps {
     std::optional<std::vector<int>> cuts;
     /// Steps, keyed by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
-    /// Updates, keyed by sharding, offloading, and whether ranks hold two parts of the layers.
+    /// Updates, keyed by sharding, offloading, and whether each rank holds the layers of two stages.
     std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
   };
   [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.placing); }

@@ -41,7 +41,7 @@ RelaxedStep relaxed(const Step& step) {
   result.micro_batches = step.micro_batches;
   result.chunks = step.chunks;
   result.fills_bubbles = step.fills_bubbles;
-  std::array<Seconds, 2> busy{}, launches{};  // forward and backward
+  std::array<Seconds, 2> busy{}, launches{};  // launch times of forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   for (const Task& task : step.tasks) {
     const std::size_t direction = task.backward ? 1 : 0;
@@ -55,7 +55,7 @@ RelaxedStep relaxed(const Step& step) {
 }
 
 Seconds shortest_run(const RelaxedStep& step) {
-  // The longest stage processes all micro-batches, and waits for one virtual stage of each other stage.
+  // The longest stage processes all micro-batches, and waits for one virtual stage of every other stage.
   const double waits = step.fills_bubbles ? 0 : 1 / step.chunks, own = step.micro_batches - waits;
   const Seconds devices = step.busy * waits + max(step.longest, step.busy / step.stages) * own;
   const Seconds hosts = step.launches * (waits + own / step.stages);

@@ -14,8 +14,8 @@ namespace ddl {
 
 /// The parts of the time of a step, in the order of reports.
 enum class Part {
-  forward,   ///< kernels of the busiest stage
-  backward,  ///< kernels of the busiest stage, including recomputation
+  forward,   ///< forward kernels of the busiest stage
+  backward,  ///< backward kernels of the busiest stage, including recomputation
   weight_update,
   gradient_exchange,  ///< exposed gradient exchange, and the slowdown of kernels by the overlapped part
   layer_collectives,  ///< filter, channel and tensor exchanges
@@ -23,10 +23,10 @@ enum class Part {
   pipeline,           ///< activations and gradients between stages
   bubble,             ///< waiting of the busiest stage for the other stages
   input,              ///< exposed part of reading samples
-  waiting             ///< waiting for the host and for the slowest rank, and fixed times
+  waiting             ///< waiting for the host and for the slowest rank, and constant times per step
 };
 
-/// The time of one step by part. The parts add up to the step.
+/// The time of one step by part. The parts add up to the time of the step.
 struct Breakdown : EnumArray<Part, Seconds> {
   [[nodiscard]] Seconds step_time() const {
     Seconds sum{};
@@ -40,71 +40,71 @@ struct Breakdown : EnumArray<Part, Seconds> {
 
 /// The stage of a pipeline that determines each part of an estimate; all 0 without a pipeline.
 struct CriticalStages {
-  int time = 0;      ///< the longest stage, whose kernels, layer-wise exchanges and halos count
-  int unwaited = 0;  ///< the stage for whose passes no other stage waits; −1: there is no bubble
-  int forward = 0;   ///< if slots are as long as the longest stage: the stage that is longest in forward
-  int backward = 0;  ///< the stage that is longest in backward
+  int time = 0;      ///< the longest stage; its kernels, layer-wise exchanges and halos are part of the time
+  int unwaited = 0;  ///< the stage that no other stage waits for; −1: there is no bubble
+  int forward = 0;   ///< with slots as long as the longest stage: the stage that is longest in forward
+  int backward = 0;  ///< with slots as long as the longest stage: the stage that is longest in backward
   int weight_update = 0;
   int gradient_exchange = 0;
-  int transfer = 0;  ///< the stage that receives across the slowest cut
+  int transfer = 0;  ///< the stage that receives tensors across the slowest cut
   int memory = 0;    ///< the stage with the most memory
 };
 
-/// Work of a device for each micro-batch: kernels or exchanges of one stage, or of one of its layers.
+/// Work of a device for each micro-batch: kernels or exchanges of one stage, or of one layer of the stage.
 struct Task {
   int stage = 0;
   bool backward = false;
-  Part part = Part::forward;  ///< the part of the step to which the task's exposed time is added
-  double launches = 0;        ///< kernels and exchanges that the host launches for the task
+  Part part = Part::forward;  ///< the part of the step that includes the task's exposed time
+  double launches = 0;        ///< number of kernels and exchanges that the host launches for the task
   Term time;                  ///< time of one micro-batch
-  double bubble = 1;          ///< for a task of another stage: the share of the task for which the longest stage waits
+  double bubble = 1;          ///< for a task of another stage, the share of the task that the longest stage waits for
   /// The share of the task's time that does not overlap with compute of another micro-batch. While the first micro-batch
-  /// fills the pipeline, the task overlaps with no other micro-batch, so stages wait for all of the task's time.
+  /// fills the pipeline, the task cannot overlap with another micro-batch, so other stages wait for the task's whole time.
   double exposed_share = 1;
   [[nodiscard]] Seconds exposed() const { return time.time() * exposed_share; }
   friend bool operator==(const Task&, const Task&) = default;
 };
 
-/// One training step without the work that is done once for all micro-batches: tasks in the order of their stages, and the
-/// data for scheduling them.
+/// One training step, as tasks in the order of their stages and the data for scheduling them. Work
+/// that is done once for all micro-batches is not included.
 struct Step {
   Learned origin;  ///< the coefficients at which the times of terms were computed
   std::vector<Task> tasks;
-  std::vector<Term> transfers;  ///< transfer into each stage: of one micro-batch, in one direction
-  Term reading;                 ///< reading of the whole batch
+  std::vector<Term> transfers;  ///< for each stage, time of the transfer into the stage, of one micro-batch in one direction
+  Term reading;                 ///< time to read the whole batch
   int stages = 1;
   double micro_batches = 1;
   double chunks = 1;           ///< number of virtual stages on each stage
   bool fills_bubbles = false;  ///< whether weight gradients are computed in bubbles
-  bool in_slots = false;       ///< each slot is as long as the longest forward and backward [ParaDL, Table III]
-  bool several_ranks = false;  ///< whether there are several ranks, which wait for each other
+  bool in_slots = false;       ///< whether each slot is as long as the longest forward and backward [ParaDL, Table III]
+  bool several_ranks = false;  ///< whether several ranks wait for each other
   double slowest_of = 1;       ///< number of nodes
-  /// time to copy managed memory from the host for one micro-batch; one of the tasks waits for it
+  /// time to copy managed memory from the host for one micro-batch; one of the tasks includes it
   Seconds paging{};
   /// Factors on the launch times of forward and backward if one process launches the kernels of several devices.
   double forward_hosts = 1, backward_hosts = 1;
-  double rank_waiting = 0;  ///< θ·ln n, the waiting time of n ranks relative to kernels, layer-wise exchanges and halos
-  /// additional time of the slowest device, relative to the kernels of the longest stage
+  double rank_waiting = 0;  ///< θ·ln n: waiting time of n ranks, divided by kernel, layer-wise exchange and halo time
+  /// additional time of the slowest device, as a share of the kernel time of the longest stage
   double straggling = 0;
   Window input_window = Window::none;  ///< the window in which samples are read
 
-  /// Returns the number of slots of a pipeline in which a stage sends, 2(p+S−2) [ParaDL, Table III]. With v virtual stages
-  /// per stage there are v times as many, because each virtual stage sends every micro-batch.
+  /// Returns the number of slots of a pipeline in which a stage sends: 2(p+S−2) [ParaDL, Table III]. With v virtual stages
+  /// per stage, each virtual stage sends every micro-batch, so S is multiplied by v.
   [[nodiscard]] double hops() const { return 2.0 * (stages + chunks * micro_batches - 2.0); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };
 
-/// The work that each stage does once per step: exchange of gradients and update of weights.
+/// The work that each stage does once per step: the exchange of gradients and the update of weights.
 struct Updates {
   struct Stage {
     Term update;
     GradientExchange exchange;
-    Term of_gradients, of_weights, after_update;  ///< the parts of the exchange
+    Term of_gradients, of_weights, after_update;  ///< times of the exchange, as in GradientExchange
     Bytes message{};                              ///< bytes of gradients
     Term unsharded_weight_sync;
-    Term of_copies;                ///< sum of gradients at the end, among ranks with copies of the same shards or stages
-    Window window = Window::none;  ///< window of the exchanges of gradients, and of weights for forward and backward
+    Term of_copies;                ///< time of the final gradient sum among ranks with copies of shards or stages
+    Window window = Window::none;  ///< window of the exchanges of gradients, and of the weights for forward and backward
     Window gather_window = Window::none;  ///< window of weights gathered after the update
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
@@ -114,15 +114,15 @@ struct Updates {
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
 
-/// How often the time of a task counts in a step, as its own part and as bubble.
+/// How many times the time of a task is included in a step, as the task's own part and as bubble.
 struct Counts {
   Part part = Part::forward;
-  double runs = 0;         ///< number of times that the task's exposed share counts
-  double bubble_runs = 0;  ///< number of times that the task's whole time counts as bubble, in addition to `runs`
+  double runs = 0;         ///< number of times that the task's exposed time is included
+  double bubble_runs = 0;  ///< number of times that the task's whole time is included as bubble, in addition to `runs`
 };
-/// Returns how often a task counts. The first micro-batch passes all stages, and the others follow at the pace of the
-/// longest stage. The schedule defines for which part of the tasks of other stages the longest one waits (BubbleShares).
-/// With slots, there are p+S−1 slots.
+/// Returns how many times the time of a task is included in a step. The first micro-batch passes all stages, and the others
+/// follow at the pace of the longest stage. The schedule defines for which share of the tasks of other stages the longest
+/// stage waits (BubbleShares). A pipeline with slots has p+S−1 slots.
 [[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
   const bool longest = task.stage == critical.time;
   if (!step.in_slots) {
@@ -139,11 +139,11 @@ struct Counts {
 /// The time of a step at given coefficients, in seconds. `T` is a number type that may carry derivatives.
 template <class T>
 struct Timing {
-  /// The times of one micro-batch in one stage.
+  /// The times of one micro-batch in one stage, in seconds.
   struct Stage {
-    T forward = T(0), backward = T(0);  ///< total time in which the device is busy
+    T forward = T(0), backward = T(0);  ///< total time in which the device computes or exchanges
     T forward_kernels = T(0), backward_kernels = T(0);
-    T disturbed = T(0);                           ///< the part of the busy time that takes longer on the slowest rank
+    T disturbed = T(0);                           ///< the part of the busy time that is longer on the slowest rank
     T idle_forward = T(0), idle_backward = T(0);  ///< waiting for the host to launch kernels
     double forward_launches = 0, backward_launches = 0;
 
@@ -170,9 +170,9 @@ struct Timing {
   }
 };
 
-/// Used if weight gradients fill bubbles. Returns the stage for which the others would wait longest, and whose passes
-/// therefore do not count as bubble. With this choice, the bubble never becomes shorter when a pass other than a weight
-/// gradient becomes longer. Returns −1 if no bubble is left. `times`: of the tasks, in seconds.
+/// Returns the stage for which the other stages would wait longest; −1 if no bubble is left. Used if weight gradients fill
+/// bubbles: the passes of this stage do not count as bubble. With this choice, the bubble never becomes shorter when a pass
+/// other than a weight gradient becomes longer. `times`: times of the tasks, in seconds.
 template <class T>
 [[nodiscard]] int unwaited_stage(const Step& step, const std::vector<T>& times) {
   std::vector<T> waits(static_cast<std::size_t>(step.stages), T(0));
@@ -187,12 +187,13 @@ template <class T>
   return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
 }
 
-/// Returns whether delays of a rank lengthen this part. Delays lengthen all compute, layer-wise exchanges and halos.
+/// Returns whether delays of a rank lengthen this part of a step. Delays lengthen all compute,
+/// layer-wise exchanges and halos.
 [[nodiscard]] constexpr bool is_disturbed(Part part) {
   return part == Part::forward || part == Part::backward || part == Part::layer_collectives || part == Part::halo;
 }
 
-/// Returns the time of all micro-batches, in seconds, before gradients are exchanged.
+/// Returns the time of all micro-batches before gradients are exchanged, in seconds.
 template <class T>
 [[nodiscard]] Timing<T> run(const Step& step, const CoefficientValues<T>& x) {
   const T none(0);
@@ -213,7 +214,7 @@ template <class T>
     if (is_disturbed(task.part)) own.disturbed += exposed;
   }
   const T& start = x[Coefficient::launch_overhead];
-  // The additional time of the slowest rank compared with a single rank.
+  // The additional time of the slowest rank, as a share of a single rank's time.
   const T disturbance = x[Coefficient::straggler_factor] * std::log(step.slowest_of) + T(step.rank_waiting);
   T longest = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
@@ -227,7 +228,7 @@ template <class T>
       time += (own.forward_kernels + own.backward_kernels) * step.straggling;
     }
     const auto stage = static_cast<int>(i);
-    // Stages that are equally long except for rounding count as equal, whatever tasks they consist of.
+    // Two stages that differ only by rounding are treated as equally long, whatever their tasks are.
     if (i == 0 || longest * (1 + 1e-12) < time) {
       longest = time;
       critical.time = stage;
@@ -253,7 +254,7 @@ template <class T>
   result.host_waiting = none;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
-    // If bubbles are filled, the longest stage waits for no other host.
+    // If weight gradients fill bubbles, the longest stage waits for no other stage's host.
     const double others = step.fills_bubbles ? 0 : 1 / step.chunks;
     result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : others);
   }
@@ -269,18 +270,18 @@ template <class T>
   return result;
 }
 
-/// The compute of a stage in a window, and how long its device waits for the host in that window, in seconds.
+/// The compute of a stage in a window, and the time that its device waits for the host in that window, in seconds.
 template <class T>
 struct Computing {
   T kernels = T(0), idle = T(0);
 };
-/// `rounds`: the number of exchanges of gradients.
+/// Returns the work of a stage in a window of the gradient exchange. `rounds`: the number of gradient exchanges.
 template <class T>
 [[nodiscard]] Computing<T> computing_in(Window window, const typename Timing<T>::Stage& stage, double micro_batches,
                                         double rounds) {
   switch (window) {
     case Window::backward:
-      // Gradients that are exchanged once per step are complete only in backward of the last micro-batch.
+      // Gradients that are exchanged once per step are complete only in the backward of the last micro-batch.
       return {stage.backward_kernels * rounds, stage.idle_backward * rounds};
     case Window::computing:
       return {stage.kernels() * micro_batches, stage.idle() * micro_batches};
@@ -291,8 +292,8 @@ template <class T>
   }
 }
 
-/// Adds the work that is done once for all micro-batches, which completes the step. Stages exchange and update at the same
-/// time, so the slowest stage counts.
+/// Adds the work that is done once for all micro-batches, which completes the step. All stages
+/// exchange and update at once, so the slowest stage determines the time.
 template <class T>
 void finish(const Step& step, const Updates& updates, const CoefficientValues<T>& x, Timing<T>& timing) {
   const T none(0);
@@ -332,20 +333,21 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 
 [[nodiscard]] Breakdown breakdown_of(const Timing<double>& timing);
 
-/// A step that is not cut into stages. Its run time is a lower bound for every step with the same tasks.
+/// A step without its division into stages. The result of shortest_run() is a lower bound for every
+/// step with the same tasks.
 struct RelaxedStep {
-  Seconds busy{};      ///< lower bound: all stages together for one micro-batch
-  Seconds longest{};   ///< lower bound: the longest stage for one micro-batch
+  Seconds busy{};      ///< lower bound of the busy time of all stages together for one micro-batch
+  Seconds longest{};   ///< lower bound of the time of the longest stage for one micro-batch
   Seconds launches{};  ///< launch overheads of all stages for one micro-batch
-  Seconds hop{};       ///< lower bound: one transfer across the slowest cut, one way
+  Seconds hop{};       ///< lower bound of the time of one transfer across the slowest cut, in one direction
   double stages = 1, micro_batches = 1, chunks = 1;
-  bool fills_bubbles = false;  ///< the bubble may be filled completely
+  bool fills_bubbles = false;  ///< whether weight gradients may fill the bubble completely
 };
-/// Drops the stages of a step: only the sums of its tasks remain.
+/// Returns the step without its stages, as sums over its tasks.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);
-/// A lower bound of run() for all steps that relax to this one. The first micro-batch passes all stages. The others follow
-/// at the pace of the longest stage, which takes at least the mean of the stages. If slots are as long as the longest stage,
-/// the step takes at least this long.
+/// Returns a lower bound of the time of run() for all steps with this relaxed step. The first micro-batch passes all stages.
+/// The others follow at the pace of the longest stage, which takes at least the mean of the stages. If slots are as long as
+/// the longest stage, a step takes at least this long, too.
 [[nodiscard]] Seconds shortest_run(const RelaxedStep& step);
 
 }  // namespace ddl

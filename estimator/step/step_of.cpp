@@ -22,11 +22,12 @@ bool may_page(const Job& job, const Plan& plan) {
 
 namespace {
 
-/// The managed memory that a rank of a spatial split needs for one micro-batch. It consists of the rank's tensors, the whole
-/// samples of which the rank computes a tile, and the copies that join the largest tile with its halos.
+/// Returns the managed memory that a rank of a spatial split needs for one micro-batch: the rank's tensors, the whole
+/// samples that contain its tile, and the copies that join the largest tile with its halos.
 Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
-  // Recomputation and offloading are ignored, because the bounds of a search require that neither of them saves time.
+  // Recomputation and offloading are ignored, because the bounds of a search require that
+  // recomputation and offloading save no time.
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.shard_group = 0;
@@ -47,26 +48,26 @@ Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   return demand + item * (widest * job.coefficients.software.tile_copies.value_or(0));
 }
 
-/// The time in which managed memory passes over the host link for one micro-batch, once in forward and once in backward. It
-/// is zero if the memory that a rank needs fits in the device.
+/// Returns the time in which managed memory passes over the host link for one micro-batch, once in
+/// forward and once in backward. Zero if the memory that a rank needs fits in the device.
 Seconds paging(const StageMemories& memories, const Plan& plan) {
   const Job& job = memories.job();
   if (!may_page(job, plan)) return {};
   const Bytes demand = managed_demand(memories, plan);
   if (demand <= job.machine.device.memory) return {};
-  // The least recently used pages are evicted first. In a pass over more memory than the device has, these are the pages
-  // that are needed next. Pages to the host and pages from the host use different directions of the link.
+  // The least recently used pages are evicted first. In a pass over more memory than the device has, the least recently used
+  // pages are needed next. Pages to the host and pages from the host use different directions of the link.
   constexpr double passes = 2;
   return demand / (job.machine.host->bandwidth / job.machine.host->devices_per_link) * passes;
 }
 
-/// Layers [first, last) of a stage.
+/// A stage with layers [first, last).
 struct StageLayers {
   int stage = 0, first = 0, last = 0;
 };
 
-/// Adds the time that a stage waits for activations that are offloaded to host memory and fetched back. `own`: the stage's
-/// first task.
+/// Adds the time that a stage waits until activations are offloaded to host memory or fetched back.
+/// `own`: the stage's first task.
 void add_activation_traffic(const StageMemories& memories, const Plan& plan, const StageLayers& stage, std::size_t own,
                             std::vector<Task>& tasks) {
   const Job& job = memories.job();
@@ -104,7 +105,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   const double ranks = static_cast<double>(plan.mesh.devices());
   step.several_ranks = ranks > 1;
   step.slowest_of = std::max(1.0, ranks / job.machine.devices_per_node());
-  // If factors are fitted to measured runs of this family, they include the waiting of ranks.
+  // Factors that are fitted to measured runs of this family already include the waiting of ranks.
   if (origin == nullptr && job.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
   step.straggling = job.assumptions.straggler - 1;
@@ -138,9 +139,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
     }
     if (gathers_weights(plan)) {
-      // For each unit of weights, the host launches kernels. Before forward and before backward, they gather the unit and
-      // split it up. After backward, they concatenate the unit's gradients and scatter them. Units are assumed to be as
-      // large as the messages of gradients.
+      // For each unit of weights, the host launches kernels. Before forward and before backward,
+      // these kernels gather the unit and split it up. After backward, they concatenate the unit's
+      // gradients and scatter them. A unit is assumed to be as large as a message of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
       const double units = std::max(1.0, weights / gradient_bucket);
       step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});

@@ -10,15 +10,15 @@
 namespace ddl {
 
 /// Returns the step of a possible plan, without update and gradient exchange. `firsts`: the first layer of every stage, and
-/// the layer count. If the costs have slopes, its times have derivatives with respect to the coefficients.
+/// the layer count. If the costs have slopes, the step's times have derivatives with respect to the coefficients.
 [[nodiscard]] Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs,
                            const std::vector<int>& firsts);
 
-/// Returns whether sharded weights are gathered for each forward and backward, for which the host launches kernels.
+/// Returns whether sharded weights are gathered for each forward and backward. The host launches kernels for these gathers.
 [[nodiscard]] bool gathers_weights(const Plan& plan);
 
-/// Returns whether the software of a plan allocates managed memory. Smaller micro-batches may then save time, because memory
-/// beyond the device's is copied from the host.
+/// Returns whether the software of a plan allocates managed memory. Smaller micro-batches may then
+/// save time, because tensors beyond the device's memory are copied from the host.
 [[nodiscard]] bool may_page(const Job& job, const Plan& plan);
 
 }  // namespace ddl

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The factor by which a source is varied: about the error of predicted times.
+/// The factor by which the times of a source are varied. It is about the error of predicted times.
 constexpr double factor = 1.5;
 
 ErrorSource source_of(const TimedKernel& kernel, const Operation& operation) {
@@ -58,7 +58,7 @@ class Times {
   std::array<std::array<double, time_basis_names.size()>, error_source_names.size()> seconds_{};
 };
 
-/// A step whose run time can be computed for changed times.
+/// A step with a timing that can be computed for changed times.
 struct Varied {
   Step step;
   Updates updates;
@@ -71,7 +71,7 @@ struct Varied {
   }
 };
 
-/// ln(T(f)/T) / ln f for a source whose times `scale` multiplies.
+/// Returns ln(T(f)/T) / ln f for a source of error. `scale` multiplies the times of the source by a factor.
 template <class Scale>
 Sensitivity sensitivity_to(const Varied& usual, double seconds, const Scale& scale) {
   const auto changed = [&](double by) {
@@ -122,10 +122,10 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   const TimeBasis of_links = job.coefficients.exchanges.empty() ? TimeBasis::sheet : TimeBasis::fitted;
   const auto basis_of_exchange = [&](bool measured) { return measured ? TimeBasis::measured : of_links; };
 
-  // The mix of kernels and exchanges is assumed to be the same in all stages.
+  // All stages are assumed to have the same mix of kernels and exchanges.
   Times kernels, exchanges;
   const LayerKinds& kinds = costs.kinds();
-  std::vector<double> forwards = kinds.count;  // for each kind of layer, how often it runs
+  std::vector<double> forwards = kinds.count;  // for each kind of layer, number of forwards
   const std::vector<bool> again = runs_again(plan, facts, job.assumptions, kinds, firsts);
   for (std::size_t layer = 0; layer < again.size(); ++layer)
     forwards[static_cast<std::size_t>(kinds.kind[layer])] += again[layer] ? 1.0 : 0.0;

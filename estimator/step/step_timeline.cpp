@@ -12,14 +12,14 @@
 namespace ddl {
 namespace {
 
-/// The contents of a pass, in the order in which they are drawn. In reality, the layers' kernels and exchanges alternate.
+/// The times of a pass in the order in which they are drawn. In reality, kernels and exchanges of the layers alternate.
 struct PassTimes {
   Seconds kernels{}, waiting{}, exchanges{};
   [[nodiscard]] Seconds all() const { return kernels + waiting + exchanges; }
 };
 
 struct StagePasses {
-  std::array<PassTimes, 3> passes;  ///< by SlotPass
+  std::array<PassTimes, 3> passes;  ///< times of each SlotPass
   PassTimes& of(SlotPass pass) { return passes[static_cast<std::size_t>(pass)]; }
 };
 
@@ -40,7 +40,7 @@ void add_task(StagePasses& stage, const Task& task, Seconds time, bool is_of_wei
   }
 }
 
-/// The passes of each stage for one micro-batch.
+/// Returns the passes of each stage for one micro-batch.
 std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timing, const Plan& plan) {
   const BubbleShares shares = bubble_shares(plan);
   const bool splits = shares.weight_gradient != shares.input_gradient;
@@ -54,7 +54,7 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
     stages[i].of(SlotPass::input_gradient).waiting += Seconds(timing.stages[i].idle_backward);
   }
   if (step.in_slots) {
-    // All stages take as long as the longest ones, and only exchanges of the longest stages count.
+    // All stages take as long as the longest stages, and only exchanges of the longest stages are included.
     const CriticalStages& critical = timing.critical;
     const auto at = [&](int stage) -> StagePasses& { return stages[static_cast<std::size_t>(stage)]; };
     StagePasses longest = at(critical.time);
@@ -84,8 +84,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   if (slots > static_cast<double>(most_drawn_slots)) return std::nullopt;
 
   const std::vector<StagePasses> stages = passes_of(step, timing, plan);
-  // The share of a stage's time that one of its virtual stages takes. If micro-batches go in two directions, each
-  // micro-batch goes in only one direction.
+  // The share of a stage's time that one of its virtual stages takes. If micro-batches go in two
+  // directions, each micro-batch uses one of the two virtual stages.
   const double part = 1 / (step.stages == 1 ? 1 : step.chunks);
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;
@@ -116,7 +116,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
       const Seconds waits = timed.begin + pass.kernels * part, exchanges = min(timed.end, waits + pass.waiting * part);
       add(slot.stage, kernels, slot, at(timed.begin), at(waits));
       add(slot.stage, StepWork::waiting, slot, at(waits), at(exchanges));
-      // Differences by rounding count as zero.
+      // Differences that are due to rounding are treated as zero.
       if (pass.exchanges > Seconds{}) add(slot.stage, StepWork::layer_exchange, slot, at(exchanges), at(timed.end));
       add(slot.stage, StepWork::transfer, slot, at(timed.end), at(timed.arrival));
     }

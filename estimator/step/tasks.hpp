@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// Returns the parts of a stage's passes for which the longest stage waits, under the schedule of a plan.
+/// Returns the shares of a stage's passes that the longest stage waits for, under the schedule of a plan.
 [[nodiscard]] BubbleShares bubble_shares(const Plan& plan);
 
-/// Returns the costs of the layers whose parameters the rank of a stage holds. With DualPipe these include the layers of the
+/// Returns the costs of the layers whose parameters a rank of a stage holds. With DualPipe, these include the layers of the
 /// mirror stage at the other end. `firsts`: the first layer of each stage, and the layer count.
 [[nodiscard]] LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts,
                                     int stage);
@@ -19,11 +19,11 @@ namespace ddl {
 /// The work of a stage for each micro-batch: the work of all its layers, or of a single layer.
 struct StageWork {
   const LayerCosts& costs;
-  const LayerCosts* again = nullptr;  ///< costs of blocks that are fully recomputed; null if there are none
-  double hidden_of_experts = 0;       ///< share of the experts' All-to-alls that is overlapped (overlaps.hpp)
+  const LayerCosts* again = nullptr;  ///< costs of the blocks that full recomputation recomputes; null if there are none
+  double hidden_of_experts = 0;       ///< share of the experts' All-to-alls that is hidden behind compute (overlaps.hpp)
 };
 /// Adds the tasks of a stage. Backward begins with the recomputed part of forward, including its communication. `origin`:
-/// the coefficients with which the costs were estimated, if tasks need derivatives; if null, times are constants.
+/// the coefficients at which the costs were estimated, if tasks need derivatives; null if times are constants.
 void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks);
 
 }  // namespace ddl

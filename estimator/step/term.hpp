@@ -19,16 +19,17 @@ template <class T>
   return b < a ? b : a;
 }
 
-/// A time and its dependence on coefficients. At coefficients x it is (c/c₀)·(t + Σ sᵢ·(xᵢ − x₀ᵢ)), where t is the time at
-/// x₀. This is exact for kernels, c·(T + r·R), and for exchanges, α·A + β·B, as long as the algorithm does not change.
+/// A time and its dependence on coefficients. At coefficients x the time is (c/c₀)·(t + Σ sᵢ·(xᵢ −
+/// x₀ᵢ)), where t is the time at x₀. This is exact for kernels, c·(T + r·R), and for exchanges, α·A
+/// + β·B, as long as the algorithm does not change.
 class Term {
  public:
   Term() = default;
   explicit Term(Seconds time) : time_(time) {}
-  /// The time of kernels. `repeated`: the additional time if a split saved no work, so that every rank did all of it.
+  /// A time of kernels. `repeated`: the time that is added if a split saves no work, so that every rank does all of it.
   Term(Seconds time, Seconds repeated) : time_(time), scaled_(true) { add_slope(Coefficient::repeated, repeated.value()); }
 
-  /// Adds a slope: seconds per unit of a coefficient.
+  /// Adds a slope of the time, in seconds per unit of a coefficient.
   void add_slope(Coefficient by, double seconds) {
     if (seconds == 0) return;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -60,7 +61,7 @@ class Term {
     add_slope(path.beta, (time - startups).value() / origin[path.beta]);
   }
 
-  /// The time at x, in seconds. `origin` is x₀.
+  /// Returns the time at x, in seconds. `origin` is x₀.
   template <class T>
   [[nodiscard]] T at(const CoefficientValues<T>& x, const Learned& origin) const {
     T time(time_.value());

@@ -31,7 +31,7 @@ bool exchanges_heads(const Job& job, const Mesh& mesh) {
 
 namespace {
 
-/// The layers of all ranks with the same samples, in a mesh that has only the axes of `kernel_axes_of`.
+/// The layers of all ranks that process the same samples, in a mesh that has only the axes of `kernel_axes_of`.
 class UndividedLayers {
  public:
   UndividedLayers(const Job& job, double samples, const Mesh& mesh)
@@ -40,7 +40,7 @@ class UndividedLayers {
         in_ring_(layers_of(job, samples, mesh)),
         of_heads_(layers_of(job, samples, without_contexts(mesh))) {}
 
-  /// Returns `time(context, shard)` for a layer: the smaller of its values for the two exchanges of contexts.
+  /// Returns `time(context, shard)` for a layer, as the minimum over the two exchanges of contexts.
   template <class Time>
   [[nodiscard]] Seconds least(std::size_t layer, const Time& time) {
     const ShardContext& context = in_ring_.at(layer);
@@ -67,7 +67,7 @@ const std::vector<Seconds>& UndividedTimes::running_sums(Sums& known, double sam
   if (!sums.empty()) return sums;
   const LayerKinds& kinds = tables_.kinds_of({});
   UndividedLayers layers(job_, samples, mesh);
-  std::vector<Seconds> times;  // by kind
+  std::vector<Seconds> times;  // times of each kind of layer
   for (const int layer : kinds.representative) times.push_back(layers.least(static_cast<std::size_t>(layer), time));
   sums.resize(kinds.kind.size() + 1);
   for (std::size_t i = 0; i < kinds.kind.size(); ++i) sums[i + 1] = sums[i] + times[static_cast<std::size_t>(kinds.kind[i])];

@@ -16,28 +16,28 @@ struct WholeTime {
   Seconds all{}, longest{};
 };
 
-/// Returns the axes whose degrees change which kernels a rank runs, and not only the sizes of kernels. With an expert
-/// degree, a rank has only some experts. With a context degree, attention to the tokens of other ranks uses separate
-/// kernels.
+/// Returns the axes whose degrees change which kernels a rank runs, and not only the sizes of
+/// kernels. With an expert degree, a rank has only some experts. With a context degree, attention
+/// to the tokens of other ranks uses separate kernels.
 [[nodiscard]] Mesh kernel_axes_of(const Mesh& mesh);
-/// Returns the axes of kernel_axes_of for plans that exchange heads. In these plans a rank has all tokens, and runs the same
-/// kernels as without a context split.
+/// Returns kernel_axes_of for plans that exchange heads. In such plans, a rank has all tokens, and
+/// runs the same kernels as without a context split.
 [[nodiscard]] Mesh without_contexts(Mesh mesh);
-/// Returns whether some plan with these context and expert degrees may exchange heads instead of keys and values.
+/// Returns whether plans with these context and expert degrees may exchange heads, and not keys and values.
 [[nodiscard]] bool exchanges_heads(const Job& job, const Mesh& mesh);
 
-/// Times of layers that only the axes of `kernel_axes_of` divide. A time is that of one device, or the sum over all ranks
-/// with the same samples. Not thread-safe.
+/// Times of layers that only the axes of `kernel_axes_of` divide. A time is the time of one device,
+/// or the sum over all ranks that process the same samples. Not thread-safe.
 class UndividedTimes {
  public:
   /// The tables must outlive this object.
   explicit UndividedTimes(const SplitTables& tables) : tables_(tables), job_(tables.job()) {}
 
-  /// Returns the time for this number of samples at once.
+  /// Returns the time if a device processes this number of samples at once.
   [[nodiscard]] WholeTime whole(double samples, int stages, const Mesh& mesh = {}) const;
   /// Returns a lower bound of the time for any further split of the layers on the ranks of the mesh. For roofline times, the
-  /// bound is the time before that split: each rank reads shared data itself, and no rank fills its tiles better. If times
-  /// are measured, parts may be faster than the whole.
+  /// bound is the time before the further split, because each rank reads shared data itself, and no rank fills its tiles
+  /// better. For measured times, parts may be faster than the whole.
   [[nodiscard]] WholeTime least(double samples, int stages, const Mesh& mesh) const;
   /// The host's time to launch all kernels of a rank that computes a batch at once, and the time that the device waits for
   /// the host.
@@ -47,7 +47,8 @@ class UndividedTimes {
   [[nodiscard]] const Launch& launch(double batch, const Mesh& mesh = {}) const;
 
  private:
-  /// Sums the values of `time` for a rank's part of each layer, at this number of samples. Each sum is computed once.
+  /// Sums the values of `time` over the layers, for a rank's shard of each layer and this number of
+  /// samples. Each sum is computed once.
   using Sums = std::map<std::pair<double, Mesh>, std::vector<Seconds>>;
   template <class Time>
   const std::vector<Seconds>& running_sums(Sums& known, double samples, const Mesh& mesh, const Time& time) const;

@@ -13,13 +13,14 @@
 namespace ddl {
 namespace {
 
-/// With DualPipe, two ranks of a pipeline have the same layers and sum their gradients: an Allreduce among two ranks.
+/// Adds the gradient exchange of DualPipe, where two ranks of a pipeline have the same layers and
+/// sum their gradients with an Allreduce.
 void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, const LayerCostTable& costs, bool with_slopes,
                          Term& term) {
   const Link link = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   const Seconds time = ring_allreduce_time(Bytes(own[LayerCount::trained] * each.gradient), 2, link);
   if (with_slopes) {
-    // A term has the fitted factors of only one purpose.
+    // A term has fitted factors of only one purpose.
     term.add_exchange(path_coefficients(Purpose::gradient), time, ring_allreduce_time(Bytes{}, 2, link), costs.learned());
   } else {
     term.add(time);
@@ -37,7 +38,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
   const ExchangedBytes each = exchanged_bytes(plan, assumptions);
   Updates updates;
   updates.slowdown = job.coefficients.overlap;
-  std::vector<GradientGroup> exchanged;  // exchanged by the previous stage
+  std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
     Updates::Stage& result = updates.stages.emplace_back();
@@ -68,8 +69,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = exchange_term(exchange.of_weights, exchange.weight_startups);
     if (plan.offload == Offload::weights) {
-      // Offloaded weights are copied from the host once for forward and once for backward of each micro-batch, in addition
-      // to the gathers among ranks.
+      // Offloaded weights are copied from the host once for forward and once for backward of each
+      // micro-batch. Gathers among ranks are additional.
       const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
       const double held = plan.zero_stage == 3 ? own[LayerCount::parameters] / plan.shards() : own[LayerCount::parameters];
       result.of_weights.add(weights_from_host(job, plan, held) * gathers);

@@ -9,9 +9,9 @@
 
 namespace ddl {
 
-/// Returns the work that each stage does once per step, with its times: the update, and the exchanges of gradients and
-/// weights. `firsts`: the first layer of each stage, and the layer count. If the costs have slopes, the terms have
-/// derivatives.
+/// Returns the work that each stage does once per step, with its times: the update, and the
+/// exchanges of gradients and weights. `firsts`: the first layer of each stage, and the layer
+/// count. If the costs have slopes, the times have derivatives.
 [[nodiscard]] Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs,
                                  const std::vector<int>& firsts);
 

@@ -15,15 +15,15 @@ void channel_limits(const LimitContext& context, Limits& limits) {
 
 bool splits_channels(const ShardContext& context, const LayerShard& shard) {
   const Divisible& divisible = context.facts.divisible[context.index()];
-  // In grouped layers, an output reads only the channels of its group, so a split of the channels is a filter split. Tables
-  // are looked up, not multiplied.
+  // In grouped layers, an output reads only the channels of its group, so a channel split is a
+  // filter split. Embedding tables are looked up, not multiplied.
   return divisible.matrix && divisible.channel_units == 0 && context.at().operation->type() != "embedding" &&
          shard.inputs.front().channels >= context.plan.mesh[Axis::channel];
 }
 
-// Between layers, tensors are whole. Every rank reads C/p of the channels of a layer's input, and writes a partial sum of
-// the output. This requires an Allreduce in forward, and in backward an Allgather of the parts of the input's gradient
-// [ParaDL, Table III]. The first layer is replicated if it has too few channels.
+// Between layers, every rank has whole tensors. Every rank reads C/p of the channels of a layer's input, and writes a
+// partial sum of the output. This requires an Allreduce in forward, and in backward an Allgather of the shards of the
+// input's gradient [ParaDL, Table III]. The first layer is replicated if it has too few channels.
 void channel_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::channel];
   if (parts == 1) return;

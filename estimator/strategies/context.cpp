@@ -21,8 +21,9 @@ void cut(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-// Before attention, an All-to-all gives each rank all tokens of some heads: their queries, keys and values. After attention,
-// a second All-to-all gives each rank all heads of its own tokens. Backward does the same for gradients [Jac23, section 3].
+// Before attention, an All-to-all gives each rank the queries, keys and values of all tokens for
+// some heads. After attention, a second All-to-all gives each rank all heads of its own tokens.
+// Backward exchanges gradients in the same way [Jac23, section 3].
 void exchange_heads(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   double read = 0;
@@ -41,10 +42,10 @@ void exchange_heads(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-// Every rank has a part of the tokens of each sample. Only attention needs keys and values of other ranks. These are passed
-// round in a ring, one part further in each of p−1 steps, while each rank computes with the part that it currently has [Liu
-// et al., Ring attention with blockwise transformers, ICLR 2024]. In backward, keys and values are passed round again,
-// together with their gradients, to which every rank adds.
+// Every rank has a shard of the tokens of each sample. Only attention needs keys and values of other ranks. Keys and values
+// are passed round in a ring, to the next rank in each of p−1 rounds, while each rank computes with the shard that it
+// currently has [Liu et al., Ring attention with blockwise transformers, ICLR 2024]. In backward, keys and values are passed
+// round again, together with their gradients, to which every rank adds.
 void context_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::context];
   if (parts == 1) return;

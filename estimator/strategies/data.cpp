@@ -22,9 +22,9 @@ void data_limits(const LimitContext& context, Limits& limits) {
     limits.add({Limit::Kind::secondary_shards, second, plan.may_have_second_copy() ? data : 0, -1});
 }
 
-// The batch is divided before any layer is sharded (samples_per_micro_batch). Each layer only requires that gradients are
-// summed over all ranks with the same weights, both replicas and tiles [ParaDL, Table III]. Weights without gradients are
-// included, because ZeRO-3 gathers them.
+// The batch is divided before any layer is sharded (samples_per_micro_batch). A layer only requires
+// that gradients are summed over all ranks with the same weights, both replicas and tiles [ParaDL,
+// Table III]. Weights without gradients are included, because ZeRO-3 gathers them.
 void data_shard(const ShardContext& context, LayerShard& shard) {
   if (shard.parameters() <= 0 || context.plan.mesh.product(shard.replicas) == 1) return;
   const Family axes = shard.replicas & context.plan.mesh.family();

@@ -18,17 +18,17 @@ void expert_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-/// Whether a layer dispatches tokens to experts, or combines the outputs of experts.
+/// Returns whether a layer dispatches tokens to experts, or combines the outputs of experts.
 bool reads_experts(const ShardContext& context) {
   const std::vector<int>& inputs = context.at().inputs;
   return context.at().operation->type() == "combine" && !inputs.empty();
 }
 
 // Ranks process different samples, like replicas. They hold replicas of all weights except the weights of experts, which are
-// distributed over the ranks. Each token is sent to the ranks of its experts, and the outputs are sent back. This takes an
-// All-to-all of all copies of the tokens before the experts, and one after them; backward needs the same for gradients
-// [Lepikhin et al., GShard, ICLR 2021; Rajbhandari et al., DeepSpeed-MoE, ICML 2022]. All experts are assumed to be equally
-// popular.
+// distributed over the ranks. Each token is sent to the ranks of its experts, and the outputs are sent back. This requires
+// an All-to-all of all copies of the tokens before the experts, and another one after the experts. Backward needs two
+// All-to-alls for gradients [Lepikhin et al., GShard, ICLR 2021; Rajbhandari et al., DeepSpeed-MoE, ICML 2022]. All experts
+// are assumed to be equally popular.
 void expert_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t parts = expert_parts(context.plan);
   if (parts == 1) return;

@@ -17,9 +17,9 @@ void filter_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-// Between layers, tensors are whole. Every rank computes F/p of the filters from the whole input, and so a part of the
-// output. This requires an Allgather in forward, and in backward an Allreduce of the partial gradients of the input [ParaDL,
-// Table III]. Layers without filters, and layers with fewer filters than ranks, are replicated.
+// Between layers, every rank has whole tensors. Every rank computes F/p of the filters from the whole input, and therefore a
+// shard of the output. This requires an Allgather in forward, and in backward an Allreduce of the partial gradients of the
+// input [ParaDL, Table III]. Layers without filters, and layers with fewer filters than ranks, are replicated.
 void filter_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::filter];
   if (parts == 1) return;

@@ -5,17 +5,17 @@
 namespace ddl {
 namespace {
 
-/// Whether equal blocks can be distributed over this many model chunks. The layers before and after the blocks may count as
-/// a block each, as with Megatron-LM's `--account-for-embedding-in-pipeline-split` and
-/// `--account-for-loss-in-pipeline-split`. If a few blocks differ from the others, like the dense ones of DeepSeek-V3, a
-/// list distributes them (`--pipeline-model-parallel-layout`), so their number need not be divisible.
+/// Returns whether equal blocks can be distributed over this many model chunks. The layers before and after the blocks may
+/// count as a block each, as with Megatron-LM's `--account-for-embedding-in-pipeline-split` and
+/// `--account-for-loss-in-pipeline-split`. If a few blocks differ from the others, as the dense blocks of DeepSeek-V3 do, a
+/// list assigns blocks to chunks (`--pipeline-model-parallel-layout`), so the number of blocks need not be divisible.
 bool deals_blocks(const ModelFacts& facts, int chunks) {
   if (facts.like_blocks == 0) return facts.similar_blocks >= chunks;
   return facts.like_blocks >= chunks && (facts.like_blocks % chunks == 0 || (facts.like_blocks + 2) % chunks == 0);
 }
 
-/// The number of equal parts into which the model's blocks must be divisible, for a schedule in which micro-batches pass a
-/// rank twice, or enter at both ends.
+/// Returns the number of equal parts that the model's blocks must be divisible into, for a schedule
+/// in which micro-batches pass a rank twice, or enter at both ends.
 int equal_parts(const ScheduleOrder& order, int stages) {
   return order.course == Course::there_and_back ? stages * order.chunks : stages;
 }
@@ -47,9 +47,9 @@ void layer_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-// A stage computes unsplit layers. The tensors that are live at a cut are sent to the next stage in forward, and their
-// gradients back in backward. Cuts are placed later, when stages are balanced. So every layer describes the items that a cut
-// in front of it would send.
+// A stage computes unsplit layers. The tensors that are live at a cut are sent to the next stage in
+// forward, and their gradients are sent back in backward. Cuts are placed later, when stages are
+// balanced, so every layer describes the items that a cut before it would send.
 void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.mesh[Axis::pipeline] == 1 || context.layer == 0) return;
   const double items = crossing_items(context.facts, context.plan, context.layer, context.replicated);

@@ -55,7 +55,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const Bytes wide = memory.scratch_backward * (wide_bytes / item);
     switch (context.assumptions.cross_entropy) {
       case CrossEntropy::operators:
-        // Forward copies the loss's input to fp32. Backward computes two gradients in fp32, and converts the second one.
+        // Forward copies the input to fp32. Backward converts the second of two fp32 gradients.
         memory.scratch_forward = wide;
         memory.scratch_backward = wide * 2.0;
         break;
@@ -63,7 +63,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
       case CrossEntropy::fused:
-        // The loss keeps its input, in the input's precision, and not its softmax in fp32.
+        // The loss keeps its input in the input's precision, and does not keep the softmax in fp32.
         memory.own -= wide - memory.scratch_backward;
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
@@ -84,7 +84,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         (whole.input ? memory.gathered : memory.scratch_forward) += exchanged;
       }
     } else if (exchange.operation == Collective::allgather && exchange.subject != Subject::other) {
-      // The whole tensor and the rank's own slice of this tensor are two tensors. One of the two may be counted already.
+      // The whole tensor and the rank's slice are separate. One of the two may already be included.
       const auto bytes = [&](const TensorShape& shape) {
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };

@@ -5,25 +5,25 @@
 
 namespace ddl {
 
-/// The memory of one rank's part of a layer in one micro-batch, in addition to its input and output.
+/// The memory of one rank's shard of a layer in one micro-batch, in addition to the layer's input and output.
 struct ShardMemory {
-  Bytes own{};         ///< kept for backward: masks, indices, scores
-  Bytes copies{};      ///< kept for backward: copies of weights and inputs in half precision
-  Bytes statistics{};  ///< kept for backward, in fp32: means and deviations
-  /// Kept for backward by a layer that keeps its input: the halo from neighbouring tiles or, at the end of a spatial split,
-  /// the gathered tiles.
+  Bytes own{};         ///< masks, indices and scores that are kept for backward
+  Bytes copies{};      ///< copies of weights and inputs in half precision that are kept for backward
+  Bytes statistics{};  ///< means and deviations in fp32 that are kept for backward
+  /// The halo from neighbouring tiles or, at the end of a spatial split, the gathered tiles. A
+  /// layer that keeps its input keeps these for backward.
   Bytes gathered{};
-  Bytes scratch_forward{}, scratch_backward{};  ///< temporary, while a pass runs
+  Bytes scratch_forward{}, scratch_backward{};  ///< temporaries of forward and of backward
 
   [[nodiscard]] Bytes kept() const { return own + copies + statistics + gathered; }
 };
 /// Returns whether the mixed precision of the plan is PyTorch's autocast.
 [[nodiscard]] bool casts(const Plan& plan, const Assumptions& assumptions);
-/// Returns the bytes of an item of the output of layer `tensor`, or of the batch if it is −1.
+/// Returns the bytes of an item of the output of layer `tensor`; for −1, of the batch.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
-/// Returns the memory by the rules of PyTorch on a GPU, or on a CPU (`on_processor`). On a CPU, dropout keeps a factor of 4
-/// bytes for each item.
+/// Returns the memory of a shard by the rules of PyTorch on a GPU, or on a CPU (`on_processor`). On
+/// a CPU, dropout keeps a factor of 4 bytes for each item.
 [[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
 
 }  // namespace ddl

@@ -9,9 +9,10 @@ namespace {
 
 using Rows = std::array<std::int64_t, 3>;
 
-/// Halo rows that a tile needs from one neighbour to apply the window to its own positions: half of the window's overlap. In
-/// a transposed layer, position i of the input contributes to several positions of the output, from s·i − padding on. The
-/// halo then consists of the rows before and after the tile that contribute to its part of the output.
+/// Returns the halo rows that a tile needs from one neighbour to apply the window to its own
+/// positions: half of the window's overlap. In a transposed layer, position i of the input
+/// contributes to several positions of the output, from s·i − padding on. The halo of a transposed
+/// layer consists of the rows before and after the tile that contribute to the tile's output.
 Rows input_halo(const Operation::Window& window) {
   Rows rows{};
   for (std::size_t d = 0; d < 3; ++d) {
@@ -23,8 +24,8 @@ Rows input_halo(const Operation::Window& window) {
   return rows;
 }
 
-/// Halo rows of the output's gradient that a tile needs from one neighbour to compute the gradient of its own input
-/// positions.
+/// Returns the halo rows of the output's gradient that a tile needs from one neighbour to compute
+/// the gradient of its own input positions.
 Rows gradient_halo(const Operation::Window& window) {
   Rows rows = input_halo(window);
   for (std::size_t d = 0; d < 3; ++d) {
@@ -37,13 +38,13 @@ Rows gradient_halo(const Operation::Window& window) {
 
 int spatial_rank(const ModelFacts& facts) { return facts.model->input.sequence ? 0 : facts.model->input.rank; }
 
-/// Whether the layer is an additional image of the sample. Every rank reads its tile of an image, and all of the sample's
-/// other parts.
+/// Returns whether the layer is an additional image of the sample. Every rank reads its tile of an
+/// image, and all of the sample's other tensors.
 bool read_in_tiles(const ModelFacts& facts, std::size_t layer) {
   return facts.divisible[layer].spatial && facts.model->layers[layer].output_shape.rank == spatial_rank(facts);
 }
 
-/// Whether the layer's tensors have a single position, and are therefore not split into tiles.
+/// Returns whether the layer's tensors have a single position, and are therefore not split into tiles.
 bool is_pooled(const ModelFacts& facts, int layer) {
   return layer >= 0 && facts.pooled_branch[static_cast<std::size_t>(layer)];
 }
@@ -94,7 +95,7 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-/// Items per sample of the tiled tensors that replicated layers read.
+/// Returns the number of items per sample of the tiled tensors that replicated layers read.
 double read_by_replicated(const ModelFacts& facts, const ReplicatedLayers& replicated) {
   const auto& layers = facts.model->layers;
   if (replicated.last == static_cast<int>(layers.size()))
@@ -121,13 +122,13 @@ int split_extents(const std::array<int, 3>& split) {
   return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
 }
 
-// Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbours' tiles: of the
-// input in forward, and of the output's gradient in backward, with one message in each direction [ParaDL, Table III]. If the
-// tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's implementation. After these
-// layers each rank takes its tile of the whole tensors, and the gradients of those tiles are gathered. Layers that sum over
-// all positions of a sample add up the sums of the sample's tiles. Every rank computes all layers with a single position.
-// Auxiliary layers gather their inputs and are also replicated, because they reach a single position earlier than the main
-// network.
+// Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbours' tiles. In
+// forward these are rows of the input, in backward rows of the output's gradient, with one message in each direction
+// [ParaDL, Table III]. If the tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's
+// implementation. After the replicated layers, each rank takes its tile of the whole tensors, and the gradients of the tiles
+// are gathered. Layers that sum over all positions of a sample add up the sums of the sample's tiles. Every rank computes
+// all layers with a single position. Auxiliary layers gather their inputs and are also replicated, because they reach a
+// single position earlier than the main network.
 void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Plan& plan = context.plan;
   const int parts = plan.mesh[Axis::spatial];
@@ -173,7 +174,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
 
   const auto add_up = [&](double items, Phase phase) {
     add_exchange(shard, Spread::sums, Spread::whole, items, axes, phase, Purpose::halo);
-    // The kernel that computes the sums ends before the exchange, and the kernel that uses them begins after it.
+    // The kernel that computes the sums ends before the exchange, and the kernel that uses the sums
+    // begins after the exchange.
     shard.exchanges.back().kernels = 1;
   };
   const double sums =
@@ -212,8 +214,8 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-/// Returns the first layer after `first` from which on all layers can be split, if some of these layers have weights;
-/// otherwise returns the layer count.
+/// Returns the first layer after `first` from which on all layers can be split, if some of these
+/// layers have weights. Otherwise returns the layer count.
 int split_again_from(const ModelFacts& facts, int first, const std::array<int, 3>& split) {
   const auto count = static_cast<int>(facts.model->layers.size());
   int last = count;

@@ -14,9 +14,9 @@
 namespace ddl {
 namespace {
 
-// Spatial comes first, so that other strategies exchange tiles, not whole tensors. Data comes last, because it sums the
-// gradients of the shards that the other strategies make. Experts come after tensor, because they process the tokens that
-// remain after a tensor split.
+// Spatial comes first, so that other strategies exchange tiles, not whole tensors. Data comes last,
+// because it sums the gradients of the shards of all other strategies. Expert comes after tensor,
+// because experts process the tokens that remain after a tensor split.
 constexpr std::array<const Strategy*, axis_count> table{&spatial_strategy,  &context_strategy, &channel_strategy,
                                                         &filter_strategy,   &tensor_strategy,  &expert_strategy,
                                                         &pipeline_strategy, &data_strategy};

@@ -17,22 +17,22 @@
 
 namespace ddl {
 
-/// One rank's part of one layer: local shapes, local parameters, and the required exchanges, without any times.
+/// One rank's shard of one layer: local shapes, local parameters, and the required exchanges, without any times.
 struct LayerShard {
   std::vector<TensorShape> inputs;               ///< inputs, as the rank's kernels read them
   TensorShape output;                            ///< output, as the rank's kernels write it
-  TensorShape kept_input;                        ///< the first input, as it is stored in the rank's memory
-  TensorShape kept_output;                       ///< the output, as it is stored in the rank's memory after exchanges
+  TensorShape kept_input;                        ///< the first input as the rank's memory stores it
+  TensorShape kept_output;                       ///< the output as the rank's memory stores it after exchanges
   double weights = 0, biases = 0;                ///< parameters on this rank
   double trained_share = 1;                      ///< share of the parameters that have gradients
   double samples = 1;                            ///< samples of one micro-batch
-  double share = 1;                              ///< share of the layer's work per sample, for linearly scaling kernels
+  double share = 1;                              ///< share of the layer's work per sample, by which times are scaled
   double filter_parts = 1;                       ///< number of parts of the filters
   double channel_parts = 1;                      ///< number of parts of the input channels of a matrix layer
   std::array<AxisLayout, axis_count> layouts{};  ///< layouts of its input and output, by axis
   std::vector<Exchange> exchanges;
-  Family replicas = replica_axes;              ///< the axes whose ranks hold replicas of the layer's weights
-  std::shared_ptr<const Operation> operation;  ///< the operation that the rank runs, if it is not the layer's operation
+  Family replicas = replica_axes;              ///< axes with ranks that hold replicas of the layer's weights
+  std::shared_ptr<const Operation> operation;  ///< the rank's operation, if it differs from the layer's operation
 
   [[nodiscard]] double parameters() const { return weights + biases; }
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
@@ -48,7 +48,7 @@ struct ShardContext {
 
   [[nodiscard]] const Layer& at() const { return facts.model->layers[static_cast<std::size_t>(layer)]; }
   [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(layer); }
-  /// Returns the operation that a rank runs with its part of the layer.
+  /// Returns the operation that a rank runs on its shard of the layer.
   [[nodiscard]] const std::shared_ptr<const Operation>& operation(const LayerShard& shard) const {
     return shard.operation ? shard.operation : at().operation;
   }
@@ -60,9 +60,9 @@ struct LimitContext {
   const Software& software;
 };
 
-/// A way of dividing the work along one axis: a summary of it, the limits that it has, and a function that describes one
-/// rank's part of a layer. Hybrids apply several strategies one after the other. A new strategy is one file and one row of
-/// the table.
+/// A way of dividing the work along one axis: a summary, the limits, and a function that describes
+/// one rank's shard of a layer. Hybrids apply several strategies one after the other. A new
+/// strategy needs one new file and one new row of the table.
 struct Strategy {
   Axis axis = Axis::data;
   std::string_view summary;
@@ -73,17 +73,17 @@ struct Strategy {
 /// Returns all strategies, in the order in which they divide a layer.
 [[nodiscard]] std::span<const Strategy* const> strategies();
 
-/// Writes one rank's part of a layer, under all strategies of the plan, to `shard`. The caller can reuse `shard`, which
-/// saves allocations.
+/// Writes one rank's shard of a layer, under all strategies of the plan, to `shard`. The caller can
+/// reuse `shard` to save allocations.
 void shard_layer(const ShardContext& context, LayerShard& shard);
 /// Returns every limit that excludes the plan before its time is estimated.
 [[nodiscard]] Limits limits_of(const LimitContext& context);
 
-/// Scales the halo exchanges of a layer for a rank that has `part` of the layer's input channels (forward) or filters
-/// (backward).
+/// Scales the halo exchanges of a layer for a rank that has the share `part` of the layer's input
+/// channels (forward) or filters (backward).
 void scale_halos(LayerShard& shard, Phase phase, double part);
 
-/// Returns the largest part if `whole` units are distributed over `parts` ranks.
+/// Returns the size of the largest part if `whole` units are distributed over `parts` ranks.
 [[nodiscard]] constexpr std::int64_t largest_part(std::int64_t whole, std::int64_t parts) {
   return (whole + parts - 1) / parts;
 }

@@ -25,7 +25,7 @@ void tensor_limits(const LimitContext& context, Limits& limits) {
     const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorSplitRole::lookup;
     if (!lookup && (candidate != facts.last_matrix || facts.matrix.size() == 1)) consider(candidate);
   }
-  // If all matrix layers are tables or the last layer, these layers determine the limit.
+  // If all matrix layers are embedding tables or the last layer, they determine the limit.
   if (layer < 0) std::for_each(facts.matrix.begin(), facts.matrix.end(), consider);
   if (context.plan.mesh[Axis::tensor] > most) {
     limits.add(
@@ -42,8 +42,8 @@ void slice_tokens(TensorShape& shape, int parts) {
   if (shape.sequence) shape.extent[0] = largest_part(shape.extent[0], parts);
 }
 
-/// A layer that is not split: every rank computes all of it, or, with sequence parallelism, only its own tokens [Kort22,
-/// section 4.2.2]. A layer that is not token-wise gathers tensors that are sharded by tokens.
+/// Shards a layer that a tensor split leaves whole. Every rank computes all of the layer or, with sequence parallelism, only
+/// its own tokens [Kort22, section 4.2.2]. A layer that is not token-wise gathers tensors that are sharded by tokens.
 void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_parts, bool writes_parts) {
   const int parts = context.plan.mesh[Axis::tensor];
   const ModelFacts& facts = context.facts;
@@ -78,13 +78,15 @@ void whole_layer(const ShardContext& context, LayerShard& shard, bool reads_part
   if (writes_parts) slice_tokens(shard.kept_output, parts);
 }
 
-// Alternating filter and channel splits [Nar21, section 2.3]. A column layer writes a part of its output, which stays
-// sharded. All layers up to the paired row layer work on that part. The row layer reads the part as its share of the input
-// channels, and writes a partial sum of its output, which is whole afterwards. This requires one Allreduce in forward, of
-// the row's output, and one in backward, of the gradient of the column's input. With sequence parallelism, tensors that are
-// otherwise whole between layers are sharded by tokens: a Reduce-scatter and an Allgather replace each Allreduce. Backward
-// has one more Allgather, of the column's input: a rank keeps only its part of this input, but the gradient of the weights
-// needs all of it. This Allgather overlaps with the gradient of the input [Kort22, section 4.2.2].
+// Filter and channel splits alternate [Nar21, section 2.3]. A column layer writes a shard of its output, which stays
+// sharded. All layers up to the paired row layer work on that shard. The row layer reads the shard as its input channels,
+// and writes a partial sum of its output. An Allreduce in forward sums the row's output, and an Allreduce in backward sums
+// the gradient of the column's input.
+//
+// With sequence parallelism, tensors that would otherwise be whole between layers are sharded by tokens: a Reduce-scatter
+// and an Allgather replace each Allreduce. Backward also gathers the column's input, because a rank keeps only its shard of
+// this input, but the gradient of the weights needs all of it. This Allgather overlaps with the gradient of the input
+// [Kort22, section 4.2.2].
 void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const int parts = context.plan.mesh[Axis::tensor];
   if (parts == 1) return;
@@ -93,10 +95,11 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t units = facts.tensor_units[index];
   const TensorSplitRole role = units >= parts ? facts.tensor_role[index] : TensorSplitRole::whole;
   const double part = units > 0 ? static_cast<double>(largest_part(units, parts)) / static_cast<double>(units) : 1.0;
-  // In the closed form, every pair sums in forward and backward. In reality, the first layer has no input gradient to sum.
+  // In the closed form, every pair of layers sums in forward and backward. In reality, the first
+  // layer has no input gradient to sum.
   const bool closed_form = !context.assumptions.last_layer_exchange;
   const bool sends_gradient = closed_form || facts.sends_input_gradient[index];
-  // If several column layers read one tensor, the first of them gathers it.
+  // If several column layers read one tensor, only the first column layer gathers the tensor.
   const bool gathers_input = sends_gradient || !facts.needs_input_gradient[index];
   const auto lies_in_parts = [&](int tensor) {
     return context.plan.sequence_parallel && tensor >= 0 && facts.token_split[static_cast<std::size_t>(tensor)];

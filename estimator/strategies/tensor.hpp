@@ -6,8 +6,8 @@ namespace ddl {
 
 extern const Strategy tensor_strategy;
 
-/// Returns whether sequence parallelism is possible: there are sequences between pairs of split layers, and the tensor
-/// degree of the plan divides all of them.
+/// Returns whether sequence parallelism is possible: there are sequences between pairs of split
+/// layers, and the tensor degree of the plan divides all of these sequences.
 [[nodiscard]] bool may_split_tokens(const ModelFacts& facts, const Plan& plan);
 
 }  // namespace ddl

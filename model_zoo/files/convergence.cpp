@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-// Generated from convergence/.
+// This function is generated from the files in convergence/.
 std::span<const EmbeddedFile> bundled_convergence();
 
 namespace {
@@ -23,8 +23,8 @@ constexpr double largest_count = 1'000'000'000'000'000'000.0;
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
 constexpr std::int64_t most_runs = 1'000'000;
 
-/// Reads a point. Its amount of training is a number of samples, epochs or tokens, and is converted to samples. `epoch` is
-/// the number of samples of an epoch, and `tokens` the number of tokens of a sample.
+/// Reads a point of a convergence file. The amount of training is given in samples, epochs or tokens, and is converted to
+/// samples. `epoch`: number of samples of an epoch. `tokens`: number of tokens of a sample.
 ConvergencePoint read_point(const YamlNode& node, const std::optional<std::int64_t>& epoch,
                             const std::optional<std::int64_t>& tokens) {
   node.only_keys({"batch", "samples", "epochs", "tokens", "runs"});
@@ -80,7 +80,8 @@ std::optional<double> Convergence::samples_at(std::int64_t batch) const {
 }
 
 std::optional<NoiseScale> Convergence::noise_scale() const {
-  // Fits E = a + b B, with each point weighted by 1 / E². Each sum is that of one product B^i E^j / E² over the points.
+  // The code fits E = a + b B, with each point weighted by 1 / E². Each variable is the sum of one
+  // product B^i E^j / E² over all points.
   double one = 0, by_batch = 0, by_square = 0, right = 0, right_by_batch = 0;
   for (const ConvergencePoint& point : points) {
     const double batch = static_cast<double>(point.batch), weight = 1 / (point.samples * point.samples);
@@ -93,7 +94,7 @@ std::optional<NoiseScale> Convergence::noise_scale() const {
   const double determinant = one * by_square - by_batch * by_batch;
   const double a = (right * by_square - right_by_batch * by_batch) / determinant;
   const double b = (one * right_by_batch - by_batch * right) / determinant;
-  // The condition is written so that NaN is refused.
+  // The condition is written so that NaN does not pass.
   const bool grows = a > 0 && b > 0;
   if (!grows) return std::nullopt;
   NoiseScale scale{a, a / b, 0};
@@ -112,7 +113,8 @@ std::vector<std::string> convergence_names() {
 
 std::optional<Convergence> convergence_of(const Model& model) {
   for (const EmbeddedFile& file : bundled_convergence()) {
-    // A change of the sample length (`@tokens`) is allowed. Any other change of a parameter makes it a different model.
+    // A model with another sample length (`@tokens`) is the same model. A change of any other
+    // parameter makes it a different model.
     if (model.name != file.name && model.name != fmt::format("{}@tokens={}", file.name, model.sequence_length)) continue;
     Convergence convergence = read_convergence(bundled_yaml(file));
     if (convergence.tokens && *convergence.tokens != model.sequence_length) return std::nullopt;

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A published batch size at which a model was trained to a target, and the number of samples that this training needed.
+/// A published batch size at which a model was trained to a target, and the number of samples until the target was reached.
 struct ConvergencePoint {
   std::int64_t batch = 1;
   double samples = 0;
@@ -32,16 +32,18 @@ struct Convergence {
 
   [[nodiscard]] std::int64_t least_batch() const { return points.front().batch; }
   [[nodiscard]] std::int64_t most_batch() const { return points.back().batch; }
-  /// The number of samples that training at this batch needs to reach the target. Between two published batches, it is
-  /// interpolated linearly on logarithmic axes. Empty outside of the range of the published batches.
+  /// Returns the number of samples that training at this batch needs to reach the target. The number is interpolated
+  /// linearly on logarithmic axes between two published batches. Empty outside of the range of the published batches.
   [[nodiscard]] std::optional<double> samples_at(std::int64_t batch) const;
-  /// The fit that minimizes the squares of relative errors; empty if the number of samples does not grow with the batch.
+  /// Returns the fit with the least sum of squared relative errors; empty if the number of samples
+  /// does not grow with the batch.
   [[nodiscard]] std::optional<NoiseScale> noise_scale() const;
 };
 
-/// The bundled models with convergence data.
+/// Returns the names of the bundled models with convergence data.
 [[nodiscard]] std::vector<std::string> convergence_names();
-/// The convergence data of this model. Empty if nothing was published for it, or only for samples of another length.
+/// Returns the convergence data of this model. Empty if no data was published for the model, or
+/// only data for samples of another length.
 [[nodiscard]] std::optional<Convergence> convergence_of(const Model& model);
 [[nodiscard]] Convergence parse_convergence(std::string text, std::string origin);
 

@@ -17,7 +17,7 @@
 
 namespace ddl {
 
-// Generated from datasets/.
+// This function is generated from the files in datasets/.
 std::span<const EmbeddedFile> bundled_datasets();
 
 namespace {

@@ -8,14 +8,14 @@ namespace ddl {
 
 /// The user's options for an import.
 struct ImportOptions {
-  bool allow_unknown = false;  ///< whether unsupported parts become warnings, if the rest is still a model
+  bool allow_unknown = false;  ///< whether unsupported parts become warnings, if the rest can still be a model
   std::string name{};          ///< name of the model; empty: the name in the file
   /// The sizes of one sample of the model's input, for a file that leaves some sizes open; empty if the file gives all
-  /// sizes. If the list has one size too many, its first size is the batch, and is ignored.
+  /// sizes. If the list is one size longer than needed, its first size is the batch, which is ignored.
   std::vector<std::int64_t> input_shape{};
 };
 
-/// A model from a file of another program, converted to our model file.
+/// A model from a file of another program, converted to a model file of this program.
 struct Import {
   std::string model_file;             ///< text for `parse_model`
   std::vector<std::string> warnings;  ///< warnings about what was omitted or assumed, one line each

@@ -26,7 +26,7 @@
 
 namespace ddl {
 
-// Generated from models/ and models/families/.
+// This function is generated from the files in models/ and models/families/.
 std::span<const EmbeddedFile> bundled_models();
 std::span<const EmbeddedFile> bundled_families();
 
@@ -48,7 +48,7 @@ struct FamilyFile {
   }
 };
 
-/// The family that `file` names: a bundled family, or a family file at a path relative to `file`.
+/// Returns the family that `file` names: a bundled family, or a family file at a path relative to `file`.
 FamilyFile find_family(const ModelFile& file) {
   const std::string name = file.family->text();
   if (is_path(name)) {
@@ -74,7 +74,7 @@ struct Variant {
 };
 
 Variant variant_of(const std::string& name) {
-  // A folder's name may contain an `@` too.
+  // The name of a folder may contain an `@` too.
   const std::size_t at = name.find('@', name.find_last_of('/') + 1);
   if (at == std::string::npos || name.find('=', at) == std::string::npos) return {name};
   std::string map;
@@ -95,7 +95,7 @@ Variant variant_of(const std::string& name) {
   return variant;
 }
 
-/// Keys of a name that select the trained parts of a model, independent of its parameters.
+/// Keys in a model's name that select the trained parts of the model, independent of the model's parameters.
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
 /// With this value of the key `frozen`, no layer is frozen, even if the model's file specifies frozen layers.
 constexpr std::string_view nothing_frozen = "none";
@@ -122,7 +122,8 @@ std::vector<std::string> names_in(const YamlNode& node) {
   }
 }
 
-/// The trained parts that a model's name selects. If it selects none, the trained parts that the model's file selects.
+/// Returns the trained parts that a model's name selects or, if the name selects none, the trained
+/// parts that the model's file selects.
 TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode>& values) {
   TrainedParts parts;
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
@@ -174,9 +175,9 @@ bool has_parameter(const ModelFile& file, std::string_view name) {
 void require_sequence(const ModelFile& file, const ModelFile* family) {
   if (has_parameter(file, sequence_parameter) || (family != nullptr && has_parameter(*family, sequence_parameter))) return;
   const bool has_tokens = file.input && file.input->find(sequence_parameter);
-  throw Error(fmt::format("{} has no sequence length to choose", file.model->text()),
+  throw Error(fmt::format("the sequence length of {} cannot be set", file.model->text()),
               has_tokens ? "give its file 'parameters: {tokens: ...}' and 'input: {tokens: $tokens}'"
-                         : "only sequence models have one, such as gpt2 or llama3-8b");
+                         : "only sequence models have a sequence length, such as gpt2 or llama3-8b");
 }
 
 Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
@@ -196,7 +197,7 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
     if (values) change_parameters(file, *values);
     return build_model(file, &family);
   } catch (const Error& error) {
-    // The values of this model may cause an error in the family's file.
+    // The values of this model may have caused the error in the family's file.
     if (!error.place() || error.place()->file != source.origin) throw;
     throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", error.what(), quote(file.model->text()), root.origin(),
                             file.family->line(), file.family->column()),
@@ -211,7 +212,7 @@ struct Alias {
   std::string_view model;
 };
 
-/// Names from `aliases` of the model files.
+/// Reads the entries `aliases` of the model files.
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {
@@ -227,18 +228,18 @@ const std::vector<Alias>& known_aliases() {
   return aliases;
 }
 
-/// Endings of published names that do not change sizes: forms of training, formats of weights, and dates.
+/// Endings of published names that do not change the model's sizes: forms of training, formats of weights, and dates.
 constexpr auto silent_endings =
     std::to_array<std::string_view>({"-hf", "-instruct", "-chat", "-base", "-it", "-pt", "-thinking", "-v0.1", "-v0.2",
                                      "-v1.0", "-fp8", "-bf16", "-0324", "-0528", "-2407", "-2411", "-2501", "-2507"});
 
-/// Whether a name has the form of a Hugging Face repository (owner/name), and is not the name of a YAML file.
+/// Returns whether a name has the form of a Hugging Face repository (owner/name), and is not the name of a YAML file.
 bool is_hub_name(std::string_view name) {
   return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' &&
          name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
 }
 
-/// Spellings under which a published name may be bundled: without its owner, and without endings.
+/// Returns spellings under which a model with a published name may be bundled: without the owner, and without endings.
 std::vector<std::string> plainer_spellings(std::string_view name) {
   if (is_hub_name(name)) name.remove_prefix(name.find('/') + 1);
   std::string plain = lower_case(name);
@@ -259,13 +260,14 @@ std::vector<std::string> plainer_spellings(std::string_view name) {
   return spellings;
 }
 
-/// Whether a name is exactly a published spelling. Some of these spellings look like a path, such as ViT-B/16.
+/// Returns whether a name is exactly a published spelling. Some published spellings look like a path, such as ViT-B/16.
 bool is_alias(std::string_view name) {
   return std::any_of(known_aliases().begin(), known_aliases().end(),
                      [name](const Alias& alias) { return alias.spelling == name; });
 }
 
-/// A model defined only by a family and the values in its name. Throws Error if a value is missing or unknown.
+/// Returns a model that is defined only by a family and the values in its name. Throws Error if a
+/// value is missing or unknown.
 YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   const ModelFile file = ModelFile::read(bundled_yaml(family));
   std::vector<std::string> known, missing;
@@ -286,11 +288,12 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
 }
 
-/// Loads the file at the path `name`, or the bundled file of this name. If `values` are given, `name` may also be a family.
+/// Loads the file at the path `name`, or the bundled file of this name. If the name contains
+/// `values`, it may also be the name of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
   if (is_path(name) && !is_alias(name)) {
     std::error_code unknown;
-    // A Hugging Face repository has to be bundled, because the program does not access the network.
+    // A model of a Hugging Face repository has to be bundled, because the program does not access the network.
     if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
       if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
         return bundled_yaml(*file);
@@ -299,7 +302,7 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
       throw Error(fmt::format("unknown model {}", quote(name)),
                   fmt::format("{}or download its config.json and run: ddl-oracle models import config.json -o net.yaml",
                               known.starts_with("did you mean") ? known + " "
-                                                                : std::string("see 'models list' for bundled ones, ")));
+                                                                : std::string("see 'models list' for bundled models,  ")));
     }
     return YamlNode::load(name);
   }
@@ -344,7 +347,7 @@ namespace {
 /// The key for the sizes of an ONNX file's input.
 constexpr std::string_view input_key = "input";
 
-/// The sizes that a name adds to an ONNX file: `net.onnx@input=3x640x640`, or `net.onnx@tokens=128` for a sequence.
+/// Returns the sizes that a name adds to an ONNX file: `net.onnx@input=3x640x640`, or `net.onnx@tokens=128` for a sequence.
 ImportOptions import_options_of(const std::string& name, const YamlNode& values) {
   ImportOptions options;
   for (const auto& [key, value] : values.entries()) {
@@ -391,7 +394,7 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   const Variant own = variant_of(asked);
   if (sequence && own.values && own.values->find(sequence_parameter)) {
     throw Error(fmt::format("{} already sets its sequence length, but {} is requested", quote(asked), *sequence),
-                "leave one of the two out");
+                "leave out one of the two lengths");
   }
   const Variant variant = sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
   if (is_onnx_file(variant.name)) return load_onnx(variant);

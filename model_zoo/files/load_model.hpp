@@ -10,19 +10,24 @@
 
 namespace ddl {
 
-/// Bundled names, sorted.
+/// Returns the names of the bundled models, sorted.
 [[nodiscard]] std::vector<std::string> model_names();
-/// A bundled model by name (aliases such as `ResNet50` are accepted), or the user's own file if `name` contains a '/' or
-/// ends in `.yaml`/`.yml`, or an ONNX file, which is imported. An unknown name is an Error with "did you mean".
+/// Loads a model: a bundled model by name (aliases such as `ResNet50` are accepted), the user's own file if `name` contains
+/// a '/' or ends in `.yaml`/`.yml`, or an ONNX file, which is imported. Throws Error with "did you mean" for an unknown
+/// name.
+///
 /// `NAME@tokens=128@layers=12` overrides parameters of the model's file or family, and becomes the model's name. A bundled
 /// family with all parameters given is also accepted as a name: `gpt@layers=2@hidden=64@heads=2@vocabulary=100@tokens=16`.
 /// `@lora=16`, `@lora_layers=qkv+projection` and `@trained=head` select the trained parts, if not everything is trained
-/// (TrainedParts). `sequence` is the number of tokens of a sample, which sets the parameter `tokens`. A model without this
-/// parameter, such as one of images, is an Error. `net.onnx@input=3x640x640` gives the sizes that an ONNX file leaves open.
+/// (TrainedParts). `net.onnx@input=3x640x640` gives the sizes that an ONNX file leaves open.
+///
+/// `sequence`: the number of tokens of a sample, which sets the parameter `tokens`. Throws Error for a model without this
+/// parameter, such as a model of images.
 [[nodiscard]] Model load_model(const std::string& name, std::optional<std::int64_t> sequence = {});
 /// Parses a model file; `origin` is printed in errors.
 [[nodiscard]] Model parse_model(std::string text, std::string origin);
-/// Canonical bundled name for a published spelling (`ResNet50`, `VGG16`, `MegatronLM-2.5B`), or the name unchanged.
+/// Returns the bundled name for a published spelling (`ResNet50`, `VGG16`, `MegatronLM-2.5B`); any
+/// other name is returned unchanged.
 [[nodiscard]] std::string canonical_model_name(std::string_view name);
 
 }  // namespace ddl

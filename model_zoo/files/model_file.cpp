@@ -13,8 +13,8 @@
 namespace ddl {
 namespace {
 
-// These limits are far above what a person writes, but files within the limits are processed fast.
-/// Maximum usual number of samples per device in a model file.
+// The limits in this file are far above what a person writes, but files within the limits are
+// processed fast. This one limits the usual number of samples per device in a model file.
 constexpr std::int64_t most_usual_batch = std::int64_t{1} << 20;
 constexpr std::size_t max_parameters = 200;
 constexpr std::size_t max_blocks = 1000;
@@ -29,7 +29,7 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
 
 bool joins_branches(std::string_view key) { return key == "add" || key == "concat" || key == "multiply"; }
 
-/// A name of a layer, block or parameter: letters, digits, `_` and `-`.
+/// Throws Error unless a name of a layer, block or parameter consists of letters, digits, `_` and `-`.
 void check_name(const YamlNode& node, std::string_view what) {
   const std::string name = node.text();
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
@@ -40,7 +40,7 @@ void check_name(const YamlNode& node, std::string_view what) {
     node.fail(fmt::format("{} is not a valid name of a {}", quote(name), what), "a name has letters, digits, '_' and '-'");
 }
 
-/// A parameter's name is used in expressions, in which '-' means subtraction.
+/// Throws Error if a parameter's name contains '-', which means subtraction in expressions.
 void check_parameter_name(const YamlNode& node) {
   check_name(node, "parameter");
   const std::string name = node.text();
@@ -79,7 +79,7 @@ std::size_t letters_of(const ModelItem& item) {
   return letters;
 }
 
-/// Reads lists of layers. `parameters` are the parameters in scope; their values do not matter.
+/// Reads lists of layers. `parameters` contains the visible parameters; their values do not matter.
 class ItemReader {
  public:
   explicit ItemReader(const Parameters& parameters) : parameters_(parameters) {}
@@ -298,7 +298,7 @@ ModelBlock read_block(const YamlNode& name, const YamlNode& node, const Paramete
   return block;
 }
 
-/// Checks that every block that is used by name exists. A name that depends on a parameter cannot be checked.
+/// Throws Error if a block that is used by name does not exist. A name that depends on a parameter cannot be checked.
 void check_block_names(const ModelFile& file, const std::vector<ModelItem>& items) {
   for (const ModelItem& item : items) {
     for (const std::vector<ModelItem>& list : item.lists) check_block_names(file, list);

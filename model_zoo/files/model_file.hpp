@@ -23,12 +23,12 @@ struct ModelItem {
     operation,  ///< one layer
     repeat,     ///< lists[0] is repeated `count` times
     residual,   ///< the sum of the body lists[0] and the shortcut lists[1]
-    branches,   ///< each of `lists` reads the same input; `operation` joins them
-    block,      ///< an instance of a named block
-    pattern,    ///< for each letter of `text`, in order, the list of that letter in `lists`
+    branches,   ///< each of `lists` reads the same input; `operation` joins the outputs
+    block,      ///< an instance of a block that has a name
+    pattern,    ///< for each letter of `text`, in order, the list of layers in `lists` that belongs to the letter
   };
   Kind kind;
-  YamlNode place;  ///< the key that defines the kind of the item
+  YamlNode place;  ///< the key that defines the kind of this item
   const OperationKind* operation = nullptr;
   std::optional<YamlNode> attributes{};  ///< attributes of an operation
   std::optional<YamlNode> name{};
@@ -39,18 +39,18 @@ struct ModelItem {
   std::optional<YamlNode> count{};  ///< number of repetitions
   std::optional<YamlNode> block{};  ///< name of a block
   std::optional<YamlNode> text{};   ///< letters of a pattern
-  std::string letters_listed{};     ///< for a pattern: the letter of each of `lists`
+  std::string letters_listed{};     ///< for a pattern, the letter that belongs to each of `lists`
   std::vector<std::pair<YamlNode, YamlNode>> arguments{};
   std::size_t letters = 0;  ///< length of the text that is evaluated each time the item is expanded
 };
 
-/// A named parameter. A parameter without a value must be given by each use of its block or family.
+/// A named parameter. If a parameter has no value, each use of its block or family must give a value.
 struct ModelParameter {
   YamlNode name;
   std::optional<YamlNode> value{};
 };
 
-/// A part of a network that is referenced by name.
+/// A named part of a network, which items refer to by its name.
 struct ModelBlock {
   YamlNode name;
   std::vector<ModelParameter> parameters{};
@@ -59,11 +59,11 @@ struct ModelBlock {
   std::size_t letters = 0;  ///< total length of the texts of the parameters
 };
 
-/// The content of a model or family file. Everything that can be checked without sizes has been checked.
+/// The content of a model file or family file. All checks that do not depend on sizes have been made.
 struct ModelFile {
   YamlNode root;
   std::optional<YamlNode> model{};   ///< the model's name; unset for a family
-  std::optional<YamlNode> family{};  ///< for a model: the family it belongs to; for a family: its name
+  std::optional<YamlNode> family{};  ///< for a model, the name of its family; for a family, its own name
   std::string description{}, source{};
   std::vector<std::string> aliases{};
   std::optional<std::int64_t> batch{};  ///< usual number of samples per device
@@ -72,8 +72,8 @@ struct ModelFile {
   std::vector<ModelBlock> blocks{};
   std::vector<ModelItem> layers{};
 
-  /// Throws Error for unknown keys, misplaced and malformed items, invalid expressions, unknown parameters and blocks, even
-  /// in parts that are not used.
+  /// Reads a file. Throws Error for unknown keys, misplaced and malformed items, invalid
+  /// expressions, and unknown parameters and blocks, even in parts of the file that are not used.
   [[nodiscard]] static ModelFile read(const YamlNode& root);
   [[nodiscard]] const ModelBlock* find_block(std::string_view name) const;
 };

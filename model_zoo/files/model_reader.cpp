@@ -16,17 +16,17 @@
 namespace ddl {
 namespace {
 
-/// Maximum number of steps of the expansion, including steps that add no layer.
+/// The maximum number of items that are expanded, including items that add no layer.
 constexpr std::size_t max_steps = 10 * std::size_t{max_layers};
-/// The number of letters that are evaluated, or compared with names, in about the time of one step.
+/// Evaluating this many letters, or comparing them with names, takes about as long as expanding one item.
 constexpr std::size_t letters_per_step = 20;
 constexpr int model_input = -1;
-/// A part of the network that is not complete yet.
+/// The index of the output of a part of the network that is not complete yet.
 constexpr int unfinished = -2;
 
-/// One step of the path that makes up a layer's full name.
+/// One element of the path that makes up a layer's full name.
 struct Scope {
-  std::string prefix;  ///< path to this step, such as `stage1.bottleneck0.`
+  std::string prefix;  ///< path up to this element, such as `stage1.bottleneck0.`
   const Scope* enclosing = nullptr;
   std::vector<std::pair<std::string, int>> counters;
 
@@ -47,7 +47,7 @@ struct Context {
   bool auxiliary = false;
 };
 
-/// `from` or `tied` names a layer that is not among the earlier layers.
+/// An error: `from` or `tied` names a layer that is not among the earlier layers.
 struct UnknownLayer {
   YamlNode place;
   std::vector<std::string> candidates;  ///< full names to which the text at `place` could refer
@@ -55,7 +55,7 @@ struct UnknownLayer {
 
 class Expander {
  public:
-  /// While probing, sizes are ignored: only names are determined.
+  /// With `probing`, sizes are ignored, and only names are determined.
   Expander(const ModelFile& definition, const Parameters& parameters, Model& model, bool probing)
       : definition_(definition), parameters_(parameters), model_(model), probing_(probing) {}
 
@@ -74,7 +74,7 @@ class Expander {
   }
 
  private:
-  // Each of these functions returns the tensor that the next layer reads.
+  // Each of the following functions returns the tensor that the next layer reads.
 
   int expand_list(const std::vector<ModelItem>& items, int input, const Context& context) {
     for (const ModelItem& item : items) input = expand(item, input, context);
@@ -83,7 +83,7 @@ class Expander {
 
   int expand(const ModelItem& item, int previous, Context context) {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
-    // An omitted item may read omitted layers.
+    // A condition may leave out an item, which may then read layers that were left out.
     const bool asks_channels = item.condition && item.condition->text().find(channels_parameter) != std::string::npos;
     if (item.condition && !asks_channels && !is_met(*item.condition, std::nullopt, context)) return previous;
     inputs_.clear();
@@ -107,7 +107,7 @@ class Expander {
     return close(scope, expand_branches(item, input, inner));
   }
 
-  /// Throws Error if the file expands to more steps than the limit.
+  /// Throws Error if the file expands to more items than the limit.
   void take_steps(const YamlNode& place, std::size_t steps, std::size_t letters) {
     steps_ += steps + letters / letters_per_step;
     if (steps_ > max_steps) place.fail(fmt::format("the model expands to more than {} steps", max_steps));
@@ -297,17 +297,17 @@ class Expander {
     const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
     const bool is_of_kind = owner.operation->type() == layer.operation->type() && owner.operation->experts() == 1;
     if (owner.operation->type() != table.owner && !is_of_kind) {
-      refuse(fmt::format("it is not {} but {}", table.owner, owner.operation->type()));
+      refuse(fmt::format("its operation is not {} but {}", table.owner, owner.operation->type()));
     }
     const SharedTable owned = owner.operation->shared_table(owner.input_shapes, owner.output_shape);
     if (owned.rows != table.rows || owned.columns != table.columns) {
-      refuse(fmt::format("they are {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
+      refuse(fmt::format("its table is {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
     }
-    if (owner.tied_to >= 0) refuse("they are already shared with another layer");
+    if (owner.tied_to >= 0) refuse("its weights are already shared with another layer");
     layer.tied_to = source;
   }
 
-  /// Assigns the layer's class. Layers of one class also share one object of the operation.
+  /// Assigns the layer to a class. Layers of one class share one Operation object.
   void classify(Layer& layer) {
     key_.assign(layer.operation->type());
     key_ += '|';
@@ -331,7 +331,7 @@ class Expander {
     }
   }
 
-  /// The full name of a layer whose item has a name; empty if the item has none.
+  /// Returns the full name of a layer if its item has a name; else empty.
   std::string layer_name(const ModelItem& item, const Context& context) const {
     if (!item.name) return {};
     std::string name = context.scope->prefix + item.name->text();
@@ -339,7 +339,7 @@ class Expander {
     return name;
   }
 
-  /// The next unused name of conv1, conv2, …
+  /// Returns the next unused name of a layer: conv1, conv2, …
   std::string next_name(std::string_view stem, Scope& scope) {
     int& counter = scope.counter(stem);
     std::string name;
@@ -349,7 +349,7 @@ class Expander {
     return name;
   }
 
-  /// The next unused name of bottleneck0, bottleneck1, …
+  /// Returns the next unused name of a part of the network: bottleneck0, bottleneck1, …
   std::string next_step(std::string_view stem, Scope& scope) const {
     int& counter = scope.counter(stem);
     std::string step;
@@ -380,7 +380,7 @@ class Expander {
     return output;
   }
 
-  /// The tensor that a name refers to in a scope.
+  /// Returns the tensor that a name refers to in a scope.
   [[nodiscard]] int resolve(const YamlNode& place, const std::string& name, const Scope& scope) {
     if (name == "input") return model_input;
     std::vector<std::string> candidates;
@@ -422,7 +422,7 @@ class Expander {
   std::string key_;
 };
 
-/// The definition's parameters with the values of the model.
+/// Returns the parameters of the definition, with the values that the model gives.
 Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
   Parameters given;
   for (const ModelParameter& parameter : file.parameters) {
@@ -454,7 +454,7 @@ Parameters parameters_of(const ModelFile& file, const ModelFile& definition) {
   return all;
 }
 
-/// Throws Error that says whether the unknown layer comes later; expands the rest of the file to find out.
+/// Throws Error for an unknown layer. Expands the rest of the file to find out whether the layer comes later.
 [[noreturn]] void explain(const UnknownLayer& unknown, const ModelFile& definition, const Model& header,
                           const Parameters& parameters) {
   Model probe = header;
@@ -496,7 +496,7 @@ void expand(const ModelFile& file, const ModelFile& definition, Model& model) {
   } catch (const UnknownLayer& unknown) {
     explain(unknown, definition, header, parameters);
   }
-  if (model.layers.empty()) definition.root.at("layers").fail("the model has no layers: all are excluded");
+  if (model.layers.empty()) definition.root.at("layers").fail("the model has no layers: conditions exclude all");
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ namespace ddl {
 // A family is a file with `family: name` instead of `model:`, whose parameters may lack values. A model with `family: name`
 // gives these values, and may replace `input`. The name is that of a bundled family, or a path relative to the model's file.
 
-/// Expands a file into a network: names, shapes, parameters, classes. If `file` belongs to a family, `family` is the
-/// family's file, which has the layers; otherwise it is null.
+/// Expands a file into a network: names, shapes, parameters, classes. If `file` belongs to a
+/// family, `family` is the family's file, which contains the layers; otherwise `family` is null.
 [[nodiscard]] Model build_model(const ModelFile& file, const ModelFile* family);
 
 /// Limits of the expansion of a file.

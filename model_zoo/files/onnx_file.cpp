@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-// Protocol buffers are shorter than 2^31 bytes.
+// The size is limited because a protocol buffer is shorter than 2^31 bytes.
 constexpr std::size_t max_onnx_bytes = std::size_t{2047} << 20U;
 constexpr std::size_t most_sizes = 6;
 

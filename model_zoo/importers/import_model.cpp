@@ -41,9 +41,8 @@ void check_name(const std::string& name) {
       name.size() <= max_model_name_length && is_letter(name.front()) &&
       std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-' || c == '_' || c == '.'; });
   if (fits && lower_case(name) != "null") return;
-  throw Error(
-      fmt::format("{} is not a valid model name", quote(name)),
-      fmt::format("at most {} of the letters A-Z a-z 0-9 - _ . with a letter or digit first", max_model_name_length));
+  throw Error(fmt::format("{} is not a valid model name", quote(name)),
+              fmt::format("use at most {} of A-Z a-z 0-9 - _ . and begin with a letter or digit", max_model_name_length));
 }
 
 }  // namespace

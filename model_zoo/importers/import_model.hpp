@@ -6,9 +6,9 @@
 
 namespace ddl {
 
-/// Imports another program's file, whose format is recognized by its name: `.onnx`. Throws Error if the name is not
-/// recognized, the file cannot be read, this build lacks the importer, or the file is not supported. The result can be
-/// parsed as a model file.
+/// Imports a file of another program. The format is recognized by the file's name: `.onnx`. Throws
+/// Error if the name is not recognized, the file cannot be read, this build lacks the importer, or
+/// the file is not supported. The result can be parsed as a model file.
 [[nodiscard]] Import import_model(const std::string& path, const ImportOptions& options);
 
 }  // namespace ddl

@@ -25,7 +25,7 @@ AutocastTypes autocast_types(const Model& model) {
                                                  "additive_attention",
                                                  "lstm",
                                                  "interaction"};
-  // `position_embedding` and `class_token` add fp32 parameters to their input; `embedding` is a table of fp32 parameters.
+  // `position_embedding` and `class_token` add fp32 parameters to their input. `embedding` is a table of fp32 parameters.
   constexpr std::array<std::string_view, 6> wide{"softmax",    "loss", "router", "embedding", "position_embedding",
                                                  "class_token"};
   AutocastTypes types;
@@ -44,7 +44,7 @@ AutocastTypes autocast_types(const Model& model) {
       is_wide = std::any_of(layer.inputs.begin(), layer.inputs.end(),
                             [&](int input) { return input >= 0 && types.is_wide[static_cast<std::size_t>(input)]; });
     }
-    // A softmax and a loss keep their result. Norms keep their input in the precision in which they read it.
+    // A softmax and a loss keep their result. A norm keeps its input in the precision in which the norm reads it.
     types.reads_wide.push_back(reads_wide);
     types.is_wide.push_back(is_wide);
     types.reads_half.push_back(reads_half);
@@ -60,8 +60,8 @@ std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& typ
   const Layer& whole = model.layers[layer.index];
   const std::string_view type = whole.operation->type();
   const bool reads_half = types.reads_half[layer.index];
-  // Like norms, losses run in fp32, but they keep no copy of their input. Tensors that are concatenated are first converted
-  // to one format. Softmax converts its input within its kernel.
+  // Losses run in fp32 like norms, but keep no copy of their input. Tensors that are concatenated
+  // are first converted to one format. Softmax converts its input within its kernel.
   constexpr std::array<std::string_view, 3> casting{"loss", "concat", "class_token"};
   constexpr std::array<std::string_view, 4> promoting{"add", "multiply", "scale", "position_embedding"};
   const bool reads_wide = types.reads_wide[layer.index] || (types.is_wide[layer.index] && is_one_of(type, casting));

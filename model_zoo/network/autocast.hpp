@@ -10,39 +10,41 @@
 namespace ddl {
 
 /// The precisions in which PyTorch's autocast runs layers [PyTorch docs, "Automatic mixed precision package", autocast op
-/// reference for CUDA]: matrix operations run in half precision, norms of a sample, softmax and losses in fp32, and
-/// everything else in the widest type of its inputs, including parameters, which are fp32.
+/// reference for CUDA]. Matrix operations run in half precision. Norms of a sample, softmax and losses run in fp32. All
+/// other layers run in the widest type of their inputs and parameters; parameters are in fp32.
 struct AutocastTypes {
   std::vector<bool> is_wide;  ///< for each layer, whether the output has 4 bytes per item
-  /// For each layer, whether it reads its inputs in half precision. Such a layer casts its fp32 inputs, and keeps the casts.
+  /// For each layer, whether the layer reads its inputs in half precision. Such a layer casts its
+  /// fp32 inputs, and keeps the casts.
   std::vector<bool> reads_half;
-  /// For each layer, whether it reads its inputs in fp32. Such a layer casts inputs in half precision, and keeps the casts.
+  /// For each layer, whether the layer reads its inputs in fp32. Such a layer casts inputs in half
+  /// precision, and keeps the casts.
   std::vector<bool> reads_wide;
 
-  /// Whether a layer copies another layer's output to a different precision.
+  /// Returns whether layer `reader` copies the output of layer `tensor` to another precision.
   [[nodiscard]] bool copies(std::size_t reader, std::size_t tensor) const {
     return (reads_half[reader] && is_wide[tensor]) || (reads_wide[reader] && !is_wide[tensor]);
   }
-  /// The format in which a layer computes, if other layers compute in `half`.
+  /// Returns the format in which a layer computes. `half`: the half-precision format of matrix operations.
   [[nodiscard]] Precision precision(std::size_t layer, Precision half) const {
     return is_wide[layer] ? Precision::fp32 : half;
   }
 };
 [[nodiscard]] AutocastTypes autocast_types(const Model& model);
 
-/// One rank's part of a layer under autocast.
+/// One rank's shard of a layer under autocast.
 struct CastLayer {
   std::size_t index = 0;
   std::span<const TensorShape> inputs;  ///< inputs of one sample, as the rank reads them
-  std::int64_t parameters = 0;          ///< parameters that the rank uses, including those shared with another layer
+  std::int64_t parameters = 0;          ///< parameters that the rank uses, including those of a shared table
   std::int64_t samples = 1;
-  bool needs_gradient = false;  ///< whether the gradients of its inputs are needed
+  bool needs_gradient = false;  ///< whether the gradients of the layer's inputs are needed
 };
-/// Casts that autocast runs in addition to the layer's own kernels, as problems of the operation `cast`. If the format of an
-/// input differs from the format that the layer reads, forward casts the input, and backward casts its gradient if it is
-/// needed. Additions and multiplications read both formats; the autograd engine casts their gradients to half precision if
-/// needed. Weights that a layer reads in half precision are cast once per forward (autocast caches the result until its
-/// context ends). Their gradients must be in fp32, and are cast once, too.
+/// Returns the casts that autocast runs in addition to the layer's own kernels, as problems of the operation `cast`. If an
+/// input has another format than the layer reads, forward casts the input, and backward casts the input's gradient if the
+/// gradient is needed. Additions and multiplications read both formats. The autograd engine casts their gradients to half
+/// precision if needed. Weights that a layer reads in half precision are cast once per forward (autocast caches the result
+/// until its context ends). The gradients of these weights must be in fp32, and are cast once, too.
 [[nodiscard]] std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& types, const CastLayer& layer,
                                                   Precision half);
 

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// Whether a layer's output depends on trained weights other than through its inputs.
+/// Returns whether trained weights affect a layer's output in any way other than through the layer's inputs.
 bool has_trained(const Model& model, const Layer& layer) {
   return (layer.parameters() > 0 || layer.tied_to >= 0) && !is_frozen(model, layer);
 }
@@ -14,7 +14,7 @@ bool has_trained(const Model& model, const Layer& layer) {
 
 std::vector<bool> needs_input_gradient(const Model& model) {
   std::vector<bool> needs;
-  std::vector<bool> trained;  // the layer's output depends on trained weights
+  std::vector<bool> trained;  // for each layer, whether its output depends on trained weights
   for (const Layer& layer : model.layers) {
     needs.push_back(std::any_of(layer.inputs.begin(), layer.inputs.end(),
                                 [&](int input) { return input >= 0 && trained[static_cast<std::size_t>(input)]; }));
@@ -32,7 +32,7 @@ std::vector<int> gradient_additions(const Model& model) {
     }
   }
   for (std::size_t i = 0; i < additions.size(); ++i) {
-    // A tensor that does not depend on trained weights gets no gradient, even if its reader also reads a tensor that does.
+    // A tensor that depends on no trained weights gets no gradient, even if its reader also reads tensors that get one.
     const Layer& layer = model.layers[i];
     const bool trained = needs[i] || has_trained(model, layer);
     additions[i] = trained ? std::max(0, additions[i]) : 0;

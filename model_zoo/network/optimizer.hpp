@@ -12,7 +12,8 @@ template <>
 inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum",  "adam",    "adamw",
                                                             "lamb", "adafactor", "adam8bit"};
 
-/// The optimizer whose update is measured in place of the given one's. Back ends run the updates of SGD, momentum and Adam.
+/// Returns the optimizer whose update is measured in place of the update of `optimizer`. Back ends
+/// run the updates of SGD, momentum and Adam.
 [[nodiscard]] constexpr Optimizer timed_as(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adamw:
@@ -26,22 +27,23 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum", 
   }
 }
 
-/// Parses the name of an optimizer whose update can be measured.
+/// Parses the name of an optimizer with an update that can be measured; empty for any other name.
 [[nodiscard]] constexpr std::optional<Optimizer> parse_measured_optimizer(std::string_view text) {
   const std::optional<Optimizer> optimizer = parse_enum<Optimizer>(text);
   return optimizer && timed_as(*optimizer) == *optimizer ? optimizer : std::nullopt;
 }
 
-/// The number of words of state that the update reads and writes per parameter: one for momentum, two for the moments of
-/// Adam.
+/// Returns the number of words of state that the update reads and writes per parameter: one for
+/// momentum, two for the moments of Adam.
 [[nodiscard]] constexpr int optimizer_slots(Optimizer optimizer) {
   const Optimizer timed = timed_as(optimizer);
   return timed == Optimizer::adam ? 2 : (timed == Optimizer::momentum ? 1 : 0);
 }
 
-/// Bytes of state per parameter: two moments of 4 bytes for Adam, AdamW and LAMB; with 8 bits two of one byte and one scale
-/// of 4 bytes per 2048 items [Dettmers et al., "8-bit optimizers via block-wise quantization", ICLR 2022]. Adafactor has no
-/// state per parameter, but one item for each row and column of a matrix [Shazeer & Stern, "Adafactor", ICML 2018].
+/// Returns the bytes of state per parameter. Adam, AdamW and LAMB have two moments of 4 bytes. With 8 bits, there are two
+/// moments of one byte, and one scale of 4 bytes per 2048 items [Dettmers et al., "8-bit optimizers via block-wise
+/// quantization", ICLR 2022]. Adafactor has no state per parameter, but one item for each row and column of a matrix
+/// [Shazeer & Stern, "Adafactor", ICML 2018].
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:

@@ -17,9 +17,9 @@ enum class UpdateImplementation {
 };
 template <>
 inline constexpr EnumNames<UpdateImplementation> enum_names<UpdateImplementation>{"layer", "single", "foreach", "fused"};
-/// The implementations that run over a list of tensors, for messages.
+/// Returns the names of the implementations that run over a list of tensors, for messages.
 [[nodiscard]] std::span<const std::string_view> list_implementation_names();
-/// Whether one problem is the update of a whole list of tensors, and not of one layer.
+/// Returns whether one kernel problem is the update of a whole list of tensors, and not of a single layer.
 [[nodiscard]] constexpr bool is_of_list(UpdateImplementation implementation) {
   return implementation != UpdateImplementation::layer;
 }
@@ -27,7 +27,7 @@ inline constexpr EnumNames<UpdateImplementation> enum_names<UpdateImplementation
 /// A tensor that an optimizer's step reads or writes.
 enum class UpdateTensor { none, weight, gradient, first, second, temporary };
 
-/// One elementwise operator of a step: computes a new `to` from `to`, `a` and `b`.
+/// One elementwise operator of an optimizer's step. It computes a new `to` from `to`, `a` and `b`.
 struct UpdatePass {
   enum class Function {
     scale,    ///< to *= factor
@@ -42,11 +42,11 @@ struct UpdatePass {
   UpdateTensor to = UpdateTensor::weight, a = UpdateTensor::none, b = UpdateTensor::none;
   float factor = 1;
 
-  /// The number of tensors of the operator, which is the depth of PyTorch's tensor lists.
+  /// Returns the number of tensors of the operator, which is the depth of PyTorch's tensor lists.
   [[nodiscard]] constexpr int tensors() const {
     return 1 + (a != UpdateTensor::none ? 1 : 0) + (b != UpdateTensor::none ? 1 : 0);
   }
-  /// The words of memory that the operator reads and writes per parameter. A tensor that occurs twice is read once.
+  /// Returns the words of memory that the operator reads and writes per parameter. A tensor that occurs twice is read once.
   [[nodiscard]] constexpr int words() const {
     const int reads = (function == Function::root ? 0 : 1) + (a != UpdateTensor::none ? 1 : 0) +
                       (b != UpdateTensor::none && b != a ? 1 : 0);
@@ -54,14 +54,14 @@ struct UpdatePass {
   }
 };
 
-/// The step as a sequence of operators, as PyTorch 2.x runs it without weight decay: torch/optim/sgd.py, _multi_tensor_sgd;
-/// adam.py, _multi_tensor_adam. The bias corrections of Adam's first steps are factors, here 1.
+/// Returns the optimizer's step as a sequence of operators, as PyTorch 2.x runs it without weight decay: torch/optim/sgd.py,
+/// _multi_tensor_sgd; adam.py, _multi_tensor_adam. The bias corrections of Adam's first steps are factors, which are 1 here.
 [[nodiscard]] std::span<const UpdatePass> update_passes(Optimizer optimizer);
 
-/// Words of 4 bytes that an update moves per parameter: a single pass reads weight and gradient, writes the weight, and
-/// reads and writes each word of state; unfused operators move the sum of their traffic.
+/// Returns the words of 4 bytes that an update moves per parameter. A single pass reads weight and gradient, writes the
+/// weight, and reads and writes each word of state. Unfused operators move the sum of their traffic.
 [[nodiscard]] double update_words(Optimizer optimizer, UpdateImplementation implementation);
-/// Temporary tensors of 4 bytes per parameter: square roots of the second moments.
+/// Returns the number of temporary words of 4 bytes per parameter, which contain square roots of the second moments.
 [[nodiscard]] int update_temporaries(Optimizer optimizer, UpdateImplementation implementation);
 
 }  // namespace ddl

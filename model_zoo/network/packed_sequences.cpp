@@ -20,7 +20,7 @@ bool is_packed(const Model& model) { return model.name.find(packed_mark) != std:
 void pack_sequences(Model& model, std::int64_t tokens) {
   if (is_packed(model)) {
     throw Error(fmt::format("{} already sets the length of its documents, but {} is requested", model.name, tokens),
-                "leave one of the two out");
+                "leave out one of the two lengths");
   }
   if (tokens > model.sequence_length && model.sequence_length > 0) {
     throw Error(fmt::format("documents of {} tokens do not fit into the sequences of {}, which have {}", tokens, model.name,
@@ -28,7 +28,7 @@ void pack_sequences(Model& model, std::int64_t tokens) {
                 "use shorter documents, or longer sequences (--seq)");
   }
   bool has_attention = false;
-  // Layers that share an operation continue to share one.
+  // Layers that shared an operation before share an operation afterwards, too.
   std::map<const Operation*, std::shared_ptr<const Operation>> packed;
   for (Layer& layer : model.layers) {
     const auto [place, is_new] = packed.try_emplace(layer.operation.get());

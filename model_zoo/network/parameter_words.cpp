@@ -14,7 +14,8 @@ namespace {
 struct OtherWord {
   std::string_view word, parameter;
 };
-/// Keys of Hugging Face's configurations, arguments of Megatron-LM, and common abbreviations.
+/// Words of other programs, with the parameter that each word means: keys of Hugging Face's
+/// configurations, arguments of Megatron-LM, and common abbreviations.
 constexpr std::array<OtherWord, 24> other_words{{{"seq", "tokens"},
                                                  {"seq_len", "tokens"},
                                                  {"seq_length", "tokens"},

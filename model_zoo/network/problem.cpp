@@ -49,13 +49,13 @@ std::optional<TensorShape> parse_shape(std::string_view text) {
   return shape;
 }
 
-/// One `key=value` of the line.
+/// One `key=value` of a problem's line.
 struct Word {
   std::size_t offset = 0;
   std::string_view key, value;
 };
 
-/// A line that is split into words. Errors have a position in the line.
+/// A problem's line that is split into words. Errors have a position in the line.
 class Line {
  public:
   Line(const std::string& line, const std::string& origin) : source_(line, origin) {
@@ -109,7 +109,7 @@ Precision read_precision(const Line& line) {
   line.fail(*word, fmt::format("unknown precision {}", quote(word->value)), suggest(word->value, enum_names<Precision>));
 }
 
-/// The attributes in the form of a model file, one per line, in the order of the words.
+/// Returns the attributes in the form of a model file, one per line, in the order of the words.
 YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   std::string text = fmt::format("{}:\n", line.operation().key);
   for (const Word* word : words) text += fmt::format("  {}: {}\n", word->key, word->value);
@@ -117,8 +117,8 @@ YamlNode attributes_of(const Line& line, std::span<const Word* const> words) {
   return YamlNode::parse(text, "the problem");
 }
 
-/// Returns the word to which an error in the text of attributes_of refers, and the error's message. In this text, each line
-/// except the first is one word. For any other error, returns the operation and the complete message.
+/// Returns the word that an error in the text of attributes_of refers to, and the error's message. In this text, each line
+/// except the first is one word. For an error without such a word, returns the operation and the complete message.
 std::pair<Word, std::string> placed_in(const Line& line, std::span<const Word* const> words, std::string_view message) {
   constexpr std::string_view origin = "the problem:";
   if (!message.starts_with(origin)) return {line.operation(), std::string(message)};
@@ -240,7 +240,7 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     problem.operation = kind->read(Attributes(place, value, kind->main_attribute, none, problem.inputs, {}));
     problem.output = checked(problem.operation->infer(problem.inputs));
     if (const auto to = cast_format(*problem.operation); to && is_mixed(*to) == is_mixed(problem.precision)) {
-      throw Error(fmt::format("a cast from {} to {} is not between two and four bytes", to_string(problem.precision),
+      throw Error(fmt::format("a cast from {} to {} must convert between two and four bytes", to_string(problem.precision),
                               to_string(*to)),
                   "such as: cast to=bf16 in=200704 samples=32 precision=fp32");
     }

@@ -15,65 +15,64 @@
 
 namespace ddl {
 
-/// One kernel as one rank runs it: an operation on the shapes in the rank's memory, in one pass, on this many samples. It is
-/// the unit of measurement, lookup and prediction, and independent of models and strategies.
+/// One kernel as one rank runs it: an operation on the shapes in the rank's memory, in one pass, on this many samples. A
+/// problem is the unit of measurement, lookup and prediction, and does not depend on models and strategies.
 struct Problem {
   std::shared_ptr<const Operation> operation;
   std::vector<TensorShape> inputs;  ///< inputs, for one sample
-  TensorShape output;               ///< output, which the operation infers from the inputs
+  TensorShape output;               ///< output, with the shape that the operation infers from the inputs
   std::int64_t samples = 1;
   Precision precision = Precision::fp32;
   Pass pass = Pass::forward;
 };
 
-/// The problem as one line, for messages, manual measurements and lookup:
+/// Returns the problem as one line, for messages, manual measurements and lookup:
 ///
 ///     convolution filters=64 kernel=3x3 padding=1 bias=no in=64x56x56 samples=32 precision=fp32 pass=forward
 ///
-/// An input is given by its channels and extents, with a `t` after a sequence's tokens: `768x128t`; several are joined by
-/// commas. Two problems are equal if their lines are.
+/// An input is given by its channels and extents, with a `t` after a sequence's tokens: `768x128t`.
+/// Several inputs are joined by commas. Two problems are equal if their lines are equal.
 [[nodiscard]] std::string print_problem(const Problem& problem);
 
-/// Parses a line of print_problem(). The line has the attributes of model files, in any order. Errors print `origin` and
-/// have a position in the line. Throws Error for an unknown, missing or malformed operation, attribute, precision or pass,
-/// and for inputs that do not fit.
+/// Parses a line of print_problem(), which has the attributes of model files, in any order. Errors
+/// print `origin` and have a position in the line. Throws Error for an unknown, missing or
+/// malformed operation, attribute, precision or pass, and for inputs that do not fit.
 [[nodiscard]] Problem parse_problem(const std::string& line, const std::string& origin);
 
-/// The optimizer's step on the parameters of one layer, or of a list of tensors, such as all of a model.
+/// An optimizer's step on the parameters of one layer, or on a list of tensors, such as all tensors of a model.
 struct UpdateProblem {
   Optimizer optimizer = Optimizer::sgd;
   std::int64_t parameters = 1;  ///< number of parameters of all tensors
   Precision precision = Precision::fp32;
   UpdateImplementation implementation = UpdateImplementation::layer;
-  std::int64_t tensors = 1;  ///< number of tensors in the list, at most `parameters`; measured as if all tensors had
-                             ///< the same size
+  std::int64_t tensors = 1;  ///< number of tensors in the list, at most `parameters`; they are measured with equal sizes
 };
-/// The problem as a line: `update optimizer=momentum parameters=36864 precision=fp32`, and for a list `update optimizer=adam
-/// parameters=25557032 tensors=161 implementation=foreach precision=fp32`
+/// Returns the problem as a line: `update optimizer=momentum parameters=36864 precision=fp32`; for a list of tensors,
+/// `update optimizer=adam parameters=25557032 tensors=161 implementation=foreach precision=fp32`
 [[nodiscard]] std::string print_problem(const UpdateProblem& problem);
-/// Whether parse_update_problem applies to a line.
+/// Returns whether a line is an update, which parse_update_problem can parse.
 [[nodiscard]] bool is_update_problem(std::string_view line);
 [[nodiscard]] UpdateProblem parse_update_problem(const std::string& line, const std::string& origin);
 
-/// Newly mapped memory: one word of each of its pages is written, and the memory is freed. The C library maps each large
-/// tensor in this way. This takes time in addition to the kernel that fills the tensor.
+/// A first use of newly mapped memory: one word of each page is written, and the memory is freed. The C library maps each
+/// large tensor in this way, which takes time in addition to the kernel that fills the tensor.
 struct FreshMemoryProblem {
   std::int64_t bytes = std::int64_t{64} << 20U;  ///< at most max_fresh_memory
 };
 inline constexpr std::int64_t max_fresh_memory = std::int64_t{1} << 30U;
-/// `fresh_memory bytes=67108864`
+/// Returns the problem as a line: `fresh_memory bytes=67108864`
 [[nodiscard]] std::string print_problem(const FreshMemoryProblem& problem);
-/// Whether parse_fresh_memory_problem applies to a line.
+/// Returns whether a line is a use of newly mapped memory, which parse_fresh_memory_problem can parse.
 [[nodiscard]] bool is_fresh_memory_problem(std::string_view line);
 [[nodiscard]] FreshMemoryProblem parse_fresh_memory_problem(const std::string& line, const std::string& origin);
 
-/// The line of a problem, and the number of layers of a model that have the problem.
+/// The line of a problem, and the number of a model's layers that have the problem.
 struct CountedProblem {
   std::string line;
   int layers = 0;
 };
 
-/// Counts equal lines; the result is in the order of their first occurrence.
+/// Counts equal lines. The result has the order in which lines first occurred.
 class ProblemCounts {
  public:
   void add(std::string line, int layers = 1);
@@ -84,12 +83,13 @@ class ProblemCounts {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-/// One addition of two gradients of this shape.
+/// Returns the addition of two gradients of this shape.
 [[nodiscard]] Problem gradient_addition(const TensorShape& shape, std::int64_t samples, Precision precision);
-/// The sum of the two gradients of a table that two layers share. Each layer computes a gradient of all rows.
+/// Returns the addition of the two gradients of a table that two layers share. Each of the layers
+/// computes a gradient of all rows.
 [[nodiscard]] Problem table_addition(const SharedTable& table, Precision precision);
 
-/// A shape as in the line of a problem: `768x128t`.
+/// Returns a shape as in the line of a problem: `768x128t`.
 [[nodiscard]] std::string print_shape(const TensorShape& shape);
 
 }  // namespace ddl

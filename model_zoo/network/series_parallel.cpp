@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Maximum nesting. Deeper nesting would make a drawing unreadable. The maximum also limits recursion.
+/// Maximum nesting of branches. Deeper nesting would make a drawing unreadable. The maximum also limits the recursion.
 constexpr int deepest_branches = 20;
 /// Maximum number of tensors that are drawn separately at one place before the rest is listed layer by layer.
 constexpr int most_set_apart = 64;
@@ -19,12 +19,12 @@ class Decomposition {
   explicit Decomposition(const Model& model)
       : model_(model), region_(model.layers.size(), 0), position_(model.layers.size(), 0) {}
 
-  /// Layers, in order, that read `entry` and one another.
+  /// Returns the series of `layers`, which must be in order, and must read only `entry` and one another.
   Series decompose(const std::vector<int>& layers, int entry, int depth) {
     if (depth == deepest_branches) return plain(layers, entry);
     Series series;
     for (const std::vector<int>& segment : segments(layers, entry)) {
-      // The next segment reads the last layer of this segment.
+      // The next segment begins with the output of this segment's last layer.
       append_segment(segment, entry, depth, series);
       entry = segment.back();
     }
@@ -45,7 +45,7 @@ class Decomposition {
     return layer >= 0 && region_[static_cast<std::size_t>(layer)] == regions_;
   }
 
-  /// Positions of the first and the last reader of a tensor.
+  /// Positions of the first and the last layer that read a tensor.
   struct Readers {
     std::size_t first = 0, last = 0;
     bool any = false;
@@ -55,7 +55,7 @@ class Decomposition {
       any = true;
     }
   };
-  /// Indexed by the position of the producer. The last element belongs to `entry`.
+  /// Returns the readers of each tensor, indexed by the position of the producer. The last element belongs to `entry`.
   std::vector<Readers> readers_of(const std::vector<int>& layers, int entry) {
     mark(layers);
     std::vector<Readers> readers(layers.size() + 1);
@@ -72,7 +72,7 @@ class Decomposition {
     return readers;
   }
 
-  /// Cuts after each layer whose output is the only live tensor at this place.
+  /// Cuts the layers into segments. A cut is after each layer whose output is the only live tensor there.
   std::vector<std::vector<int>> segments(const std::vector<int>& layers, int entry) {
     const std::vector<Readers> readers = readers_of(layers, entry);
     std::vector<std::vector<int>> result;
@@ -96,7 +96,7 @@ class Decomposition {
       return;
     }
     std::vector<std::vector<int>> branches = branches_of(segment);
-    // If the end of a branch has no reader, such as the loss of a side branch, the branch never joins again.
+    // If no layer reads the end of a branch, such as the loss of a side branch, the branch never joins again.
     std::set<int> read;
     for (const int input : at(join).inputs) {
       if (!set_apart_.contains({join, input})) read.insert(input);
@@ -119,7 +119,7 @@ class Decomposition {
       series.push_back({.layer = -1, .branches = {decompose(side, entry, depth + 1)}, .from = {}});
     }
     if (branches.size() + (skips ? 1 : 0) < 2) {
-      // The remaining layers continue from the same tensor.
+      // The remaining layers start at the same tensor as the side branches.
       std::vector<int> rest;
       if (!branches.empty()) rest = branches.front();
       rest.push_back(join);
@@ -132,7 +132,7 @@ class Decomposition {
       joined.branches.push_back(decompose(branch, entry, depth + 1));
     }
     read.erase(entry);
-    // A branch with several readers ends at the last reader.
+    // If several layers of the segment read a branch, the branch ends at the last of them.
     joined.from.insert(joined.from.end(), read.begin(), read.end());
     if (skips) joined.branches.emplace_back();
     series.push_back(std::move(joined));
@@ -140,7 +140,7 @@ class Decomposition {
 
   static void append(Series more, Series& series) { std::move(more.begin(), more.end(), std::back_inserter(series)); }
 
-  /// Divides all layers but the last into independent groups. The first group contains the first layer.
+  /// Divides all layers except the last into independent groups. The first group contains the first layer.
   std::vector<std::vector<int>> branches_of(const std::vector<int>& segment) {
     mark(segment);
     std::vector<std::size_t> group(segment.size() - 1);
@@ -170,8 +170,8 @@ class Decomposition {
     return branches;
   }
 
-  /// Finds the tensor with several readers whose last reader is farthest away. All its readers except the first one list it
-  /// in `from`.
+  /// Finds the tensor with several readers whose last reader is farthest away. All readers of this
+  /// tensor except the first one then list it in `from`.
   bool set_farthest_apart(const std::vector<int>& segment, int entry) {
     const std::vector<Readers> readers = readers_of(segment, entry);
     const auto reach = [&](std::size_t p) {
@@ -207,7 +207,7 @@ class Decomposition {
     return result;
   }
 
-  /// One layer after the other, each with its inputs.
+  /// Returns a series of single layers, each with its inputs.
   [[nodiscard]] Series plain(const std::vector<int>& layers, int entry) const {
     Series series;
     for (const int layer : layers) {
@@ -218,8 +218,8 @@ class Decomposition {
   }
 
   const Model& model_;
-  std::vector<int> region_;            ///< for each layer, the last region it was marked in
-  std::vector<std::size_t> position_;  ///< for each layer, its position in that region
+  std::vector<int> region_;            ///< for each layer, the last region that the layer was marked in
+  std::vector<std::size_t> position_;  ///< for each layer, its position in its region
   int regions_ = 0;
   int times_set_apart_ = 0;
   std::set<std::pair<int, int>> set_apart_;  ///< pairs of reader and producer that are drawn separately

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// The parts of a path between its dots.
+/// Returns the parts of a path between its dots.
 std::vector<std::string_view> steps_of(std::string_view path) {
   std::vector<std::string_view> steps;
   for (;;) {
@@ -24,7 +24,7 @@ std::vector<std::string_view> steps_of(std::string_view path) {
   }
 }
 
-/// Names, and which of them match a layer.
+/// A list of names, and for each name whether a layer has matched it.
 class Names {
  public:
   Names(const std::vector<std::string>& names, std::string_view key) : names_(names), key_(key), found_(names.size()) {}
@@ -39,7 +39,7 @@ class Names {
     }
     return any;
   }
-  /// Throws Error if no layer has one of the names.
+  /// Throws Error if a name matches no layer.
   void check(const Model& model) const {
     const auto missing = std::find(found_.begin(), found_.end(), false);
     if (missing == found_.end()) return;
@@ -73,7 +73,7 @@ void train_only(Model& model, const TrainedParts& parts) {
     const bool is_named = layer.parameters() > 0 && adapted.name(layer);
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
     auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank) : nullptr;
-    // A name may be the name of a block, which also contains layers that cannot have an adapter.
+    // If a name is the name of a block, it also matches layers of the block that cannot have an adapter.
     const bool ends_in_name = is_named && std::find(parts.adapted.begin(), parts.adapted.end(),
                                                     steps_of(layer.name).back()) != parts.adapted.end();
     if (is_asked && !adapter && ends_in_name) {
@@ -98,7 +98,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   model.shape_classes = static_cast<int>(classes.size());
   if (model.trained_parameters() == 0) {
     throw Error(fmt::format("no layer of {} would be trained", model.name),
-                parts.adapter_rank ? "it has no fully_connected layers in blocks: give others by lora_layers" : "");
+                parts.adapter_rank ? "it has no fully_connected layers in blocks: name other layers with lora_layers" : "");
   }
 }
 

@@ -5,7 +5,7 @@ namespace ddl {
 std::int64_t parameter_tensors(const Layer& layer) {
   const std::int64_t matrices = layer.weights > 0 ? 1 : 0;
   if (layer.biases == 0) return matrices;
-  // The scale and the shift of a norm are both parameters that a split of input channels does not divide.
+  // The scale and the shift of a norm both count as biases, because a split of input channels divides neither.
   const bool is_norm = layer.operation->type() == "norm" && layer.biases > layer.output_shape.channels;
   return matrices + (is_norm ? 2 : 1);
 }

@@ -7,11 +7,11 @@
 
 namespace ddl {
 
-/// The number of parameter tensors of a layer, such as a matrix and its bias, or the scale and shift of a norm.
+/// Returns the number of parameter tensors of a layer, such as a matrix and its bias, or the scale and shift of a norm.
 [[nodiscard]] std::int64_t parameter_tensors(const Layer& layer);
 
-/// The optimizer's step on all parameters of a model as one problem. Must not be called for UpdateImplementation::layer, or
-/// for a model without parameters.
+/// Returns the optimizer's step on all parameters of a model as one problem. Must not be called for
+/// UpdateImplementation::layer, or for a model without parameters.
 [[nodiscard]] UpdateProblem update_of_all(const Model& model, Optimizer optimizer, Precision precision,
                                           UpdateImplementation implementation);
 

@@ -13,7 +13,7 @@ double depth_of(const Layer& layer, Pass pass, double samples) {
   return layer.operation->depth(pass, layer.input_shapes, layer.output_shape, samples);
 }
 
-/// For each layer, the step at which its forward pass ends.
+/// Returns, for each layer, the step at which the layer's forward pass ends.
 std::vector<double> forward_ends(const Model& model, double samples) {
   std::vector<double> ends;
   ends.reserve(model.layers.size());
@@ -38,7 +38,7 @@ WorkDepth forward_work_depth(const Model& model, double samples) {
 WorkDepth training_work_depth(const Model& model, double samples) {
   WorkDepth result = forward_work_depth(model, samples);
   const std::vector<bool> needs_gradient = needs_input_gradient(model);
-  // The gradient of a layer's output is available when the backward passes of all its readers are done.
+  // The gradient of a layer's output is complete when the backward passes of all its readers are done.
   std::vector<double> gradient_there = forward_ends(model, samples);
   for (std::size_t i = model.layers.size(); i-- > 0;) {
     const Layer& layer = model.layers[i];

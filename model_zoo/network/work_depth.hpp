@@ -4,11 +4,12 @@
 
 namespace ddl {
 
-/// Work and depth of a graph of operations [BH18, section 2]: the total work, and the longest chain of dependent operations.
+/// Work and depth of a graph of operations [BH18, section 2]. Work is the sum over all operations.
+/// Depth is the longest chain of dependent steps.
 struct WorkDepth {
-  double work = 0;   ///< W: FLOPs of all nodes
-  double depth = 1;  ///< D: steps of the longest path, at least 1
-  /// W/D: FLOPs per step on average.
+  double work = 0;   ///< work W: FLOPs of all nodes
+  double depth = 1;  ///< depth D: steps of the longest path, at least 1
+  /// Returns W/D, the average number of FLOPs per step.
   [[nodiscard]] double parallelism() const { return work / depth; }
 };
 
@@ -18,9 +19,9 @@ struct WorkDepth {
 /// (`needs_input_gradient`).
 [[nodiscard]] WorkDepth training_work_depth(const Model& model, double samples);
 
-/// The parts of the granularity of a graph: min W(node) / max C(edge).
+/// The two layers that determine the granularity of a graph, min W(node) / max C(edge).
 struct GraphGrain {
-  int smallest_node = -1;  ///< layer with the fewest forward FLOPs above zero; -1: none has any
+  int smallest_node = -1;  ///< layer with the fewest forward FLOPs above zero; -1: no layer has FLOPs
   int largest_edge = -1;   ///< layer with the largest output that another layer reads; -1: no output is read
 };
 [[nodiscard]] GraphGrain graph_grain(const Model& model);

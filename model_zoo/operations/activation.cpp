@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// The tensor from which the derivative is computed, and which is therefore kept (as in PyTorch 1.13.1).
+/// The tensor that backward computes the derivative from. Forward keeps this tensor (as in PyTorch 1.13.1).
 enum class From {
   input,
   output,
@@ -33,7 +33,7 @@ constexpr std::array<ActivationKind, 13> activation_kinds{{
     {"hardsigmoid", From::input, 4},
     {"softplus", From::input, 2 * transcendental_flops},
     {"elu", From::output_in_place, transcendental_flops + 1},
-    // with two trained numbers [Huang et al., "Deriving activation functions using integration", arXiv 2411.13010]
+    // xielu has two trained numbers [Huang et al., "Deriving activation functions using integration", arXiv 2411.13010].
     {"xielu", From::input, transcendental_flops + 6},
 }};
 constexpr std::array<std::string_view, activation_kinds.size()> activation_names = [] {
@@ -42,8 +42,8 @@ constexpr std::array<std::string_view, activation_kinds.size()> activation_names
   return names;
 }();
 
-/// An elementwise function. A composed function consists of unfused operators: gelu by a hyperbolic tangent, x/2·(1 +
-/// tanh(c(x + dx³))), as in NewGELUActivation of Hugging Face's transformers.
+/// An elementwise function. A composed function consists of unfused operators. An example is gelu with a hyperbolic tangent,
+/// x/2·(1 + tanh(c(x + dx³))), as in NewGELUActivation of Hugging Face's transformers.
 class Activation final : public Operation {
  public:
   Activation(const ActivationKind& kind, bool in_place, bool sequence, bool composed)
@@ -51,7 +51,7 @@ class Activation final : public Operation {
 
   std::string_view type() const override { return "activation"; }
   std::string_view short_name() const override { return kind_.name; }
-  /// The attributes without `composed`, because back ends measure one kernel.
+  /// Returns the attributes without `composed`, because back ends measure one kernel.
   AttributeValues attribute_values() const override {
     AttributeValues values{{"kind", kind_.name}};
     if (in_place_) values.add("in_place", true);
@@ -64,7 +64,7 @@ class Activation final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double count = items(output);
     if (pass == Pass::forward) return {.flops = kind_.flops * count, .activation_items = 2 * count};
-    // Reads the kept tensor and the gradient of the output; writes the gradient of the input.
+    // Backward reads the kept tensor and the gradient of the output, and writes the gradient of the input.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
     // The gradients of the trained numbers sum over all items.
     if (pass == Pass::backward_weight && kind_.name == "xielu")
@@ -74,10 +74,10 @@ class Activation final : public Operation {
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     std::vector<Work> kernels{work(pass, inputs, output)};
     if (!composed_ || (pass != Pass::forward && pass != Pass::backward_data)) return kernels;
-    // The tensors that each unfused operator except the first reads and writes. Forward computes x/2, the cube, dx³, x +
-    // dx³, its multiple, the tangent, the sum with 1, and the product; the cube is the first operator. Backward computes
-    // the gradients of both factors (one of them is the first operator), of the tangent, of two multiples, of the cube in
-    // three operators, of x/2, and the sums of the three gradients of x.
+    // Each number is the number of tensors that an unfused operator reads and writes; the first operator of a pass is left
+    // out. Forward computes x/2, the cube (the first operator), dx³, x + dx³, its multiple, the tangent, the sum with 1, and
+    // the product. Backward computes the gradients of both factors (one of them is the first operator), of the tangent, of
+    // two multiples, of the cube in three operators, of x/2, and the sums of the three gradients of x.
     constexpr std::array<double, 7> forward{2, 2, 3, 2, 2, 2, 3};
     constexpr std::array<double, 10> backward{3, 3, 2, 2, 2, 2, 3, 2, 3, 3};
     const auto add = [&](double tensors) {

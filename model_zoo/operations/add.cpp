@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Sum of equal shapes: the end of a residual branch.
+/// Adds tensors of equal shape, as at the end of a residual branch.
 class Add final : public Operation {
  public:
   explicit Add(bool sequence) : sequence_(sequence) {}
@@ -17,8 +17,8 @@ class Add final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double more = real(static_cast<std::int64_t>(inputs.size())) - 1;
     if (pass == Pass::forward) return {.flops = more * items(output), .activation_items = (more + 2) * items(output)};
-    // Each input gets the output's gradient unchanged. The gradients of the branches are added where the branches fork: two
-    // reads and a write.
+    // Each input gets the output's gradient unchanged. Where branches fork, the gradients of the
+    // branches are added, with two reads and a write.
     if (pass == Pass::backward_data) return {.flops = more * items(output), .activation_items = 3 * more * items(output)};
     return {};
   }

@@ -7,9 +7,9 @@
 namespace ddl {
 namespace {
 
-/// Attention whose scores are v·tanh(W₁q + W₂k) [Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning
-/// to align and translate", ICLR 2015]: for two sequences, queries and keys, it returns the weighted mean of the keys for
-/// each query. If normalized, v has a trained length, and the sum a bias [Salimans and Kingma, "Weight normalization",
+/// Attention with the scores v·tanh(W₁q + W₂k) [Bahdanau, Cho and Bengio, "Neural machine translation by jointly learning to
+/// align and translate", ICLR 2015]. It reads two sequences, queries and keys, and returns the weighted mean of the keys for
+/// each query. If normalized, v has a trained length, and the sum has a bias [Salimans and Kingma, "Weight normalization",
 /// 2016]. All queries are known at once, as in training. The sums of all pairs are stored in memory, as in the reference of
 /// MLPerf's GNMT.
 class AdditiveAttention final : public Operation {
@@ -66,8 +66,9 @@ class AdditiveAttention final : public Operation {
         work.k = real(inputs[0].channels);
         return work;
       case Pass::backward_data:
-        // Backward has two products for the means, the gradient of the softmax, the gradient of the scores times v and times
-        // the derivative of tanh, its sums over queries and over keys, and one product for each projection.
+        // Backward has two products for the means, and the gradient of the softmax. The gradient of
+        // the scores is multiplied by v and by the derivative of tanh, and is summed over queries
+        // and over keys. Each projection has one more product.
         work.flops = projections + 2 * means + 4 * pairs + (1 + 3 + 2) * sums;
         work.activation_items =
             2 * items(inputs) + 2 * projected + (1 + 3 + 2) * sums + 7 * pairs + items(inputs[1]) + items(output);
@@ -91,18 +92,18 @@ class AdditiveAttention final : public Operation {
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double samples) const override {
-    // The projections, the product with v, the softmax and the mean over the keys run one after the other. Gradients of
-    // weights sum over all queries.
+    // The projections, the product with v, the softmax and the mean over the keys run one after the
+    // other. The gradients of weights are sums over all queries.
     const double keys = real(inputs[1].extent[0]);
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(inputs[0].extent[0])});
     return reduction_depth({real(inputs[0].channels), real(features_), keys, keys});
   }
 
-  // Conservatively, no split is supported: if features were split, scores would have to be summed before the softmax.
+  // Splits are conservatively not supported. If features were split, ranks would have to sum scores before the softmax.
   bool is_attention() const override { return true; }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
-    // The tanh of all sums, and the softmax.
+    // Backward needs the tanh of all sums, and the softmax.
     const double pairs = real(inputs[0].extent[0]) * real(inputs[1].extent[0]);
     return {.input = true, .extra_items = pairs * (real(features_) + 1)};
   }

@@ -10,30 +10,30 @@ namespace ddl {
 namespace {
 
 /// Attention between the projections. It reads concatenated queries, keys and values from one tensor, or queries from one
-/// tensor and keys and values from another, and writes the outputs of the heads. Unfused kernels write the scores to memory,
-/// and a causal mask saves no work, as in [Nar21]. Fused attention [Dao22] keeps the scores on the chip, and skips pairs
-/// that the mask hides.
+/// tensor and keys and values from another tensor. It writes the outputs of the heads. Unfused kernels write the scores to
+/// memory, and a causal mask saves no work, as in [Nar21]. Fused attention [Dao22] keeps the scores on the chip, and skips
+/// pairs that the mask hides.
 ///
 /// Values may have another size than queries and keys, as in multi-head latent attention [DeepSeek-AI, "DeepSeek-V2", arXiv
-/// 2405.04434, section 2.1]: queries are then in one tensor, keys and values of the same tokens in another.
+/// 2405.04434, section 2.1]. Queries are then in one tensor, and keys and values of the same tokens are in another tensor.
 class Attention final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, kv_heads = 1, head_size = 1;
     std::int64_t value_size = 1;  ///< channels of the values of one head
-    bool apart = false;           ///< whether the file sets a different size of values, with keys in a separate tensor
+    bool apart = false;           ///< whether values have a size of their own in the file, with keys in a separate tensor
     bool causal = false;
     double dropout = 0;
     std::int64_t window = 0;    ///< number of tokens to which each token attends, including itself; 0: all tokens
-    bool fused = false;         ///< scores are never written, backward recomputes them
-    bool alibi = false;         ///< a multiple of the distance is added to each score
+    bool fused = false;         ///< whether scores are never written, so that backward recomputes them
+    bool alibi = false;         ///< whether a multiple of the distance is added to each score
     std::int64_t buckets = 0;   ///< number of distances with a trained bias per head; 0: none
     std::string tied{};         ///< the layer that owns the trained biases
-    bool sinks = false;         ///< a trained logit per head is added to the softmax, without a value
-    bool soft_cap = false;      ///< a hyperbolic tangent limits each score
-    bool padded = false;        ///< samples are padded to one length, and a mask hides the padding
+    bool sinks = false;         ///< whether the softmax of each head includes a trained logit that has no value
+    bool soft_cap = false;      ///< whether a hyperbolic tangent limits each score
+    bool padded = false;        ///< whether samples are padded to one length, and a mask hides the padding
     std::int64_t document = 0;  ///< tokens of each document that is packed into a sequence; 0: not packed
-    std::int64_t contexts = 1;  ///< number of parts into which the tokens are divided; this rank has one of them
+    std::int64_t contexts = 1;  ///< number of context parts that divide the tokens; this rank has one of them
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
 
@@ -112,20 +112,21 @@ class Attention final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass == Pass::update) return {};
     const double scores = score_items(inputs, output);
-    // The biases are the same for all samples.
+    // The trained biases are equal for all samples.
     const double biases = s_.buckets > 0 ? scores : 0;
     if (pass == Pass::backward_weight) {
       // For trained biases, the gradients of the scores are summed over the samples, and then over the scores of each
-      // bucket. A sink's gradient is a sum over the queries of its head. Each query adds the sink's share of the softmax,
-      // times a number that the softmax's gradient already contains.
+      // bucket. A sink's gradient is a sum over the queries of its head. Each query contributes the sink's share of the
+      // softmax, multiplied by a number that the softmax's gradient already contains.
       const double sinks = s_.sinks ? heads_of(output) * real(output.extent[0]) : 0;
       return {.flops = biases + 2 * sinks,
               .activation_items = biases + 2 * sinks,
               .weight_items = biases + (s_.sinks ? heads_of(output) : 0)};
     }
     const bool drops = s_.dropout > 0;
-    const double dropped = drops && !s_.fused ? 2.5 : 0;  // a read, a write, and a mask of one byte
-    // A cap divides, computes the tangent, and multiplies. If the scores are written, this is a separate pass.
+    const double dropped = drops && !s_.fused ? 2.5 : 0;  // items of dropout: a read, a write, and a mask of one byte
+    // A cap divides each score, computes its hyperbolic tangent, and multiplies. If the scores are
+    // written, the cap is a separate pass.
     const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;
     const double cap_items = s_.soft_cap && !s_.fused ? scores : 0;
     const double added = biases + (s_.alibi ? scores : 0) + capped;
@@ -134,20 +135,21 @@ class Attention final : public Operation {
     const double together = s_.fused ? seen_at_most(tokens) : tokens;
     Work work{.m = together,
               .n = pairs(inputs, output) / tokens,
-              .k = real(s_.head_size + s_.value_size) / 2,  // the mean of the sizes in the two products
+              .k = real(s_.head_size + s_.value_size) / 2,  // mean of the sums in the two products
               .batched = Work::Batched::count,
               .count = heads_of(output) * (tokens / together)};
     if (s_.fused) work.kind = KernelKind::fused_attention;
     if (pass == Pass::forward) {
-      // QKᵀ and AV, and about 5 FLOPs for each score's softmax. QKᵀ writes the scores, the softmax reads and writes them,
-      // and AV reads them. A trained bias needs a separate kernel, which reads and writes them once more.
+      // There are two products, QKᵀ and AV, and a softmax of about 5 FLOPs per score. QKᵀ writes
+      // the scores, the softmax reads and writes them, and AV reads them. A trained bias needs a
+      // separate kernel, which reads and writes the scores once more.
       work.flops = 2 * macs(inputs, output) + 5 * scores + added;
       work.activation_items =
           items(inputs) + items(output) + (s_.fused ? 0 : 4 + dropped) * scores + 2 * biases + 2 * cap_items;
       work.weight_items = biases;
     } else {
-      // Each of the two products has two gradients. The softmax reads its output and a gradient, and writes a gradient.
-      // Fused attention recomputes QKᵀ and its softmax [Dao22, algorithm 4].
+      // Each of the two products has two gradients. The softmax reads its output and a gradient,
+      // and writes a gradient. Fused attention recomputes QKᵀ and the softmax [Dao22, algorithm 4].
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
       if (s_.fused) work.flops += 2 * score_macs(inputs, output) + 5 * scores + capped;
       if (s_.soft_cap) work.flops += 3 * scores;
@@ -180,8 +182,8 @@ class Attention final : public Operation {
     };
     // The shape of a softmax kernel includes the length of its rows, because long rows are read more than once.
     const Work dropout{.activation_items = 2.5 * scores, .kind = KernelKind::dropout};
-    // One kernel divides the scores by the root of the head's size. Another kernel sets masked entries to the lowest number.
-    // Both read and write the scores. The mask, which all heads share, stays in the cache.
+    // One kernel divides the scores by the root of the head's size. Another kernel sets masked scores to the lowest number.
+    // Both kernels read and write the scores. The mask, which all heads share, stays in the cache.
     const Work separate{.flops = scores, .activation_items = 2 * scores, .is_separate = true};
     const std::size_t scaled_and_masked = s_.causal || s_.padded ? 2 : 1;
     std::vector<Work> kernels;
@@ -210,14 +212,14 @@ class Attention final : public Operation {
     return kernels;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // A trained bias sums the scores' gradients over samples and pairs.
+    // The gradient of a trained bias is a sum over samples and pairs of tokens.
     const double keys = real(inputs.back().extent[0]);
     if (pass == Pass::backward_weight) {
       const double queries = s_.buckets > 0 || s_.sinks ? samples * real(output.extent[0]) : 1;
       return reduction_depth({s_.buckets > 0 ? queries * keys : queries});
     }
-    // Three sums follow each other: the scores sum over a head, the softmax over the keys, and the weighted values over the
-    // keys. Backward has the same three sums in reverse order.
+    // Three sums follow one another: each score is a sum over the channels of a head, the softmax is a sum over the keys,
+    // and the weighted value is a sum over the keys. Backward has these three sums in reverse order.
     return reduction_depth({real(s_.head_size), keys, keys});
   }
 
@@ -236,30 +238,32 @@ class Attention final : public Operation {
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.kv_heads}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) {
-      // The output, and for each head and token the logarithm of its sum of exponentials in fp32 [Dao22, theorem 2].
+      // Backward needs the output, and for each head and token the logarithm of its sum of
+      // exponentials in fp32 [Dao22, theorem 2].
       return {.input = true, .output = true, .mask_items = 4 * heads_of(output) * real(output.extent[0])};
     }
-    // [Kort22], section 4.1: the output of the softmax, the mask of its dropout, and the dropout's output.
+    // Backward needs the output of the softmax, the mask of its dropout, and the dropout's output [Kort22, section 4.1].
     const double scores = score_items(inputs, output);
     const bool drops = s_.dropout > 0;
     const double masks = drops ? scores : 0;
-    // For capped scores, the tangents.
+    // If scores are capped, backward also needs the hyperbolic tangents.
     const double tensors = 1 + (drops ? 1 : 0) + (s_.soft_cap ? 1 : 0);
     return {.input = true, .mask_items = masks, .extra_items = tensors * scores, .noise_items = masks};
   }
-  /// The unfused operators are QKᵀ, its scaling, its mask, the softmax and its dropout, and their gradients.
+  /// The unfused operators are QKᵀ, its scaling, its mask, the softmax and the softmax's dropout,
+  /// and the gradients of all of these.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     return {score_items(inputs, output), 3 + (s_.causal ? 1 : 0) + (s_.dropout > 0 ? 1 : 0) + (s_.soft_cap ? 3 : 0)};
   }
-  /// Forward writes the scores in addition to their softmax. Backward writes the gradients of the softmax and of the scores.
-  /// Fused attention writes none of these.
+  /// Forward writes the scores in addition to their softmax. Backward writes the gradients of the
+  /// softmax and of the scores. Fused attention writes neither scores nor their gradients.
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) return 0;
     if (pass == Pass::forward) return score_items(inputs, output);
     return pass == Pass::backward_data ? 2 * score_items(inputs, output) : 0;
   }
-  /// The operation for the heads of the slice, with their biases.
+  /// Returns the operation for the heads of the slice, with the biases of these heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = output.channels / s_.value_size;
@@ -285,9 +289,10 @@ class Attention final : public Operation {
   }
 
  private:
-  /// Each rank's keys and values are a separate kernel. Further kernels add up the results in fp32: outputs, weighted by the
-  /// sums of their softmaxes, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py,
-  /// AttnFuncWithCPAndKVP2P]. work() does not include these further kernels.
+  /// Returns the kernels of attention in a context split. The keys and values of each rank are a separate kernel. Further
+  /// kernels add up the results in fp32: outputs, weighted by the sums of their softmaxes, and gradients [NVIDIA,
+  /// Transformer Engine, transformer_engine/pytorch/attention.py, AttnFuncWithCPAndKVP2P]. work() does not include the
+  /// further kernels.
   [[nodiscard]] std::vector<Work> in_steps(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double steps = real(s_.contexts);
     Work one = work(pass, inputs, output);
@@ -295,7 +300,7 @@ class Attention final : public Operation {
     one.activation_items /= steps;
     one.n /= steps;
     const double added = pass == Pass::forward ? items(output) : items(inputs);
-    // Two reads and one write of 4 bytes each.
+    // A sum has two reads and one write of 4 bytes each.
     const Work sum{.flops = 2 * added, .activation_items = 6 * added};
     std::vector<Work> kernels;
     for (std::int64_t i = 0; i < s_.contexts; ++i) {
@@ -306,35 +311,36 @@ class Attention final : public Operation {
   }
   [[nodiscard]] double heads_of(const TensorShape& output) const { return real(output.channels) / real(s_.value_size); }
 
-  /// Number of multiply-adds of QKᵀ.
+  /// Returns the number of multiply-adds of QKᵀ.
   [[nodiscard]] double score_macs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     return pairs(inputs, output) * heads_of(output) * real(s_.head_size);
   }
 
-  /// Number of computed pairs of a query and a key.
+  /// Returns the number of computed pairs of a query and a key.
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
     const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
-    // If scores are written, a mask hides the scores of other documents, which saves no work.
+    // If scores are written, a mask hides scores between documents, which saves no work.
     const double document = s_.fused ? seen_at_most(keys) : keys;
     if (s_.fused && s_.causal) {
-      // Query i attends to min(i, window) keys, so the pairs form a triangle, and then a band. Parts of a context split all
-      // have the same number of pairs.
+      // Query i attends to min(i, window) keys, so the pairs form a triangle, and then a band. All
+      // ranks of a context split have the same number of pairs.
       const double seen = s_.window > 0 ? std::min(real(s_.window), document) : document;
       return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
     return queries * document;
   }
-  /// The length of the sequence, or of a document.
+  /// Returns the number of tokens of the sequence, or of a document if documents are packed.
   [[nodiscard]] double seen_at_most(double tokens) const {
     return s_.document > 0 ? std::min(real(s_.document), tokens) : tokens;
   }
-  /// Each query attends to all keys of its document, or to the keys of its window.
+  /// Returns the number of pairs without a causal mask. Each query attends to all keys of its
+  /// document, or to the keys of its window.
   [[nodiscard]] double unmasked_pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double keys = seen_at_most(real(inputs.back().extent[0]) * real(s_.contexts));
     return real(output.extent[0]) * (s_.window > 0 ? std::min(real(s_.window), keys) : keys);
   }
-  /// One score for each head and pair.
+  /// Returns the number of scores: one for each head and pair.
   [[nodiscard]] double score_items(std::span<const TensorShape> inputs, const TensorShape& output) const {
     return heads_of(output) * pairs(inputs, output);
   }

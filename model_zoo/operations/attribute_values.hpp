@@ -14,17 +14,17 @@ namespace ddl {
 struct AttributeSizes {
   std::array<std::int64_t, 3> size{1, 1, 1};
   int rank = 0;        ///< number of dimensions
-  bool brief = false;  ///< whether it is printed as one number if all sizes are equal
+  bool brief = false;  ///< whether a single number is printed if all sizes are equal
   friend bool operator==(const AttributeSizes&, const AttributeSizes&) = default;
 };
 
-/// The value of an attribute. A text is a view of a constant or of a member of the operation that has the attribute.
+/// The value of an attribute. A text is a view of a constant, or of a member of the operation that has the attribute.
 using AttributeValue = std::variant<std::int64_t, double, bool, AttributeSizes, std::string_view>;
-/// As in model files and the lines of problems: `64`, `0.1`, `yes`, `3x3`, `relu`.
+/// Returns the value as in model files and in the lines of problems: `64`, `0.1`, `yes`, `3x3`, `relu`.
 [[nodiscard]] std::string print_attribute(const AttributeValue& value);
 
-/// The attributes of an operation with their values, in the order in which they are printed. They are valid as long as the
-/// operation exists. Throws Error if a value has a different type than requested.
+/// The attributes of an operation with their values, in the order in which they are printed. The values are valid as long as
+/// the operation exists. Throws Error if a value has another type than requested.
 class AttributeValues {
  public:
   struct Entry {
@@ -44,16 +44,16 @@ class AttributeValues {
   [[nodiscard]] auto end() const { return entries_.end(); }
 
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
-  /// The value, or `otherwise` if the operation has no such attribute.
+  /// Returns the whole number, or `otherwise` if the operation has no such attribute.
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t otherwise) const;
-  /// The value of a number that need not be whole.
+  /// Returns a number that need not be whole, or `otherwise` if the operation has no such attribute.
   [[nodiscard]] double number(std::string_view key, double otherwise) const;
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
-  /// The sizes of the attribute, and `otherwise` for dimensions without a size. If the attribute is a whole number, it is
-  /// the size of all three dimensions.
+  /// Returns the sizes of the attribute, with `otherwise` for dimensions without a size. If the
+  /// attribute is a whole number, all three dimensions have this size.
   [[nodiscard]] std::array<std::int64_t, 3> sizes(std::string_view key, std::int64_t otherwise) const;
-  /// The text, or `otherwise` if there is none. Some attributes are a text or a number: `padding=same`, `padding=1`. A
-  /// number is not a text.
+  /// Returns the text, or `otherwise` if the attribute is missing or a number. The values of some
+  /// attributes are texts or numbers: `padding=same`, `padding=1`.
   [[nodiscard]] std::string_view text(std::string_view key, std::string_view otherwise = {}) const;
 
   friend bool operator==(const AttributeValues&, const AttributeValues&) = default;

@@ -13,8 +13,8 @@
 
 namespace ddl {
 
-/// One operation at one place of a network in a model file: its attributes, with the `$parameters` replaced, and the shapes
-/// it is applied to. Every accessor throws Error that points to the attribute.
+/// One operation at one place of a network in a model file: the attributes, with the `$parameters` replaced, and the shapes
+/// that the operation reads. Every accessor throws Error that points to the attribute.
 class Attributes {
  public:
   /// `place` is the operation's key. `node` is its value: a map, null, or the value of the attribute `main` alone. `part` is
@@ -28,29 +28,30 @@ class Attributes {
         inputs_(inputs),
         part_(part) {}
 
-  /// Shape of the first tensor that the operation reads.
+  /// Returns the shape of the first tensor that the operation reads.
   [[nodiscard]] const TensorShape& input() const { return inputs_.front(); }
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }
 
   [[nodiscard]] bool has(std::string_view key) const { return find(key).has_value(); }
-  /// A whole number in [low, high].
+  /// Returns a whole number in [low, high].
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t low = 1, std::int64_t high = max_attribute) const;
   [[nodiscard]] std::optional<std::int64_t> find_integer(std::string_view key, std::int64_t low = 1,
                                                          std::int64_t high = max_attribute) const;
   [[nodiscard]] std::optional<double> find_number(std::string_view key, double low, double high) const;
   [[nodiscard]] std::optional<bool> find_boolean(std::string_view key) const;
   [[nodiscard]] std::optional<std::string> find_text(std::string_view key) const;
-  /// Index of the attribute's text among `choices`.
+  /// Returns the index of the attribute's text among `choices`.
   [[nodiscard]] std::size_t choice(std::string_view key, std::span<const std::string_view> choices) const;
-  /// One number for all of `rank` dimensions, or a size for each: `3`, `3x3`. Each in [low, max_attribute].
+  /// Returns a size for each of `rank` dimensions, from one number or a list: `3`, `3x3`. Each size
+  /// is in [low, max_attribute].
   [[nodiscard]] std::optional<Extents> find_extents(std::string_view key, int rank, std::int64_t low) const;
-  /// The sizes as written in the file, up to three. A single number is not repeated for other dimensions.
+  /// Returns the sizes as written in the file, up to three. A single number is not repeated for other dimensions.
   [[nodiscard]] std::optional<Extents> find_size(std::string_view key) const;
-  /// The attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
+  /// Returns the attributes as the shape of a sample: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
   [[nodiscard]] TensorShape sample_shape() const;
   /// Throws Error that points to the attribute, or to the operation if there is no attribute of that name.
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
-  /// Throws the Error for a missing required `key`.
+  /// Throws the Error for a required attribute `key` that is missing.
   [[noreturn]] void fail_missing(std::string_view key) const;
 
  private:
@@ -66,9 +67,9 @@ class Attributes {
   std::string_view part_;
 };
 
-/// Calls `evaluate`. Errors point to the node.
+/// Evaluates an expression at a node. Errors point to the node.
 [[nodiscard]] Value evaluate_at(const YamlNode& node, const Parameters& parameters, std::optional<std::int64_t> channels);
-/// The value of a scalar, which is evaluated if it is an expression. It must be in [low, high].
+/// Returns the value of a scalar, which may be an expression. The value must be in [low, high].
 [[nodiscard]] std::int64_t integer_at(const YamlNode& node, const Parameters& parameters,
                                       std::optional<std::int64_t> channels, std::int64_t low, std::int64_t high);
 

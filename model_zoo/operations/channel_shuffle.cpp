@@ -5,8 +5,8 @@
 namespace ddl {
 namespace {
 
-/// Distributes the channels of each group over all groups, as in ShuffleNet between grouped convolutions: a transposition of
-/// groups and the channels inside them, which copies the tensor.
+/// Distributes the channels of each group over all groups, as in ShuffleNet between grouped convolutions. This is a
+/// transposition of groups and the channels inside the groups, which copies the tensor.
 class ChannelShuffle final : public Operation {
  public:
   ChannelShuffle(std::int64_t groups, bool sequence) : groups_(groups), sequence_(sequence) {}

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Prepends a trained token to a sequence: the class token of a vision transformer [Dosovitskiy et al., "An image is worth
-/// 16x16 words", ICLR 2021, section 3.1].
+/// Prepends a trained token to a sequence. An example is the class token of a vision transformer
+/// [Dosovitskiy et al., "An image is worth 16x16 words", ICLR 2021, section 3.1].
 class ClassToken final : public Operation {
  public:
   std::string_view type() const override { return "class_token"; }

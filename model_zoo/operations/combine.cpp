@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Combines the copies made by `dispatch` into tokens. Each token is the weighted sum of its experts' outputs. The inputs
-/// are the experts' outputs, and the router's weights.
+/// Combines the copies that `dispatch` makes into tokens. Each token is the weighted sum of the
+/// outputs of its experts. The inputs are the experts' outputs, and the router's weights.
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }
@@ -28,16 +28,16 @@ class Combine final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double copies = items(inputs.front());
-    // Each copy is read and added to its token, which was initialized to zero.
+    // Each copy is read and added to its token. Before that, the token is set to zero.
     if (pass == Pass::forward) return {.flops = 2 * copies, .activation_items = 3 * copies + items(output)};
-    // The gradient of a copy is the token's gradient times the weight. The gradient of the weight is the sum of the products
-    // of the token's gradient and the copy.
+    // The gradient of a copy is the token's gradient multiplied by the weight. The gradient of the
+    // weight is the sum of the products of the token's gradient and the copy.
     if (pass == Pass::backward_data) return {.flops = 3 * copies, .activation_items = 3 * copies};
     return {};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                double /*samples*/) const override {
-    // Forward sums a token's copies; the gradient of a weight sums over the channels.
+    // Forward sums the copies of a token. The gradient of a weight is a sum over the channels.
     const double copies = real(inputs.front().extent[0]) / real(output.extent[0]);
     return reduction_depth({pass == Pass::forward ? copies : real(output.channels)});
   }

@@ -9,12 +9,12 @@
 namespace ddl {
 namespace {
 
-/// Convolution in one, two or three dimensions. With one group, filters mix all channels, and both filters and channels can
-/// be split. With several groups, slices of whole groups are independent. A linear convolution is a matrix product with the
-/// channels of each position, which frameworks run in channels-last order.
+/// A convolution in one, two or three dimensions. With one group, filters mix all channels, and both filters and channels
+/// can be split. With several groups, slices of whole groups are independent. A convolution in one dimension is a matrix
+/// product with the channels of each position, which frameworks run in channels-last order.
 class Convolution final : public Operation {
  public:
-  /// `filters` 0 means the number of input channels.
+  /// A value of 0 for `filters` means the number of input channels.
   Convolution(std::int64_t filters, const SlidingWindow& window, std::int64_t groups, std::int64_t group_channels, bool bias,
               bool sequence, bool linear)
       : filters_(filters),
@@ -116,8 +116,8 @@ class Convolution final : public Operation {
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] states for the direct method. In fact,
-    // backward-weight sums over samples and positions. Nevertheless, the value of the source is used.
+    // The depth is log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] states for the direct method. In fact,
+    // backward-weight sums over samples and positions, but the value of the source is used.
     return reduction_depth(
         {real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), real(summed_channels(inputs.front()))});
   }
@@ -145,7 +145,7 @@ class Convolution final : public Operation {
   }
 
  private:
-  /// The number of input channels over which a filter sums.
+  /// Returns the number of input channels that a filter sums over.
   [[nodiscard]] std::int64_t summed_channels(const TensorShape& input) const {
     return groups_ > 1 ? group_channels_ : input.channels;
   }

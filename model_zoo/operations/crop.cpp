@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The middle of an image or volume: a view in forward.
+/// Cuts out the middle of an image or volume. In forward, the result is a view.
 class Crop final : public Operation {
  public:
   Crop(const Extents& from, const Extents& size) : from_(from), size_(size) {}
@@ -25,7 +25,7 @@ class Crop final : public Operation {
     return output;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The gradient of the border, which is zero, is written too.
+    // Backward also writes the gradient of the border, which is zero.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
@@ -36,8 +36,9 @@ class Crop final : public Operation {
     return {.operation = std::make_shared<Crop>(from, size), .inputs = {inputs.begin(), inputs.end()}};
   }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
-  /// The borders between tiles of the cropped image differ from those of the whole image by at most the width of the cropped
-  /// border. A window as wide as both cropped borders plus one position gives a halo that covers this difference.
+  /// Returns a window that gives tiles a sufficient halo. The borders between tiles of the cropped image differ from those
+  /// of the whole image by at most the width of the cropped border. A window as wide as both cropped borders plus one
+  /// position gives a halo that covers this difference.
   Window window() const override {
     Window window;
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d)

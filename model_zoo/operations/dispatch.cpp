@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// A copy of each token for each of its experts, grouped by expert: a sequence that is `active` times as long. It reads the
-/// tokens, and the choice of the router. Experts neither drop nor pad tokens.
+/// Copies each token for each of its experts, grouped by expert. The result is a sequence that is `active` times as long.
+/// The inputs are the tokens, and the choice of the router. Experts neither drop nor pad tokens.
 class Dispatch final : public Operation {
  public:
   explicit Dispatch(std::int64_t active) : active_(active) {}
@@ -35,9 +35,9 @@ class Dispatch final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // Each copy is read and written.
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
-    // The gradients of the copies are added up. The gradient of each token is set to zero. For each copy, the copy's
-    // gradient is read, and the token's gradient is read and written. The choice has no gradient; the gradient of the
-    // router's weights is part of `combine`.
+    // The gradients of the copies are added up. The gradient of each token is first set to zero. For each copy, the copy's
+    // gradient is read, and the token's gradient is read and written. The choice of experts has no gradient. The operation
+    // `combine` computes the gradient of the router's weights.
     if (pass == Pass::backward_data) {
       return {.flops = items(output), .activation_items = 3 * items(output) + items(inputs.front())};
     }
@@ -49,7 +49,7 @@ class Dispatch final : public Operation {
   }
   Divisible divisible() const override { return {.tokens = true}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.mask_items = 8 * real(output.extent[0])};  // the index of the token from which each copy is made
+    return {.mask_items = 8 * real(output.extent[0])};  // for each copy, the index of its token
   }
 
  private:

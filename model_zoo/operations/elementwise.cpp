@@ -3,8 +3,8 @@
 namespace ddl {
 namespace {
 
-/// An unknown elementwise operation: an importer's representation of an unsupported operator that preserves the shape. Of
-/// its cost, only the memory traffic is known.
+/// An unknown elementwise operation. Importers use it for an unsupported operator that preserves
+/// the shape. Of its cost, only the memory traffic is known.
 class Elementwise final : public Operation {
  public:
   explicit Elementwise(bool sequence) : sequence_(sequence) {}
@@ -18,7 +18,7 @@ class Elementwise final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double read = items(inputs);
     if (pass == Pass::forward) return {.flops = items(output), .activation_items = read + items(output)};
-    // Reads the inputs and the gradient of the output; writes the gradients of the inputs.
+    // Backward reads the inputs and the gradient of the output, and writes the gradients of the inputs.
     if (pass == Pass::backward_data) return {.flops = read, .activation_items = 2 * read + items(output)};
     return {};
   }

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// A row of a table for each token.
+/// Looks up a row of a table for each token.
 class Embedding final : public Operation {
  public:
   Embedding(std::int64_t vocabulary, std::int64_t features, std::string tied)
@@ -36,12 +36,12 @@ class Embedding final : public Operation {
     return {.owner = "embedding", .rows = vocabulary_, .columns = output.channels};
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // For each token, its row is read and written.
+    // For each token, a row of the table is read, and written to the output.
     if (pass == Pass::forward) {
       return {.activation_items = items(inputs.front()) + 2 * items(output), .kind = KernelKind::lookup};
     }
     if (pass != Pass::backward_weight) return {};
-    // The gradient of the whole table is set to zero, then each token adds to its row.
+    // The gradient of the whole table is set to zero. Then each token adds to the gradient of its row.
     return {.flops = items(output),
             .activation_items = 3 * items(output),
             .weight_items = real(vocabulary_) * real(output.channels),
@@ -49,7 +49,7 @@ class Embedding final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // All tokens of a batch may be the same; their gradients are then summed into one row.
+    // All tokens of a batch may be equal. Their gradients are then summed into one row.
     return pass == Pass::backward_weight ? reduction_depth({real(output.positions()), samples}) : 1;
   }
   Divisible divisible() const override { return {.matrix = true}; }

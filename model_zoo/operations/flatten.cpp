@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// All items as one flat vector, channel by channel: a view without a copy.
+/// Turns all items into one flat vector, channel by channel. The result is a view without a copy.
 class Flatten final : public Operation {
  public:
   std::string_view type() const override { return "flatten"; }

@@ -9,8 +9,8 @@ namespace ddl {
 namespace {
 
 /// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens are grouped
-/// by expert, as `dispatch` arranges them. Groups are assumed to have equal lengths, and each is multiplied by its own
-/// matrix. With an adapter of rank r, the layer computes W·x + B·(A·x). W is frozen; A, with r rows, and B, with r columns,
+/// by expert, as `dispatch` arranges them. Groups are assumed to have equal lengths, and each group is multiplied by its own
+/// matrix. With an adapter of rank r, the layer computes W·x + B·(A·x). W is frozen. A, with r rows, and B, with r columns,
 /// are trained [Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
 class FullyConnected final : public Operation {
  public:
@@ -85,7 +85,7 @@ class FullyConnected final : public Operation {
     const auto moved = [&](double channels, double tensors) {
       return Work{.flops = positions * channels, .activation_items = tensors * positions * channels};
     };
-    // The products of the adapter: the input times A, the result times B, and their gradients.
+    // The products of the adapter are the input times A, the result times B, and the gradients of both.
     const Work down = product(positions, rank, from, Pass::forward), up = product(positions, to, rank, Pass::forward);
     const Work of_down = product(positions, rank, to, Pass::backward_data);
     const Work of_input = product(positions, from, rank, Pass::backward_data);
@@ -101,8 +101,8 @@ class FullyConnected final : public Operation {
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // [BH18, Table 4]: log Cin, log Cout, log N, where N counts each token of a sequence (each token of an expert, if there
-    // are experts).
+    // The depths are log Cin, log Cout and log N [BH18, Table 4]. N is the number of tokens of a
+    // sequence (with experts, the number of tokens of an expert).
     if (pass == Pass::forward) return reduction_depth({real(inputs.front().channels)});
     if (pass == Pass::backward_data) return reduction_depth({real(output.channels)});
     return reduction_depth({real(output.positions()) / real(experts_), samples});
@@ -120,7 +120,7 @@ class FullyConnected final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = real(output.positions()) * real(adapter_)};
   }
-  /// An operation outside of a model has weights of its own, shared with no layer.
+  /// Returns an operation outside of a model, which has weights of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     return {.operation = std::make_shared<FullyConnected>(output.channels, experts_, bias_, "", adapter_),
             .inputs = {inputs.begin(), inputs.end()}};
@@ -131,8 +131,8 @@ class FullyConnected final : public Operation {
   }
 
  private:
-  /// A product of all positions with an adapter's matrix, in one pass: forward, or the gradient of the matrix's input, with
-  /// n and k channels; or the gradient of the k×n weights.
+  /// Returns the product of all positions with an adapter's matrix in one pass: forward, or the
+  /// gradient of the matrix's input, with n and k channels; or the gradient of the k×n weights.
   [[nodiscard]] Work product(double positions, double n, double k, Pass pass) const {
     const double own = positions / real(experts_);
     Work work{.flops = 2 * positions * n * k,
@@ -149,7 +149,7 @@ class FullyConnected final : public Operation {
     work.batched = Work::Batched::k;
     return work;
   }
-  /// The product with the matrix itself.
+  /// Returns the product with the layer's own matrix.
   [[nodiscard]] Work matrix(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
     if (pass == Pass::update) return {};
     const double from = real(inputs.front().channels);
@@ -176,7 +176,7 @@ class FullyConnected final : public Operation {
     return work;
   }
 
-  std::int64_t features_, experts_, adapter_;  ///< the adapter's rank; 0: none
+  std::int64_t features_, experts_, adapter_;  ///< `adapter_`: the adapter's rank; 0: no adapter
   bool bias_;
   std::string tied_;
 };

@@ -11,13 +11,13 @@ namespace ddl {
 namespace {
 
 /// Linear attention by a gated delta rule, between its projections [Yang, Kautz and Hatamizadeh, "Gated delta networks:
-/// improving Mamba2 with delta rule", ICLR 2025, sections 3 and 4]. Reads the concatenation of queries and keys of each key
-/// head, of values and a gate z of each head, and of a decay and a strength of each head. A causal convolution per channel
-/// is applied to queries, keys and values. Each head has a state of key_size × head_size numbers, which decays from token to
-/// token. The value that the state has for the token's key is moved towards the token's value. The state is read with the
-/// query. The recurrence is computed in chunks of tokens: by the inverse of a triangular matrix of products of keys, the
-/// changes of a chunk become independent of each other (equations 8 to 10 of the paper). The operation ends with a
-/// root-mean-square norm of each head, gated by z.
+/// improving Mamba2 with delta rule", ICLR 2025, sections 3 and 4]. It reads the concatenation of queries and keys of each
+/// key head, of values and a gate z of each head, and of a decay and a strength of each head. A causal convolution per
+/// channel is applied to queries, keys and values. Each head has a state of key_size × head_size numbers, which decays from
+/// token to token. For each token, the value that the state has for the token's key is moved towards the token's value, and
+/// the query reads the state. The recurrence is computed in chunks of tokens. The inverse of a triangular matrix of products
+/// of keys makes the changes of a chunk independent of each other (equations 8 to 10 of the paper). The operation ends with
+/// a root-mean-square norm of each head, gated by z.
 ///
 /// Kernels, and the tensors that backward keeps and recomputes, are those of fla-org/flash-linear-attention
 /// (fla/ops/gated_delta_rule/chunk.py), which Hugging Face's transformers call in Qwen3-Next.
@@ -25,7 +25,7 @@ class GatedDelta final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, head_size = 1;     ///< number and size of the heads of values
-    std::int64_t key_heads = 1, key_size = 1;  ///< number of heads of keys; several heads of values share one
+    std::int64_t key_heads = 1, key_size = 1;  ///< number and size of key heads; several value heads share a key head
     std::int64_t kernel = 4;                   ///< number of tokens in the window of the convolution
     std::int64_t chunk = 64;
   };
@@ -64,8 +64,8 @@ class GatedDelta final : public Operation {
     return checked(output);
   }
 
-  /// Parameters of the convolution, the scale of the norm, which all heads share, and two numbers per head: its decay, and
-  /// the bias of the decay.
+  /// The biases are the parameters of the convolution, the scale of the norm, which all heads
+  /// share, and two numbers per head: its decay, and the bias of the decay.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * key_heads_of(output) * s_.key_size;
     return s_.kernel * convolved + s_.head_size + 2 * (output.channels / s_.head_size);
@@ -81,13 +81,13 @@ class GatedDelta final : public Operation {
         std::vector<Work> all{
             {.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
             {.flops = 3 * transcendental_flops * n.steps, .activation_items = 6 * n.steps},
-            // Each head's queries and keys, divided by their lengths.
+            // The queries and keys of each head are divided by their lengths.
             {.flops = 2 * 5 * n.k, .activation_items = 4 * n.k, .kind = KernelKind::layer_norm},
             chunks(n.pairs, n.k + 2 * n.matrix),
             chunks(n.inverse, 3 * n.matrix)};
         const std::vector<Work> states = until_states(n);
         all.insert(all.end(), states.begin(), states.end());
-        // Queries read the states, and products of queries and keys are multiplied by the changes of the chunk.
+        // Queries read the states. Products of queries and keys are multiplied by the changes of the chunk.
         all.push_back(chunks(n.through + n.pairs + n.inside, 2 * n.k + 2 * n.v + n.states));
         all.push_back({.flops = 10 * n.v, .activation_items = 3 * n.v, .kind = KernelKind::layer_norm});
         return all;
@@ -96,8 +96,9 @@ class GatedDelta final : public Operation {
         std::vector<Work> all{{.flops = 20 * n.v, .activation_items = 5 * n.v, .kind = KernelKind::layer_norm}};
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
-        // Gradients in this order: the changes inside the chunks; the states of the previous chunks; queries, keys and the
-        // products of the matrix with keys; keys, values and strengths through the matrix; lengths; the convolution.
+        // Backward computes gradients in this order: of the changes inside the chunks; of the
+        // states of the previous chunks; of queries, keys and the products of the matrix with keys;
+        // of keys, values and strengths through the matrix; of lengths; of the convolution.
         all.push_back(chunks(n.pairs + n.inside, 2 * n.k + 2 * n.v));
         all.push_back(chunks(3 * n.through, 3 * n.k + 3 * n.v + n.states));
         all.push_back(chunks(3 * n.through + n.pairs + 2 * n.inside + 2 * n.inside_keys, 5 * n.k + 3 * n.v + 2 * n.states));
@@ -109,7 +110,8 @@ class GatedDelta final : public Operation {
         return all;
       }
       case Pass::backward_weight:
-        // The other gradients' kernels also compute these gradients. Partial results are summed over blocks of tokens.
+        // The kernels of the other gradients also compute the gradients of the parameters. Partial
+        // results are summed over blocks of tokens.
         return {{.flops = n.convolution + 2 * n.v, .activation_items = 0, .weight_items = real(biases(inputs, output))}};
       case Pass::update:
         break;
@@ -128,25 +130,25 @@ class GatedDelta final : public Operation {
   }
 
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.key_heads}; }
-  /// Kept are the outputs of the projection and of the convolution; queries and keys of all heads, divided by their lengths;
-  /// the matrices of the chunks; and the result before its norm. In fp32: decays and strengths, inverse deviations, and
-  /// lengths.
+  /// Backward needs the outputs of the projection and of the convolution; queries and keys of all
+  /// heads, divided by their lengths; the matrices of the chunks; and the result before its norm.
+  /// In fp32, it needs decays and strengths, inverse deviations, and lengths.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     return {.input = true, .extra_items = n.convolved + 2 * n.k + n.matrix + n.v, .statistics = 5 * n.steps};
   }
-  /// Unfused operators are not modelled: no additional tensors.
+  /// Unfused operators are not modelled, so there are no intermediate tensors.
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
-  /// The changes, their keys, and the states of the chunks; in backward, also their gradients.
+  /// The temporary tensors are the changes, their keys, and the states of the chunks; in backward, also their gradients.
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     const double forward = n.k + 2 * n.v + n.states + 2 * n.matrix;
     if (pass == Pass::forward) return forward;
     return pass == Pass::backward_data ? 2 * forward : 0;
   }
-  /// The operation with the heads of the slice.
+  /// Returns the operation with the heads of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
@@ -159,20 +161,20 @@ class GatedDelta final : public Operation {
   }
 
  private:
-  /// FLOPs, and items at the activations' precision, of one sample.
+  /// The FLOPs of one sample, and its items in the precision of activations.
   struct Sizes {
-    double v;            ///< items of the values, also of the gate and of the result
-    double k;            ///< items of the queries of all heads, also of the keys
+    double v;            ///< items of the values; equals the items of the gate and of the result
+    double k;            ///< items of the queries of all heads; equals the items of the keys
     double convolved;    ///< items of queries, keys and values before heads share them
-    double steps;        ///< items with one number for each head and token
+    double steps;        ///< number of heads times number of tokens
     double states;       ///< items of the states of the chunks
     double matrix;       ///< items of the matrices of the chunks, from products of keys
     double convolution;  ///< FLOPs of the convolution
-    double pairs;        ///< FLOPs of products of keys with keys, also of queries with keys
+    double pairs;        ///< FLOPs of products of keys with keys; equals the FLOPs of queries with keys
     double inverse;      ///< FLOPs of inverting the triangular matrices
     double inside_keys;  ///< FLOPs of products of a triangular matrix with the keys
     double inside;       ///< FLOPs of products of a triangular matrix with the values
-    double through;      ///< FLOPs of products of keys with values, which make states, also of states with keys or queries
+    double through;      ///< FLOPs of keys times values, which make states; equals states times keys or queries
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);
@@ -194,17 +196,17 @@ class GatedDelta final : public Operation {
             .inside = chunk * v,
             .through = 2 * real(s_.key_size) * v};
   }
-  /// A kernel of products in chunks.
+  /// Returns a kernel that computes products in chunks.
   [[nodiscard]] static Work chunks(double flops, double items) {
     return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
   }
-  /// The parts that backward recomputes: the products of the matrices with keys and values, and the states before each
-  /// chunk.
+  /// Returns the kernels that backward recomputes: the products of the matrices with keys and
+  /// values, and the states before each chunk.
   [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
     return {chunks(n.inside_keys + n.inside, 2 * n.k + 2 * n.v + n.matrix),
             chunks(2 * n.through, 2 * n.k + 2 * n.v + n.states)};
   }
-  /// The number of key heads that belong to the value heads of this output.
+  /// Returns the number of key heads that belong to the value heads of `output`.
   [[nodiscard]] std::int64_t key_heads_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.key_heads * (output.channels / s_.head_size) / s_.heads);
   }

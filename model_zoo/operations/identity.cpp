@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Passes its input on: a name for a place in the network.
+/// Passes its input on, which gives a name to a place in the network.
 class Identity final : public Operation {
  public:
   explicit Identity(bool sequence) : sequence_(sequence) {}

@@ -3,8 +3,8 @@
 namespace ddl {
 namespace {
 
-/// A tensor of the sample in addition to the model's input: the target of a translation, a table's category. The operation
-/// has no inputs and no work. Like the model's input, the tensor exists when the sample has been read.
+/// A tensor of the sample in addition to the model's input, such as the target of a translation, or a table's category. The
+/// operation has no inputs and no work. Like the model's input, the tensor exists when the sample has been read.
 class Input final : public Operation {
  public:
   explicit Input(const TensorShape& shape) : shape_(shape) {}

@@ -6,10 +6,10 @@
 namespace ddl {
 namespace {
 
-/// The first of several vectors of one length, followed by the dot products of all pairs of these vectors. A recommendation
-/// model combines its dense and categorical features in this way [Naumov et al., "Deep learning recommendation model for
-/// personalization and recommendation systems", 2019, section 2.1]. As in the reference code, vectors are concatenated into
-/// a matrix T, T·Tᵀ is computed in full, and the triangle below the diagonal is selected.
+/// Reads several vectors of equal length. Returns the first vector, followed by the dot products of all pairs of vectors. A
+/// recommendation model combines its dense and categorical features in this way [Naumov et al., "Deep learning
+/// recommendation model for personalization and recommendation systems", 2019, section 2.1]. As in the reference code,
+/// vectors are concatenated into a matrix T, T·Tᵀ is computed in full, and the triangle below the diagonal is selected.
 class Interaction final : public Operation {
  public:
   std::string_view type() const override { return "interaction"; }
@@ -30,16 +30,16 @@ class Interaction final : public Operation {
     const double products = vectors * vectors;
     Work work{.m = vectors, .n = vectors, .k = real(inputs.front().channels), .batched = Work::Batched::count};
     if (pass == Pass::forward) {
-      // T is written. T·Tᵀ reads T and writes the products. Half of the products, and the first vector, are copied to the
-      // output.
+      // Forward writes T. T·Tᵀ reads T and writes the products. Half of the products, and the first
+      // vector, are copied to the output.
       work.flops = 2 * macs(inputs, output);
       work.activation_items = 3 * all + products + 2 * items(output);
       return work;
     }
     if (pass == Pass::backward_data) {
       // The gradient of the products is set to zero and filled. The gradient of each of the two factors is the product of
-      // this gradient and T, which sums over the vectors. Both results are added up. The gradient of the first vector's copy
-      // is added to the first vector's gradient.
+      // this gradient and T, which sums over the vectors. The gradients of the two factors are added. The gradient of the
+      // first vector's copy is added to the first vector's gradient.
       work.n = real(inputs.front().channels);
       work.k = vectors;
       work.flops = 2 * 2 * macs(inputs, output) + all + real(inputs.front().channels);
@@ -48,10 +48,10 @@ class Interaction final : public Operation {
     }
     return {};
   }
-  // Each product needs both of its vectors completely.
+  // Each dot product needs both of its vectors completely.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
-    return {.extra_items = items(inputs)};  // T
+    return {.extra_items = items(inputs)};  // the matrix T
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return real(static_cast<std::int64_t>(inputs.size())) * items(inputs);

@@ -8,11 +8,11 @@
 namespace ddl {
 namespace {
 
-/// Keys and values of every head from the compressed representation of a token in multi-head latent attention [DeepSeek-AI,
-/// "DeepSeek-V2: a strong, economical, and efficient mixture-of-experts language model", arXiv 2405.04434, equations 10, 11
-/// and 42 to 47]. Reads a compressed vector, followed by `shared` channels that carry the position. A matrix maps the
-/// compressed vector to `key_size` and `value_size` channels for each head; the shared channels are appended to each key.
-/// This is the training implementation; the matrix absorption used for inference is not included.
+/// Computes the keys and values of every head from the compressed representation of a token in multi-head latent attention
+/// [DeepSeek-AI, "DeepSeek-V2: a strong, economical, and efficient mixture-of-experts language model", arXiv 2405.04434,
+/// equations 10, 11 and 42 to 47]. It reads a compressed vector, followed by `shared` channels that carry the position. A
+/// matrix maps the compressed vector to `key_size` and `value_size` channels for each head. The shared channels are appended
+/// to each key. This is the training implementation, without the matrix absorption used for inference.
 class LatentKeysAndValues final : public Operation {
  public:
   struct Settings {
@@ -35,7 +35,7 @@ class LatentKeysAndValues final : public Operation {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence) throw Error(fmt::format("latent_keys_and_values needs a sequence, not {}", to_string(output)));
     if (output.channels <= s_.shared) {
-      throw Error(fmt::format("of {} channels {} are shared: none are compressed", output.channels, s_.shared));
+      throw Error(fmt::format("of {} channels, {} are shared, so none are compressed", output.channels, s_.shared));
     }
     static_cast<void>(item_count("the matrix", {output.channels, s_.heads, s_.key_size + s_.value_size}));
     output.channels = s_.heads * channels_of_head();
@@ -62,7 +62,7 @@ class LatentKeysAndValues final : public Operation {
     return kernels;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // The depth is computed as for any matrix product [BH18, Table 4].
+    // The depth is that of a matrix product [BH18, Table 4].
     if (pass == Pass::forward) return reduction_depth({real(compressed(inputs))});
     if (pass == Pass::backward_data) return reduction_depth({real(made(output))});
     return reduction_depth({real(output.positions()), samples});
@@ -71,7 +71,7 @@ class LatentKeysAndValues final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }
-  /// The operation with the heads of the slice.
+  /// Returns the operation with the heads of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / channels_of_head());
@@ -85,11 +85,11 @@ class LatentKeysAndValues final : public Operation {
 
  private:
   [[nodiscard]] std::int64_t channels_of_head() const { return s_.key_size + s_.shared + s_.value_size; }
-  /// Channels that the matrix reads.
+  /// Returns the number of channels that the matrix reads.
   [[nodiscard]] std::int64_t compressed(std::span<const TensorShape> inputs) const {
     return std::max<std::int64_t>(1, inputs.front().channels - s_.shared);
   }
-  /// Channels that the matrix outputs.
+  /// Returns the number of channels that the matrix outputs.
   [[nodiscard]] std::int64_t made(const TensorShape& output) const {
     return output.channels / channels_of_head() * (s_.key_size + s_.value_size);
   }
@@ -117,8 +117,8 @@ class LatentKeysAndValues final : public Operation {
     }
     return work;
   }
-  /// Forward reads the keys from the product and the shared channels, and writes their concatenation. Backward splits the
-  /// gradients, and sums the gradients of the shared channels over the heads.
+  /// Returns the kernel that copies. Forward reads the keys from the product and the shared channels, and writes their
+  /// concatenation. Backward splits the gradients, and sums the gradients of the shared channels over the heads.
   [[nodiscard]] Work copies(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const {
     if (s_.shared == 0 || pass == Pass::backward_weight) return {};
     const double heads = real(output.channels / channels_of_head());

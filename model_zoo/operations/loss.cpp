@@ -9,7 +9,7 @@ namespace {
 enum class LossKind { cross_entropy, mse };
 constexpr std::array<std::string_view, 2> loss_kinds{"cross_entropy", "mse"};
 
-/// A loss is one number from the output, or from several outputs, whose losses are summed.
+/// Computes the loss, a single number, from one output, or as the sum of the losses of several outputs.
 class Loss final : public Operation {
  public:
   Loss(LossKind kind, bool soft_cap, bool positions) : kind_(kind), soft_cap_(soft_cap), positions_(positions) {}
@@ -24,8 +24,8 @@ class Loss final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double count = items(inputs);
     const bool entropy = kind_ == LossKind::cross_entropy;
-    // A cap divides each item, takes its hyperbolic tangent and multiplies. Forward needs a pass over the items before the
-    // loss, and backward a pass over the tangent and the gradient after it.
+    // A cap divides each item, computes its hyperbolic tangent, and multiplies. Forward needs a pass over the items before
+    // the loss. Backward needs a pass over the tangents and the gradient after the loss.
     const double cap_flops = soft_cap_ ? (tanh_flops + 2) * count : 0;
     const double cap_back_flops = soft_cap_ ? 3 * count : 0;
     const double capped = soft_cap_ ? count : 0;
@@ -50,7 +50,7 @@ class Loss final : public Operation {
   /// For an image or volume, the loss sums over positions, so tiles have to sum one number, which takes negligible time.
   Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
-    const double capped = soft_cap_ ? items(inputs) : 0;  // the tangents
+    const double capped = soft_cap_ ? items(inputs) : 0;  // the hyperbolic tangents
     if (kind_ == LossKind::mse) return {.input = true, .extra_items = capped};
     // The softmax is computed and kept in fp32 in every precision: 4 bytes, according to [Kort22], section 4.3. The sum of
     // the class weights, one number, is kept as well.
@@ -61,15 +61,15 @@ class Loss final : public Operation {
   double scratch_items(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return pass == Pass::backward_data && kind_ == LossKind::cross_entropy ? items(inputs) : 0;
   }
-  /// Backward has one intermediate tensor: the gradient of the softmax's logarithm. Forward keeps this logarithm as a mask.
+  /// Backward has one intermediate tensor, the gradient of the softmax's logarithm. Forward keeps this logarithm as a mask.
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     return kind_ == LossKind::cross_entropy && pass == Pass::backward_data ? Inner{items(inputs), 1} : Inner{};
   }
 
  private:
   LossKind kind_;
-  bool soft_cap_;   ///< the output is capped by a hyperbolic tangent first
-  bool positions_;  ///< whether its only input is an image or a volume
+  bool soft_cap_;   ///< whether a hyperbolic tangent first caps the output
+  bool positions_;  ///< whether the only input is an image or a volume
 };
 
 }  // namespace

@@ -7,13 +7,13 @@
 namespace ddl {
 namespace {
 
-/// Long short-term memory over a sequence, from its first token to its last, and also backwards if it is bidirectional
-/// [Hochreiter and Schmidhuber, Neural Computation 9(8), 1997]. Parameters are counted as in cuDNN and PyTorch: four gates,
-/// each with a matrix for the input, a matrix for the state, and a bias for each of the two matrices.
+/// Long short-term memory over a sequence, from its first token to its last token, and if bidirectional also in reverse
+/// order [Hochreiter and Schmidhuber, Neural Computation 9(8), 1997]. Parameters are counted as in cuDNN and PyTorch: four
+/// gates, each with a matrix for the input, a matrix for the state, and a bias for each of the two matrices.
 ///
-/// The steps of a direction are sequential: one product per token. A step reads the state's matrix again, as in kernels that
-/// do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Each step also launches a kernel. The work does
-/// not count the time of these launches.
+/// The time steps of a direction are sequential, with one product per token. Each time step reads the state's matrix again,
+/// as in kernels that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Each time step also launches
+/// a kernel. The work does not include the time of these launches.
 class Lstm final : public Operation {
  public:
   Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}
@@ -42,19 +42,19 @@ class Lstm final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double from = real(inputs.front().channels);
     const double state = real(features_);
-    const double rows = gates * real(output.channels);  // weights of both matrices, of all directions
+    const double rows = gates * real(output.channels);  // weights of both matrices of each direction, for all directions
     const double steps = real(output.positions());
     const double units = items(output);
     const double of_input = 2 * rows * from * steps;
     const double of_state = 2 * rows * state * steps;
-    // Each product with the state computes one step, for all samples. The products with the input, for all steps at once,
-    // are counted in the same way.
+    // A product with the state computes one time step for all samples. The products with the input,
+    // which are computed for all time steps at once, are counted in the same way.
     Work work{.m = 1, .n = rows / real(directions_), .k = from + state};
     switch (pass) {
       case Pass::forward:
-        // Each unit has four gates with three additions each; three gates have a sigmoid, and one has a tanh. The cell has
-        // three products, an addition and a tanh. Gates are written and read, as are the cell and the state for the next
-        // step.
+        // Each unit has four gates with three additions each. Three gates have a sigmoid, and one
+        // has a tanh. The cell has three products, an addition and a tanh. Gates are written and
+        // read, as are the cell and the state for the next time step.
         work.flops = of_input + of_state + (gates * 3 + 3 * sigmoid_flops + 4 + 2 * tanh_flops) * units;
         work.activation_items = items(inputs.front()) + (2 * gates + 4) * units;
         work.weight_items = rows * from + steps * rows * state + 2 * rows;
@@ -63,17 +63,18 @@ class Lstm final : public Operation {
         work.flops = of_input;
         work.activation_items = gates * units + items(inputs.front());
         work.weight_items = rows * from;
-        // The input's gradient follows from the gates' gradients, for all steps at once.
+        // The input's gradient follows from the gates' gradients, for all time steps at once.
         work.m = steps;
         work.n = from;
         work.k = rows;
         return work;
       case Pass::backward_weight:
-        // Backward through the steps is always required, even for the first layer. It computes the gradients of the gates,
-        // and from them the gradient of the previous state. For each unit, the two gradients of the state are added, the
-        // tanh of the cell is recomputed, and the gradient through this tanh is added to the next step's gradient of the
-        // cell (5 FLOPs). Each gate's product and function take four FLOPs, and the previous cell one product. Then follow
-        // the gradients of both matrices, for all steps at once, and the sums for the gradients of the biases.
+        // Backward through the time steps is always required, even for the first layer. It computes the gradients of the
+        // gates, and from them the gradient of the previous state. For each unit, the two gradients of the state are added,
+        // the tanh of the cell is recomputed, and the gradient through this tanh is added to the next time step's gradient
+        // of the cell (5 FLOPs). The product and function of each gate take four FLOPs, and the previous cell takes one
+        // product. The gradients of both matrices, for all time steps at once, and the sums for the gradients of the biases
+        // follow.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
@@ -85,10 +86,10 @@ class Lstm final : public Operation {
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // A step waits for the previous one: the state's matrix product, then the gates and the cell. The product with the input
-    // is computed for all steps at once, before the first step. For each step, backward computes the gradients of the gates,
-    // and then the gradient of the state, which sums over the gates. After the first step, it computes the gradients of the
-    // input and of the matrices.
+    // A time step waits for the previous one: first the state's matrix product, then the gates and the cell. The product
+    // with the input is computed for all time steps at once, before the first time step. For each time step, backward
+    // computes the gradients of the gates, and then the gradient of the state, which sums over the gates. After the first
+    // time step, backward computes the gradients of the input and of the matrices.
     const double steps = real(output.positions());
     if (pass == Pass::forward)
       return steps * (reduction_depth({real(features_)}) + 1) + reduction_depth({real(inputs.front().channels)});
@@ -96,10 +97,11 @@ class Lstm final : public Operation {
     return back + reduction_depth({pass == Pass::backward_data ? real(gates * output.channels) : steps * samples});
   }
 
-  // Conservatively, no split is supported: ranks with split units would have to exchange the state at every step.
+  // Splits are conservatively not supported. Ranks with split units would have to exchange the state at every time step.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // In addition to input and states, the gates and the cell of each step are kept, which is cuDNN's reserve space.
+    // In addition to input and states, backward needs the gates and the cell of each time step,
+    // which is cuDNN's reserve space.
     return {.input = true, .output = true, .extra_items = (gates + 1) * items(output)};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {

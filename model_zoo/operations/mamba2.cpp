@@ -10,16 +10,16 @@
 namespace ddl {
 namespace {
 
-/// The mixer of Mamba-2 between its projections [Dao and Gu, "Transformers are SSMs", ICML 2024, sections 6 and 7]. Reads
-/// the concatenation of a gate z and the values x of every head, the vectors B and C of every group, and a step of each
+/// The mixer of Mamba-2 between its projections [Dao and Gu, "Transformers are SSMs", ICML 2024, sections 6 and 7]. It reads
+/// the concatenation of a gate z and the values x of every head, the vectors B and C of every group, and a step size of each
 /// head. A causal convolution per channel is applied to x, B and C. Each head adds its x, times B, to a state of head_size ×
-/// state numbers that decays from token to token, and reads it with C: a recurrence, computed in chunks of tokens by matrix
-/// products inside each chunk and a state from chunk to chunk. The operation ends with a root-mean-square norm of each
-/// group, gated by z.
+/// state numbers that decays from token to token, and reads the state with C. This recurrence is computed in chunks of
+/// tokens, by matrix products inside each chunk and a state from chunk to chunk. The operation ends with a root-mean-square
+/// norm of each group, gated by z.
 ///
 /// Kernels, and the tensors that backward keeps and recomputes, are those of the memory-efficient path of state-spaces/mamba
-/// (mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn), with which Megatron-LM trains
-/// (megatron/core/ssm/mamba_mixer.py): states of chunks and products C·Bᵀ are written in fp32.
+/// (mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn). Megatron-LM trains with this path
+/// (megatron/core/ssm/mamba_mixer.py). States of chunks and products C·Bᵀ are written in fp32.
 class Mamba2 final : public Operation {
  public:
   struct Settings {
@@ -27,7 +27,7 @@ class Mamba2 final : public Operation {
     std::int64_t groups = 1;  ///< groups of heads that share B and C
     std::int64_t kernel = 4;  ///< number of tokens in the window of the convolution
     std::int64_t chunk = 128;
-    bool norm = true;  ///< whether there is a norm at the end; without it, z alone gates the result
+    bool norm = true;  ///< whether there is a norm at the end; otherwise, only z gates the result
   };
   explicit Mamba2(const Settings& settings) : s_(settings) {}
 
@@ -66,8 +66,8 @@ class Mamba2 final : public Operation {
     return checked(output);
   }
 
-  /// Parameters of the convolution, the scale of the norm if there is one, and three numbers per head: the decay of its
-  /// state, the bias of its step, and the share of x that bypasses the state.
+  /// The biases are the parameters of the convolution, the scale of the norm if there is one, and three numbers per head:
+  /// the decay of its state, the bias of its step size, and the share of x that bypasses the state.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * groups_of(output) * s_.state;
     return (s_.kernel + 1) * convolved + (s_.norm ? output.channels : 0) + 3 * (output.channels / s_.head_size);
@@ -81,8 +81,8 @@ class Mamba2 final : public Operation {
     switch (pass) {
       case Pass::forward: {
         std::vector<Work> all = until_states(n);
-        // Products inside the chunk, whose last tokens depend on all of its tokens. Then C reads the state of the previous
-        // chunks.
+        // The products inside a chunk come first; the last tokens of a chunk depend on all of its
+        // tokens. Then C reads the state of the previous chunks.
         all.push_back(chunks(n.inside + n.through, n.x + n.b + n.states + n.products + n.decays + n.x));
         all.push_back(s_.norm ? Work{.flops = 10 * n.x, .activation_items = 3 * n.x, .kind = KernelKind::layer_norm}
                               : Work{.flops = (sigmoid_flops + 2) * n.x, .activation_items = 3 * n.x});
@@ -94,8 +94,8 @@ class Mamba2 final : public Operation {
         const std::vector<Work> again = until_states(n);
         all.insert(all.end(), again.begin(), again.end());
         // Backward computes gradients in this order: of the states that C reads; of the states of the previous chunks; of x;
-        // of B and C, through the states and inside the chunks; and of the steps. For the part of the steps inside the
-        // chunks, the products are recomputed.
+        // of B and C, through the states and inside the chunks; and of the step sizes. For the part of the step sizes inside
+        // the chunks, the products are recomputed.
         all.push_back(chunks(n.through, n.x + n.b + 2 * n.states));
         all.push_back({.flops = 4 * n.states, .activation_items = 6 * n.states});
         all.push_back(chunks(n.inside + n.through, 3 * n.x + n.b + n.products + n.states + 2 * n.decays));
@@ -106,12 +106,14 @@ class Mamba2 final : public Operation {
         all.push_back(chunks(n.products_flops, n.products + 3 * n.b));
         all.push_back(chunks(n.inside, 2 * n.x + n.products + 2 * n.decays));
         all.push_back({.flops = transcendental_flops * n.steps, .activation_items = 8 * n.steps});
-        // The convolution's backward kernel reads its input and its output's gradient, and computes both gradients.
+        // The backward kernel of the convolution reads the convolution's input and its output's
+        // gradient. It computes the gradients of the input and of the weights.
         all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.convolved, .activation_items = 3 * n.convolved});
         return all;
       }
       case Pass::backward_weight:
-        // The other gradients' kernels also compute these gradients. Partial results are summed over blocks of tokens.
+        // The kernels of the other gradients also compute the gradients of the parameters. Partial
+        // results are summed over blocks of tokens.
         return {{.flops = n.convolution + (s_.norm ? 2 * n.x : 0),
                  .activation_items = 0,
                  .weight_items = real(biases(inputs, output))}};
@@ -124,30 +126,33 @@ class Mamba2 final : public Operation {
                double samples) const override {
     const double tokens = real(output.extent[0]);
     if (pass == Pass::backward_weight) return reduction_depth({tokens, samples});
-    // The recurrence is a prefix sum over the tokens; C reads the state, and the norm sums over the channels of a group.
+    // The recurrence is a prefix sum over the tokens. Then C reads the state, and the norm sums
+    // over the channels of a group.
     const double channels = real(output.channels) / real(groups_of(output));
     const double chain = reduction_depth({real(s_.kernel)}) + reduction_depth({tokens}) + reduction_depth({real(s_.state)});
     return chain + reduction_depth({channels});
   }
 
   Divisible divisible() const override { return {.channelwise = true, .channel_units = s_.groups}; }
-  /// The output of the projection and the result before its norm, with an inverse deviation for each token and group.
+  /// Backward needs the output of the projection, the result before its norm, and an inverse
+  /// deviation for each token and group.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double norms = s_.norm ? real(output.extent[0]) * real(groups_of(output)) : 0;
     return {.input = true, .extra_items = items(output), .statistics = norms};
   }
-  /// Unfused operators are not modelled: no additional tensors.
+  /// Unfused operators are not modelled, so there are no intermediate tensors.
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }
-  /// Forward creates the convolution's output, and the chunks' states and products. Backward also creates their gradients.
+  /// Forward creates the convolution's output, and the states and products of the chunks. Backward
+  /// also creates the gradients of these tensors.
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const Sizes n = sizes(output);
     const double forward = n.convolved + 3 * n.states + n.products;
     if (pass == Pass::forward) return forward;
     return pass == Pass::backward_data ? 2 * forward : 0;
   }
-  /// The operation for the heads and groups of the slice.
+  /// Returns the operation for the heads and groups of the slice.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Settings settings = s_;
     settings.heads = std::max<std::int64_t>(1, output.channels / s_.head_size);
@@ -160,19 +165,19 @@ class Mamba2 final : public Operation {
   }
 
  private:
-  /// Sizes of one sample: items at the activations' precision, and FLOPs.
+  /// Sizes of one sample: FLOPs, and items in the precision of activations.
   struct Sizes {
-    double x;               ///< items of the values x, also of the gate and of the result
-    double b;               ///< items of B, also of C
+    double x;               ///< items of the values x; equals the items of the gate and of the result
+    double b;               ///< items of B; equals the items of C
     double convolved;       ///< items of x, B and C together
-    double steps;           ///< items of the steps: one for each head and token
-    double decays;          ///< fp32 items of the steps and their sums
+    double steps;           ///< items of the step sizes: one for each head and token
+    double decays;          ///< fp32 items of the step sizes and their sums
     double states;          ///< items of the states of the chunks
     double products;        ///< fp32 items of C·Bᵀ inside the chunks
     double convolution;     ///< FLOPs of the convolution
     double products_flops;  ///< FLOPs of C·Bᵀ
-    double inside;          ///< FLOPs of C·Bᵀ, half of it masked, times the values
-    double through;         ///< FLOPs of values times B, which make states, also of C times states
+    double inside;          ///< FLOPs of C·Bᵀ times the values; half of C·Bᵀ is masked
+    double through;         ///< FLOPs of values times B, which make states; equals the FLOPs of C times states
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);
@@ -194,11 +199,11 @@ class Mamba2 final : public Operation {
             .inside = chunk * x,
             .through = 2 * real(s_.state) * x};
   }
-  /// A kernel of products in chunks.
+  /// Returns a kernel that computes products in chunks.
   [[nodiscard]] static Work chunks(double flops, double items) {
     return {.flops = flops, .activation_items = items, .kind = KernelKind::chunk_scan};
   }
-  /// The parts that backward recomputes: the convolution, and the states before each chunk.
+  /// Returns the kernels that backward recomputes: the convolution, and the states before each chunk.
   [[nodiscard]] static std::vector<Work> until_states(const Sizes& n) {
     return {{.flops = n.convolution + (sigmoid_flops + 1) * n.convolved, .activation_items = 2 * n.convolved},
             {.flops = 2 * transcendental_flops * n.steps, .activation_items = n.steps + n.decays},
@@ -206,7 +211,7 @@ class Mamba2 final : public Operation {
             {.flops = 2 * n.states, .activation_items = 3 * n.states},
             chunks(n.products_flops, 2 * n.b + n.products)};
   }
-  /// The number of groups that belong to the heads of this output.
+  /// Returns the number of groups that belong to the heads of `output`.
   [[nodiscard]] std::int64_t groups_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.groups * (output.channels / s_.head_size) / s_.heads);
   }

@@ -3,8 +3,9 @@
 namespace ddl {
 namespace {
 
-/// Elementwise product of two tensors. The second may have one value per channel, which then scales all of its positions
-/// (squeeze and excitation), or one per token, which scales all of its channels (a gate of shared experts).
+/// Multiplies two tensors elementwise. The second tensor may have one value per channel, which
+/// scales all positions of the channel (squeeze and excitation), or one value per token, which
+/// scales all channels of the token (a gate of shared experts).
 class Multiply final : public Operation {
  public:
   explicit Multiply(bool sequence) : sequence_(sequence) {}
@@ -23,21 +24,22 @@ class Multiply final : public Operation {
     if (pass == Pass::forward) return {.flops = count - items(output), .activation_items = read + items(output)};
     if (pass != Pass::backward_data) return {};
     if (scales_tokens(inputs)) {
-      // The gradient times the factors, and times the scaled tensor, which is then summed over each token's channels.
+      // The gradient is multiplied by the factors. It is also multiplied by the scaled tensor, and
+      // this product is summed over each token's channels.
       return {.flops = 3 * items(output), .activation_items = 3 * items(output) + 2 * items(inputs.back())};
     }
     if (scales(inputs, output)) {
       // The gradient times the factors takes 2 passes over the items. The gradient times the scaled tensor, which is
-      // written, takes 3, and the sum of this product over positions 1. The scaled tensor is also the input from which the
-      // factors are computed, so its two gradients are added: two reads and a write.
+      // written, takes 3 passes, and the sum of this product over positions takes 1 pass. The factors are computed from the
+      // scaled tensor, so the tensor has two gradients, which are added with two reads and a write.
       return {.flops = 4 * items(output), .activation_items = 9 * items(output) + 2 * items(inputs.back())};
     }
-    // Reads the gradient and all inputs; writes a gradient for each input.
+    // Backward reads the gradient and all inputs, and writes a gradient for each input.
     return {.flops = count, .activation_items = 2 * read + items(output)};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                double /*samples*/) const override {
-    // The gradient of one value per channel sums over the positions that it scaled.
+    // The gradient of one value per channel is a sum over the positions of the channel.
     const double factors = real(static_cast<std::int64_t>(inputs.size()));
     double summed = 1;
     if (pass == Pass::backward_data && scales_tokens(inputs)) summed = real(output.channels);
@@ -50,11 +52,11 @@ class Multiply final : public Operation {
   }
 
  private:
-  /// Whether the second input has one value per channel.
+  /// Returns whether the second input has one value per channel.
   static bool scales(std::span<const TensorShape> inputs, const TensorShape& output) {
     return inputs.back().positions() < output.positions();
   }
-  /// Whether the second input has one value per token.
+  /// Returns whether the second input has one value per token.
   static bool scales_tokens(std::span<const TensorShape> inputs) {
     return inputs.size() == 2 && inputs[0].sequence && inputs[1].sequence && inputs[1].channels == 1 &&
            inputs[0].channels > 1 && inputs[1].extent[0] == inputs[0].extent[0];

@@ -10,9 +10,9 @@ namespace {
 enum class NormKind { batch, layer, group, rms, instance };
 constexpr std::array<std::string_view, 5> norm_kinds{"batch", "layer", "group", "rms", "instance"};
 
-/// Normalization with a trained scale and shift for each channel: over the batch and all positions of a channel, over the
-/// channels of a position (layer, rms), over a group of channels and all positions of a sample, or over all positions of a
-/// channel of a sample (instance).
+/// A normalization with a trained scale and shift for each channel. The statistics are computed over the batch and all
+/// positions of a channel (batch), over the channels of a position (layer, rms), over a group of channels and all positions
+/// of a sample (group), or over all positions of a channel of a sample (instance).
 class Norm final : public Operation {
  public:
   Norm(NormKind kind, std::int64_t groups, std::int64_t group_channels, bool scale, bool bias, bool sequence)
@@ -30,10 +30,10 @@ class Norm final : public Operation {
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // Statistics of a whole channel need a separate pass: forward reads twice and writes once; backward reads the input and
+    // Statistics of a whole channel need a separate pass. Forward reads twice and writes once. Backward reads the input and
     // the output's gradient twice, writes once, and computes the gradients of scale and shift. Statistics of a position's
-    // channels stay in registers, which saves one read in each pass. The gradients of scale and shift sum over the positions
-    // in another pass.
+    // channels stay in registers, which saves one read in each pass; the gradients of scale and shift then sum over the
+    // positions in another pass.
     const bool two_passes = over_positions();
     const double count = items(output);
     const double parameters = real(biases(inputs, output));
@@ -59,7 +59,8 @@ class Norm final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // Depth of the sums for the statistics. The gradients of scale and shift sum over samples and positions.
+    // The depth is that of the sums for the statistics. The gradients of scale and shift are sums
+    // over samples and positions.
     const double channels = real(output.channels);
     const double positions = real(output.positions());
     if (pass == Pass::backward_weight || kind_ == NormKind::batch) return reduction_depth({positions, samples});
@@ -68,8 +69,8 @@ class Norm final : public Operation {
   }
 
   Divisible divisible() const override {
-    // A rank may compute statistics of a batch from its tiles alone, just as from its samples alone. Statistics of a sample
-    // need all tiles of the sample.
+    // A rank may compute statistics of a batch from its own tiles, as it does from its own samples.
+    // Statistics of a sample need all tiles of the sample.
     const bool of_samples = kind_ == NormKind::group || kind_ == NormKind::instance;
     return {.channelwise = over_positions(),
             .spatial = !sequence_,
@@ -82,8 +83,8 @@ class Norm final : public Operation {
     return {.operation = std::make_shared<Norm>(kind_, groups, group_channels_, scale_, bias_, sequence_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// PyTorch's kernels keep mean and inverse deviation. Instance norm runs as a batch norm of samples × channels, and also
-  /// keeps a copy of the scale for each sample. A root-mean-square norm has no mean.
+  /// PyTorch's kernels keep mean and inverse deviation for backward. Instance norm runs as a batch norm of samples ×
+  /// channels, and also keeps a copy of the scale for each sample. A root-mean-square norm has no mean.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double channels = real(output.channels);
     Kept kept{.input = true};

@@ -14,15 +14,15 @@ namespace {
 enum class PoolKind { max, average };
 constexpr std::array<std::string_view, 2> pool_kinds{"max", "average"};
 
-/// The common part of pooling with and without a fixed window: the traffic.
+/// The part of pooling that does not depend on whether the window is fixed: the traffic.
 class Pool : public Operation {
  public:
   explicit Pool(PoolKind kind) : kind_(kind) {}
 
   std::string_view type() const override { return "pool"; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // A maximum keeps an index of 8 bytes for each output item. An average does not need its input, but frameworks such as
-    // PyTorch keep it for its shape.
+    // A maximum keeps an index of 8 bytes for each output item. An average does not need its input,
+    // but frameworks such as PyTorch keep the input for its shape.
     return {.input = true, .mask_items = kind_ == PoolKind::max ? 8 * items(output) : 0};
   }
 
@@ -38,7 +38,7 @@ class Pool : public Operation {
     const KernelKind kind = is_max ? KernelKind::max_pool : KernelKind::elementwise;
     if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output), .kind = kind};
     if (pass != Pass::backward_data) return {};
-    // A maximum reads the indices together with the gradient, and adds one item at each index.
+    // The backward of a maximum reads the indices together with the gradient, and adds one item at each index.
     return {.flops = is_max ? items(output) : visited,
             .activation_items = items(input) + (is_max ? 2 : 1) * items(output),
             .kind = kind};
@@ -62,7 +62,7 @@ class WindowPool final : public Pool {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // Backward adds the contributions of the windows that overlap at an item.
+    // Backward adds the contributions of all windows that overlap at an item.
     const auto reduced = [&](std::size_t d) {
       return real(pass == Pass::forward ? window_.kernel[d]
                                         : (window_.kernel[d] + window_.stride[d] - 1) / window_.stride[d]);
@@ -82,7 +82,7 @@ class WindowPool final : public Pool {
   bool sequence_;
 };
 
-/// Pools to a given output size, whatever the size of the input.
+/// Pools to a given output size, for any size of the input.
 class AdaptivePool final : public Pool {
  public:
   AdaptivePool(PoolKind kind, const Extents& size) : Pool(kind), size_(size) {}

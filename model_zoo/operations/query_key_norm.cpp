@@ -9,17 +9,17 @@
 namespace ddl {
 namespace {
 
-/// The heads that one norm covers, and the norm's scales: each head, with one scale for all heads; each head, with its own
-/// scale; or all heads together.
+/// The heads that one norm covers, and the norm's scales. `head`: each head, with one scale for all
+/// heads. `each_head`: each head, with its own scale. `all_heads`: all heads together.
 enum class Span { head, each_head, all_heads };
 constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"};
 
 /// Divides each head of the queries and the keys by its root mean square, with one scale shared by all query heads, and one
 /// scale shared by all key heads [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
 /// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Each head may have a scale of
-/// its own [Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023, section 2], or one norm
-/// spans all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. Values are unchanged. Reads concatenated
-/// queries, keys and values, like attention.
+/// its own [Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023, section 2], or one norm may
+/// span all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. Values are unchanged. The operation reads
+/// concatenated queries, keys and values, like attention.
 class QueryKeyNorm final : public Operation {
  public:
   QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, Span span, bool scale)
@@ -47,7 +47,7 @@ class QueryKeyNorm final : public Operation {
     return (span_ == Span::head ? 2 : heads_ + kv_heads_) * head_size_;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The work is computed as for a norm over the channels of a position, where a head takes the place of the position.
+    // The work is that of a norm over the channels of a position, where a head takes the place of the position.
     const double count = normed(output);
     const double parameters = real(biases(inputs, output));
     const auto kind = KernelKind::layer_norm;
@@ -62,14 +62,15 @@ class QueryKeyNorm final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // The mean sums over a head. The gradient of the queries' scale sums over samples, tokens and heads.
+    // The mean is a sum over a head. The gradient of the queries' scale is a sum over samples, tokens and heads.
     if (pass == Pass::backward_weight) return reduction_depth({samples, real(output.positions()) * real(heads_)});
     return reduction_depth({real(span_ == Span::all_heads ? heads_ * head_size_ : head_size_)});
   }
   Divisible divisible() const override {
     return {.channelwise = span_ != Span::all_heads, .tokens = true, .channel_units = kv_heads_};
   }
-  /// The slice's share of the query heads equals its share of the key and value heads.
+  /// Returns the operation for the heads of a slice. The slice's share of the query heads equals
+  /// its share of the key and value heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const auto part = [&](std::int64_t heads) {
       return std::max<std::int64_t>(1, heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));
@@ -77,7 +78,7 @@ class QueryKeyNorm final : public Operation {
     return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, span_, scale_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  /// The inverse root mean square of each norm in addition to the input.
+  /// Backward needs the inverse root mean square of each norm, and the input.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double norms = span_ == Span::all_heads ? 2 * real(output.extent[0]) : normed(output) / real(head_size_);
     return {.input = true, .statistics = norms};
@@ -88,7 +89,7 @@ class QueryKeyNorm final : public Operation {
     if (span_ != Span::head) values.add("of", spans[static_cast<std::size_t>(span_)]);
     if (!scale_) values.add("scale", false);
   }
-  /// Items of queries and keys.
+  /// Returns the number of items of queries and keys.
   [[nodiscard]] double normed(const TensorShape& output) const {
     return items(output) * real(heads_ + kv_heads_) / real(heads_ + 2 * kv_heads_);
   }

@@ -2,7 +2,7 @@
 
 namespace ddl {
 
-// Each reader is defined in the file with its operation's name.
+// Each reader is defined in the file with the name of its operation.
 OperationReader read_activation, read_add, read_additive_attention, read_attention, read_channel_shuffle, read_class_token,
     read_combine, read_concat, read_convolution, read_crop, read_dispatch, read_dropout, read_elementwise, read_embedding,
     read_flatten, read_fully_connected, read_gated_delta, read_identity, read_input, read_interaction,

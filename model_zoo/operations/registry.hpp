@@ -10,17 +10,18 @@
 
 namespace ddl {
 
-/// Creates an operation from its entry in a file. Throws Error that points to a wrong attribute.
+/// A function that creates an operation from its entry in a model file. Throws Error that points to a wrong attribute.
 using OperationReader = std::shared_ptr<const Operation>(const Attributes& attributes);
 
-/// One kind of operation that model files may use. A new kind is one file that defines its reader, and one row of the table.
+/// One type of operation that model files may use. A new type needs one file that defines its
+/// reader, and one row of the table.
 struct OperationKind {
   std::string_view key;
-  /// The attribute that is set by a value without a key, as in `dropout: 0.1`; empty if there is none.
+  /// The attribute that a value without a key sets, as in `dropout: 0.1`; empty if the operation has no such attribute.
   std::string_view main_attribute;
   std::vector<std::string_view> attributes;
   OperationReader* read;
-  /// Whether the operation is a part of the sample, so that its layers have no inputs.
+  /// Whether the operation is a tensor of the sample, so that its layers have no inputs.
   bool of_sample = false;
 };
 

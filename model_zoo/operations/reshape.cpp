@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// The same items in another shape: a view without a copy.
+/// Returns the same items in another shape, as a view without a copy.
 class Reshape final : public Operation {
  public:
   explicit Reshape(const TensorShape& shape) : shape_(shape) {}

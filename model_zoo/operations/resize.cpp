@@ -10,8 +10,8 @@ namespace {
 enum class ResizeKind { nearest, linear };
 constexpr std::array<std::string_view, 2> resize_kinds{"nearest", "linear"};
 
-/// The same image at another size. Each position is the nearest position of the input, or a mean of the two nearest along
-/// each dimension, weighted by distance.
+/// Returns the same image at another size. Each position is the nearest position of the input, or a
+/// mean of the two nearest positions along each dimension, weighted by distance.
 class Resize final : public Operation {
  public:
   Resize(ResizeKind kind, const Extents& from, const Extents& size) : kind_(kind), from_(from), size_(size) {}
@@ -36,7 +36,8 @@ class Resize final : public Operation {
                                                      : 1.0;
     return {.flops = flops * items(output), .activation_items = items(inputs.front()) + items(output)};
   }
-  /// Borders of tiles stay aligned only if every position becomes the same number of positions.
+  /// A spatial split requires that every position becomes the same number of positions, so that
+  /// borders of tiles stay aligned.
   Divisible divisible() const override { return {.channelwise = true, .spatial = is_multiple()}; }
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const Extents from{.size = inputs.front().extent, .rank = size_.rank};

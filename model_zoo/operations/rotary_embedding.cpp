@@ -8,9 +8,9 @@
 namespace ddl {
 namespace {
 
-/// Rotates each pair of channels of the queries and keys by an angle proportional to the token's position [Su21]. Reads
-/// concatenated queries, keys and values, like attention, and leaves values unchanged. If there are no key and value heads,
-/// it reads only queries or only keys. It has no trained parameters; backward applies the inverse rotation.
+/// Rotates each pair of channels of the queries and keys by an angle proportional to the token's position [Su21]. The
+/// operation reads concatenated queries, keys and values, like attention, and leaves values unchanged. If there are no key
+/// and value heads, it reads only queries or only keys. It has no trained parameters. Backward applies the inverse rotation.
 class RotaryEmbedding final : public Operation {
  public:
   RotaryEmbedding(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, std::int64_t turned)
@@ -32,7 +32,7 @@ class RotaryEmbedding final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
-    // Two products and a sum for each rotated item, which is read and written.
+    // Each rotated item needs two products and a sum, and is read and written.
     const double heads = items(output) / real((heads_ + 2 * kv_heads_) * head_size_) * real(heads_ + kv_heads_);
     const double turned = heads * real(turned_);
     return {.flops = 3 * turned, .activation_items = 2 * turned};
@@ -40,7 +40,8 @@ class RotaryEmbedding final : public Operation {
   Divisible divisible() const override {
     return {.channelwise = true, .tokens = true, .channel_units = kv_heads_ > 0 ? kv_heads_ : heads_};
   }
-  /// The slice's share of the query heads equals its share of the key and value heads.
+  /// Returns the operation for the heads of a slice. The slice's share of the query heads equals
+  /// its share of the key and value heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t whole = (heads_ + 2 * kv_heads_) * head_size_;
     const auto part = [&](std::int64_t heads) {

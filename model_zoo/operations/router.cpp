@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::array<std::string_view, 2> score_names{"softmax", "sigmoid"};
 
-/// Selects the experts of a token: a matrix computes a score for each expert, the softmax of the scores weighs the experts,
-/// and the best `active` are taken [Jiang24, section 2.1]. Instead of the softmax there may be a sigmoid, with an untrained
-/// correction of each expert's score, which balances the load of the experts, before the best experts are taken
-/// [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens:
-/// the matrix is small, and the choice needs all scores.
+/// Selects the experts of a token. A matrix computes a score for each expert, the softmax of the scores weighs the experts,
+/// and the best `active` experts are taken [Jiang24, section 2.1]. In place of the softmax, there may be a sigmoid. An
+/// untrained correction of each expert's score then balances the load of the experts, before the best experts are taken
+/// [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens,
+/// because the matrix is small, and the choice needs all scores.
 class Router final : public Operation {
  public:
   struct Settings {
@@ -23,7 +23,7 @@ class Router final : public Operation {
     bool sigmoid = false;
     bool bias = false;        ///< whether the matrix has a trained bias
     bool correction = false;  ///< whether each score has an untrained correction
-    /// Number of groups of experts; each token uses the best groups. 0 or 1: no groups.
+    /// The number of groups of experts, and the number of best groups whose experts a token uses. 0 or 1: no groups.
     std::int64_t groups = 1, active_groups = 1;
   };
   explicit Router(const Settings& settings) : s_(settings) {}
@@ -63,9 +63,9 @@ class Router final : public Operation {
               .activation_items = items(inputs.front()) + scores,
               .weight_items = real(weights(inputs, output) + biases(inputs, output))};
     if (pass == Pass::backward_weight) return work;
-    // The FLOPs of softmax or sigmoid, correction, and choice, with one comparison for each score and selected expert. With
-    // groups, the value of a group is the sum of its two best scores, which takes two comparisons per score; then the best
-    // groups are chosen.
+    // The sum contains the FLOPs of softmax or sigmoid, correction, and choice, with one comparison
+    // for each score and selected expert. With groups, the value of a group is the sum of its two
+    // best scores, which takes two comparisons per score. Then the best groups are chosen.
     const double weighing = s_.sigmoid ? sigmoid_flops : 5;
     const double grouped = s_.groups > 1 ? 2 * scores + real(s_.active_groups * s_.groups) * real(output.extent[0]) : 0;
     const double chosen = real(s_.active) * scores + (s_.correction ? scores : 0) + grouped;
@@ -74,7 +74,7 @@ class Router final : public Operation {
     return work;
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // A matrix product, then the softmax and the choice over the experts.
+    // The depth is that of a matrix product, followed by the softmax and the choice over the experts.
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions())});
     const double experts = real(output.channels);
     if (pass == Pass::backward_data) return reduction_depth({experts, experts});

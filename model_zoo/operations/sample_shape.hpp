@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// The shape of one sample in files: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
+/// Reads the shape of one sample in a file: `{channels: 3, size: 224x224}`, `{tokens: 1024}` or `{features: 100}`.
 [[nodiscard]] TensorShape read_sample_shape(const YamlNode& node, const Parameters& parameters);
 
 }  // namespace ddl

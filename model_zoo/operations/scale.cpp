@@ -27,8 +27,8 @@ class Scale final : public Operation {
       return {.flops = (bias_ ? 2 : 1) * count, .activation_items = 2 * count, .weight_items = parameters};
     }
     if (pass == Pass::backward_data) return {.flops = count, .activation_items = 2 * count, .weight_items = parameters};
-    // The gradient of a trained factor sums the product of the input and the output's gradient. The gradient of the shift
-    // sums the output's gradient.
+    // The gradient of a trained factor is the sum of the products of the input and the output's
+    // gradient. The gradient of the shift is the sum of the output's gradient.
     if (pass == Pass::backward_weight && !factor_) {
       return {.flops = (bias_ ? 3 : 2) * count, .activation_items = 2 * count, .weight_items = parameters};
     }
@@ -36,7 +36,7 @@ class Scale final : public Operation {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // A trained factor's gradient sums over positions and samples.
+    // The gradient of a trained factor is a sum over positions and samples.
     return pass == Pass::backward_weight ? reduction_depth({samples * real(output.positions())}) : 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> tokens{"first", "last"};
 
-/// One token of a sequence, as a flat vector.
+/// Selects one token of a sequence, as a flat vector.
 class Select final : public Operation {
  public:
   explicit Select(std::string_view token) : token_(token) {}
@@ -24,7 +24,7 @@ class Select final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
-    // The gradient of all other tokens, which is zero, is written too.
+    // Backward also writes the gradient of all other tokens, which is zero.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }

@@ -76,7 +76,7 @@ double reduction_depth(std::initializer_list<double> dimensions) {
   double depth = 0;
   for (const double items : dimensions) {
     int exponent = 0;
-    // items = fraction · 2^exponent with 1/2 <= fraction < 1: this is exact, whereas log2 might round.
+    // items = fraction · 2^exponent with 1/2 <= fraction < 1 is exact, whereas log2 might round.
     const double fraction = std::frexp(items, &exponent);
     if (items > 1) depth += fraction == 0.5 ? exponent - 1 : exponent;
   }

@@ -12,14 +12,14 @@
 
 namespace ddl {
 
-/// Largest number of items of a tensor or a matrix: above 2^53 a double no longer counts exactly.
+/// Maximum number of items of a tensor or a matrix. Above 2^53, a double no longer represents every whole number.
 inline constexpr std::int64_t max_items = std::int64_t{1} << 53U;
-/// Largest value of an attribute in a model file. The product of two such values fits in an int64.
+/// Maximum value of an attribute in a model file. The product of two such values fits in an int64.
 inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 
-/// The product of sizes. Throws Error that names `what` if it exceeds max_items.
+/// Returns the product of sizes. Throws Error that contains `what` if the product exceeds max_items.
 [[nodiscard]] std::int64_t item_count(std::string_view what, std::initializer_list<std::int64_t> sizes);
-/// Returns the shape if each size is at least 1 and its items can be counted; otherwise throws Error.
+/// Returns the shape. Throws Error unless each size is at least 1 and the number of items is at most max_items.
 [[nodiscard]] TensorShape checked(const TensorShape& shape);
 
 /// Returns the only input of an operation. Throws Error if the operation does not have exactly one input.
@@ -27,7 +27,7 @@ inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 /// Throws Error unless there are two or more inputs of one shape.
 void require_equal_inputs(std::span<const TensorShape> inputs, std::string_view type);
 
-/// Prints up to three sizes: `3x1x1`.
+/// Up to three sizes, which are printed as `3x1x1`.
 struct Extents {
   std::array<std::int64_t, 3> size{1, 1, 1};
   int rank = 0;
@@ -41,7 +41,8 @@ struct Extents {
 [[nodiscard]] inline double items(const TensorShape& shape) { return real(shape.items()); }
 [[nodiscard]] double items(std::span<const TensorShape> shapes);
 
-/// Σ⌈log2 n⌉, and at least 1: steps of a tree that reduces the dimensions of n items one after the other [BH18, Table 4].
+/// Returns Σ⌈log2 n⌉ over the dimensions, and at least 1. This is the number of steps of trees that
+/// reduce dimensions of n items one after the other [BH18, Table 4].
 [[nodiscard]] double reduction_depth(std::initializer_list<double> dimensions);
 
 }  // namespace ddl

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// A range of the channels: a view in forward.
+/// Selects a range of the channels. In forward, the result is a view.
 class Slice final : public Operation {
  public:
   Slice(std::int64_t first, std::int64_t channels, bool sequence)
@@ -17,7 +17,7 @@ class Slice final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     if (first_ + channels_ > output.channels) {
-      throw Error(fmt::format("channels {} to {} of {}, which has {}", first_, first_ + channels_ - 1, to_string(output),
+      throw Error(fmt::format("no channels {} to {} in {}, which has {}", first_, first_ + channels_ - 1, to_string(output),
                               output.channels),
                   "the first channel is number 0");
     }
@@ -25,11 +25,12 @@ class Slice final : public Operation {
     return output;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // The gradient of all other channels is written too. It is zero until the gradients of other slices are added.
+    // Backward also writes the gradient of all other channels, which is zero until the gradients of other slices are added.
     if (pass == Pass::backward_data) return {.activation_items = items(inputs.front()) + items(output)};
     return {};
   }
-  /// Ranks with a slice of the input's channels would not have the output channels that they need.
+  /// Channels are not split, because a rank with a slice of the input's channels could lack the
+  /// output channels that it needs.
   Divisible divisible() const override { return {.spatial = !sequence_, .tokens = sequence_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 

@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Exponentials of the channels of each position, divided by their sum.
+/// Computes the exponentials of the channels of each position, divided by their sum.
 class Softmax final : public Operation {
  public:
   std::string_view type() const override { return "softmax"; }

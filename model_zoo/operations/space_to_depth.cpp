@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Concatenates the positions of each block as channels of one position. This is the first part of patch merging, before its
-/// matrix product.
+/// Concatenates the positions of each block as channels of one position. This is the first part of
+/// patch merging, and is followed by a matrix product.
 class SpaceToDepth final : public Operation {
  public:
   explicit SpaceToDepth(const Extents& block) : block_(block) {}
@@ -27,7 +27,7 @@ class SpaceToDepth final : public Operation {
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // Forward is a permuted copy, and backward the inverse.
+    // Forward copies items in another order. Backward does the inverse.
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }

@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// The gradient of a convolution used as a layer: each input position contributes to a window of the output.
+/// A layer that computes the gradient of a convolution: each input position contributes to a window of the output.
 class TransposedConvolution final : public Operation {
  public:
   TransposedConvolution(std::int64_t filters, const SlidingWindow& window, const std::array<std::int64_t, 3>& output_padding,
@@ -114,7 +114,7 @@ class TransposedConvolution final : public Operation {
   }
 
   Divisible divisible() const override {
-    // Borders of tiles stay aligned only if the number of positions grows by the stride.
+    // A spatial split requires that the number of positions grows by the stride, so that borders of tiles stay aligned.
     return {.matrix = groups_ == 1,
             .channelwise = groups_ > 1,
             .spatial = is_multiple_ && !sequence_,
@@ -133,7 +133,7 @@ class TransposedConvolution final : public Operation {
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {.input = true};
   }
-  /// A tile has the same number of output positions per input position as the whole.
+  /// Returns the operation for a tile, which has as many output positions per input position as the whole tensor.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t groups = groups_ > 1 ? output.channels / group_filters_ : 1;
     return {.operation = std::make_shared<TransposedConvolution>(output.channels, window_, output_padding_, groups,
@@ -145,7 +145,7 @@ class TransposedConvolution final : public Operation {
   }
 
  private:
-  /// The number of filters to which one input channel contributes.
+  /// Returns the number of filters that one input channel contributes to.
   [[nodiscard]] std::int64_t spread_filters(const TensorShape& output) const {
     return groups_ > 1 ? group_filters_ : output.channels;
   }
@@ -155,7 +155,7 @@ class TransposedConvolution final : public Operation {
   std::array<std::int64_t, 3> output_padding_;
   std::int64_t groups_, group_filters_;
   bool bias_, sequence_;
-  bool is_multiple_ = true;  ///< the output size is the input size times the stride
+  bool is_multiple_ = true;  ///< whether the output size is the input size times the stride
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 /// Self-attention between the projections inside each window of an image, with a trained bias for each head and relative
 /// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask
-/// separates items that were not neighbours. Work and traffic are counted kernel by kernel, as in torchvision 0.14.1.
+/// separates items that were not neighbours before. Work and traffic are counted kernel by kernel, as in torchvision 0.14.1.
 class WindowAttention final : public Operation {
  public:
   WindowAttention(std::int64_t heads, std::int64_t head_size, const Extents& window, std::int64_t shift)
@@ -35,11 +35,12 @@ class WindowAttention final : public Operation {
     static_cast<void>(item_count("the table", {heads_, relative_positions()}));
     return checked(output);
   }
-  /// The items of the table of biases, which is split together with the heads.
+  /// Returns the number of items of the table of biases, which is split together with the heads.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return output.channels / head_size_ * relative_positions();
   }
-  /// The index of the table's row for each pair of positions: 8 bytes each, which count as two items.
+  /// Returns the size of the index that contains the table's row for each pair of positions. An
+  /// entry has 8 bytes, which count as two items.
   std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return 2 * area() * area();
   }
@@ -52,8 +53,8 @@ class WindowAttention final : public Operation {
     // The image is copied into windows and back. If windows are shifted, the image is also rolled before and after.
     const double copies = (shifted(output) ? 8 : 4) * items(output);
     if (pass == Pass::forward) {
-      // FLOPs of QKᵀ and AV, an addition for the bias and another for the mask, and about 5 for the softmax of each score.
-      // Scores are written by QKᵀ, read and written by bias, mask and softmax, and read by AV.
+      // There are two products, QKᵀ and AV, an addition for the bias and another for the mask, and about 5 FLOPs for the
+      // softmax of each score. QKᵀ writes the scores; bias, mask and softmax read and write them; AV reads them.
       const double added = shifted(output) ? 2 : 1;
       work.flops = 2 * macs(inputs, output) + (5 + added) * scores;
       work.activation_items = items(inputs.front()) + items(output) + (4 + 2 * added) * scores + copies;
@@ -61,26 +62,26 @@ class WindowAttention final : public Operation {
       return work;
     }
     if (pass == Pass::backward_data) {
-      // As in attention, each of the two products has two gradients, and the softmax reads its output and a gradient, and
-      // writes a gradient. Additions pass the gradient on.
+      // Each of the two products has two gradients. The softmax reads its output and a gradient,
+      // and writes a gradient. Additions pass the gradient on.
       work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
       work.activation_items = 2 * items(inputs.front()) + 2 * items(output) + 7 * scores + copies;
       return work;
     }
-    // The gradient of the table sums the gradients of the scores over the windows.
+    // The gradient of the table is the sum of the gradients of the scores over the windows.
     if (pass == Pass::backward_weight) return {.flops = scores, .activation_items = scores, .weight_items = table};
     return {};
   }
 
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
                double samples) const override {
-    // The depth is computed as for attention over a window. The table's gradient sums over windows and samples.
+    // The depth is that of attention over a window. The gradient of the table is a sum over windows and samples.
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions()) / real(area())});
     return reduction_depth({real(head_size_), real(area()), real(area())});
   }
 
-  // Conservatively, spatial splits are not supported: borders of tiles would have to be borders of windows, and shifted
-  // windows wrap around the edges of the whole image.
+  // Spatial splits are conservatively not supported. Borders of tiles would have to be borders of
+  // windows, and shifted windows wrap around the edges of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = score_items(output)};
@@ -104,9 +105,9 @@ class WindowAttention final : public Operation {
     for (const std::int64_t size : window_.size) count *= 2 * size - 1;
     return count;
   }
-  /// A window as large as the image is not shifted.
+  /// Returns whether windows are shifted. A window as large as the image is not shifted.
   [[nodiscard]] bool shifted(const TensorShape& output) const { return shift_ > 0 && output.positions() > area(); }
-  /// One score for each head and pair of positions of one window.
+  /// Returns the number of scores: one for each head and pair of positions of one window.
   [[nodiscard]] double score_items(const TensorShape& output) const {
     return real(output.channels) / real(head_size_) * real(output.positions()) * real(area());
   }
@@ -116,7 +117,8 @@ class WindowAttention final : public Operation {
   std::int64_t shift_;
 };
 
-/// Maximum number of positions of a window. The index of its pairs, for all layers together, stays far inside an int64.
+/// Maximum number of positions of a window. With it, the total size of the indices of all layers
+/// stays far below the largest int64.
 constexpr std::int64_t max_positions = 65536;
 
 }  // namespace

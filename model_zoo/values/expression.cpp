@@ -27,7 +27,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 
 Value truth(bool value) { return {.text = value ? "yes" : "no", .number = {}}; }
 
-/// Evaluates while it parses. In check mode, values are unknown, and only syntax and names are checked.
+/// Evaluates an expression while parsing it. In check mode, values are unknown, and only syntax and names are checked.
 class Evaluator {
  public:
   Evaluator(std::string_view text, const Parameters& parameters, std::optional<std::int64_t> channels, bool checking)

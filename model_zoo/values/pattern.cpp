@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The longest groups, and the largest numbers of letters before a group, that `shortest_pattern` tries.
+/// `shortest_pattern` tries no longer groups, and no more letters before a group.
 constexpr std::size_t longest_group = 24, most_before = 64;
 
 void append(std::string& letters, std::string_view more, std::size_t times) {
@@ -37,7 +37,7 @@ std::string pattern_letters(std::string_view pattern) {
     const auto [behind, problem] = std::from_chars(number, last, times);
     if (group.empty() || problem != std::errc{} || times == 0 || group.find('(') != std::string_view::npos) {
       throw Error(fmt::format("{} is not a group of a pattern", quote(pattern.substr(at))),
-                  "a group and how often it stands there: (MEM*)4");
+                  "write a group and its number of repetitions: (MEM*)4");
     }
     append(letters, group, times);
     at = static_cast<std::size_t>(behind - pattern.data()) - 1;

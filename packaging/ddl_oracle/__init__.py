@@ -1,12 +1,12 @@
-"""Asks ddl-oracle how long a parallel training takes and whether it fits, and gives the answer as Python objects.
+"""Runs ddl-oracle, which predicts time and memory of parallel trainings, and returns its reports as Python objects.
 
 >>> import ddl_oracle
 >>> answer = ddl_oracle.recommend(model="llama3-8b", machine="h100", gpus=64, global_batch=128)
 >>> answer.best.strategy, answer.best.iteration_s, answer.best.verdict
 >>> answer.to_frame()  # with pandas
 
-The options of a command are keywords: `batch_per_gpu=32` is `--batch-per-gpu 32`, `no_overlap=True` is `--no-overlap`. What the
-program reports in JSON is there as a whole in `raw`.
+The options of a command are keywords: `batch_per_gpu=32` is `--batch-per-gpu 32`, `no_overlap=True` is `--no-overlap`. `raw`
+holds the program's whole JSON report.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["Check", "Explanation", "OracleError", "Plan", "Recommendation", "che
 
 Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], None]
 
-# These options are repeated for each value. For all other options, values are joined by commas.
+# Options that are repeated for each value. For all other options, values are joined by commas.
 _REPEATED = ("profile",)
 
 
 class OracleError(Exception):
-    """The question cannot be answered. `hint` says what to do, where that is known."""
+    """The question cannot be answered. `hint` suggests a remedy, or is empty."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message}\nhint: {hint}" if hint else message)
@@ -43,7 +43,7 @@ class OracleError(Exception):
 
 
 def program() -> Path:
-    """The ddl-oracle that is asked: $DDL_ORACLE, else the one that was installed with this module, else the one on the PATH."""
+    """Path of the program: $DDL_ORACLE, else the ddl-oracle installed with this module, else ddl-oracle on the PATH."""
     named = os.environ.get("DDL_ORACLE")
     if named:
         return Path(named)
@@ -83,7 +83,7 @@ def _words(options: Mapping[str, Option]) -> list[str]:
 
 
 def run(*command: str | os.PathLike[str], **options: Option) -> dict[str, Any]:
-    """What `ddl-oracle COMMAND... --format json` reports. Raises OracleError where it reports nothing."""
+    """The JSON report of `ddl-oracle COMMAND... --format json`. Raises OracleError if there is no report."""
     for name in ("format", "output"):
         if name in options:
             raise TypeError(f"'{name}' is not an option here: the report is JSON, and is returned")
@@ -103,14 +103,14 @@ Made = TypeVar("Made")
 
 
 def _from_json(kind: Callable[..., Made], values: Mapping[str, Any]) -> Made:
-    """Keys that a newer program adds stay in `raw`; those that it does not have are None."""
+    """An object with the fields of `kind`. Missing keys become None; keys without a field are only in `raw`."""
     known = {each.name: values.get(each.name) for each in fields(kind) if each.name != "raw"}  # type: ignore[arg-type]
     return kind(**known, raw=dict(values))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One way of training, and what it is predicted to need. Times are seconds, memory is bytes of one device."""
+    """A plan and its predicted time in seconds and memory in bytes of one device."""
 
     rank: int | None
     strategy: str
@@ -127,10 +127,10 @@ class Plan:
     optimizer: str
     efficiency: float | None
     cost: float | None
-    time: dict[str, Any] | None  # None, as memory and throughput, where the plan has an impossible shape
+    time: dict[str, Any] | None  # time, memory and throughput are None for an impossible plan
     memory: dict[str, Any] | None
     throughput: dict[str, Any] | None
-    interval: dict[str, Any] | None  # of time and cost: what holds `level` of measured steps, 0.9
+    interval: dict[str, Any] | None  # interval of time and cost that covers `level` (0.9) of measured steps
     raw: dict[str, Any] = field(repr=False)
 
     @property
@@ -150,7 +150,7 @@ class Plan:
         return self.throughput["mfu"] if self.throughput else None
 
     def row(self) -> dict[str, Any]:
-        """Flat, with the names of the columns of `--format csv`."""
+        """The plan as a flat dictionary, with the column names of `--format csv`."""
         flat: dict[str, Any] = {}
         for key, value in self.raw.items():
             if key in ("degrees", "time", "memory", "throughput", "interval"):
@@ -162,7 +162,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """`best` is None where nothing fits. `plans` holds those that fit by rank, then those that miss by least."""
+    """Ranked plans. `best` is None if no plan is feasible. `plans` has the feasible plans by rank, then for each other strategy the
+    plan that comes closest to fitting."""
 
     best: Plan | None
     plans: list[Plan]
@@ -196,7 +197,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether the training of a job file fits. `plan` is None where the file cannot be judged, which `problem` says why."""
+    """The verdict for the training of a job file. If the job cannot be checked, `plan` is None and `problem` gives the reason."""
 
     file: str
     verdict: str
@@ -206,23 +207,25 @@ class Check:
 
 
 def recommend(model: str | None = None, *, machine: str | None = None, gpus: int | None = None, **options: Option) -> Recommendation:
-    """The plans for training a model on so many GPUs, as `ddl-oracle recommend` ranks them."""
+    """The plans for training `model` on `gpus` GPUs, ranked as by `ddl-oracle recommend`."""
     report = run("recommend", model=model, machine=machine, gpus=gpus, **options)
     if "plans" not in report:
-        raise OracleError("several studies have no list of plans", "name one model and one machine, or call run('recommend', ...)")
+        raise OracleError("a comparison of models or machines has no list of plans",
+                          "name one model and one machine, or call run('recommend', ...)")
     plans = [_from_json(Plan, each) for each in report["plans"]]
     best = report["best"]
     return Recommendation(_from_json(Plan, best) if best is not None else None, plans, report["inputs"], report["search"], report)
 
 
 def explain(model: str | None = None, *, machine: str | None = None, **options: Option) -> Explanation:
-    """One plan taken apart, as `ddl-oracle explain` does it: `strategy="data", gpus=64`, or `degrees="data=8,tensor=8"` with it."""
+    """One plan in detail, as from `ddl-oracle explain`. Options name the plan: `strategy="data", gpus=64`, or a strategy with
+    `degrees="data=8,tensor=8"`."""
     report = run("explain", model=model, machine=machine, **options)
     return Explanation(_from_json(Plan, report["plan"]), report["phases"], report["layers"], report["exchanges"], report)
 
 
 def check(*jobs: str | os.PathLike[str], **options: Option) -> list[Check]:
-    """A verdict for each job file, or configuration of another tool, as `ddl-oracle check` gives it."""
+    """A verdict for each job file or configuration of another tool, as from `ddl-oracle check`."""
     command = [os.fspath(each) for each in jobs]
     report = run("check", *(each if not each.startswith("-") else f"./{each}" for each in command), **options)
     return [

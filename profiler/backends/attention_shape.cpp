@@ -25,7 +25,7 @@ AttentionShape::AttentionShape(const Problem& problem)
 }
 
 float AttentionShape::slope(std::int64_t head) const {
-  // Powers of 2^(−8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
+  // ALiBi slopes are powers of 2^(−8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
   return alibi ? std::exp2(-8.0F * static_cast<float>(head + 1) / static_cast<float>(heads)) : 0.0F;
 }
 

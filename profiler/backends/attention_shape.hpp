@@ -21,24 +21,24 @@ struct AttentionShape {
 
   [[nodiscard]] std::int64_t width() const { return heads * size; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * size; }
-  /// Channels per token of the tensor of the queries, and of the tensor of the keys and values. If both are in one tensor,
-  /// keys and values follow the queries.
+  /// Channels per token: query_row() of the tensor with the queries, key_row() of the tensor with the keys and values. If
+  /// one tensor has all three, keys and values follow the queries, at key_offset().
   [[nodiscard]] std::int64_t query_row() const { return crossed ? width() : width() + 2 * kv_width(); }
   [[nodiscard]] std::int64_t key_row() const { return crossed ? 2 * kv_width() : query_row(); }
   [[nodiscard]] std::int64_t key_offset() const { return crossed ? 0 : width(); }
   [[nodiscard]] std::int64_t score_rows() const { return samples * heads * queries; }
   /// The number of query heads that share a key and value head.
   [[nodiscard]] std::int64_t sharing() const { return heads / kv_heads; }
-  /// The range of keys that a query attends to, as [first, end).
+  /// The range of keys that a query attends to: from first_key() to before end_key().
   [[nodiscard]] std::int64_t first_key(std::int64_t query) const {
     return window > 0 && query >= window ? query - window + 1 : 0;
   }
   [[nodiscard]] std::int64_t end_key(std::int64_t query) const { return causal ? query + 1 : keys; }
   /// The ALiBi slope of a head: scores are reduced by the slope times the distance of query and key. Zero without ALiBi.
   [[nodiscard]] float slope(std::int64_t head) const;
-  /// For each pair of a query and a key, the index of the pair's bias in the head's table.
+  /// Returns, for each pair of a query and a key, the index of the pair's bias in the head's table of biases.
   [[nodiscard]] std::vector<std::int32_t> buckets_of_pairs() const;
-  /// The tensors of the inputs, or of their gradients if `gradients` is set.
+  /// The input tensors of a kernel, or their gradients if `gradients` is set.
   [[nodiscard]] std::vector<KernelTensor> inputs(bool gradients, Precision precision) const;
 };
 

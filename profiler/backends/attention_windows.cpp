@@ -22,7 +22,7 @@ AttentionWindows::AttentionWindows(const Problem& problem) {
   for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) {
     window[d] = sizes[d];
     grid[d] = shape.extent[d] / window[d];
-    // A dimension that the window covers is not shifted.
+    // If one window covers a whole dimension, windows are not shifted along this dimension.
     shift[d] = grid[d] > 1 ? attributes.integer("shift", 0) % shape.extent[d] : 0;
   }
   area = window[0] * window[1] * window[2];

@@ -6,17 +6,17 @@
 
 namespace ddl {
 
-/// The memory format of images on a device that supports both.
+/// The memory format of images on a device that supports both formats.
 enum class ImageLayout { channels_last, channels_first };
 template <>
 inline constexpr EnumNames<ImageLayout> enum_names<ImageLayout>{"channels-last", "channels-first"};
 
-/// The algorithm of the library that is measured for a problem.
+/// Selects which of the library's algorithms is measured for a problem.
 enum class AlgorithmPreference {
   fastest,    ///< the fastest of the algorithms that are tried
   smallest,   ///< the algorithm with the smallest workspace
   first,      ///< the library's first choice; no others are tried
-  framework,  ///< like PyTorch in benchmark mode: the first for matrix products, the fastest for all other operations
+  framework,  ///< as PyTorch's benchmark mode: `first` for matrix products, else `fastest`
 };
 template <>
 inline constexpr EnumNames<AlgorithmPreference> enum_names<AlgorithmPreference>{"fastest", "smallest", "first", "framework"};

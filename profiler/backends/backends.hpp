@@ -11,20 +11,21 @@
 
 namespace ddl {
 
-/// A back end known to this program, whether or not it can run here.
+/// A back end that this program knows, even if the back end cannot run on this machine.
 struct BackendKind {
   std::string_view name;      ///< name of the back end, such as `onednn`
   std::string_view summary;   ///< description of one line
   std::string_view packages;  ///< packages to install if it is missing; empty if it is always available
-  /// Whether all processes of a node share one device: a CPU, whose cores the launcher divides among them.
+  /// Whether all processes of a node share one device. This is true for a CPU; the launcher divides
+  /// its cores among the processes.
   bool one_device;
 };
 [[nodiscard]] std::span<const BackendKind> backend_kinds();
 /// Returns the back end of that name. Throws Error with "did you mean" for an unknown name.
 [[nodiscard]] const BackendKind& backend_kind(std::string_view name);
 
-/// Initializes a back end. Throws Error if its module or a library is missing, with the packages to install, or if its
-/// device cannot be used, with the library's reason.
+/// Initializes a back end. If the module or a library is missing, throws Error that lists the
+/// packages to install. If the device cannot be used, throws Error with the library's reason.
 [[nodiscard]] std::unique_ptr<KernelBackend> open_backend(std::string_view name, const BackendOptions& options);
 /// The number of devices of this node that a back end can use. Throws the same errors as open_backend.
 [[nodiscard]] int count_devices(std::string_view name);
@@ -32,10 +33,10 @@ struct BackendKind {
 /// Whether a back end can run here.
 struct BackendStatus {
   std::vector<DeviceInfo> devices;  ///< devices that can be used
-  std::string problem, hint;        ///< why devices are missing, and what to do about it; empty if all can be used
+  std::string problem, hint;        ///< why a device cannot be used, and what the user can do; else empty
   [[nodiscard]] bool available() const { return !devices.empty(); }
 };
-/// Opens each device of a back end.
+/// Opens each device of a back end, and returns which devices can be used.
 [[nodiscard]] BackendStatus backend_status(std::string_view name);
 
 /// The default back end for measurements: a GPU, or else the CPU, but never a simulation. If neither runs, throws Error with

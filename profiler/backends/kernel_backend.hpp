@@ -14,8 +14,8 @@
 
 namespace ddl {
 
-/// The role of a tensor in a kernel. `kept`: data that forward saves for backward in addition to its tensors, such as
-/// statistics of a norm, the winning positions of a pooling, or a mask.
+/// The role of a tensor in a kernel. `kept`: additional data that forward saves for backward, such
+/// as statistics of a norm, the winning positions of a pooling, or a mask.
 enum class TensorRole {
   input,
   weight,
@@ -33,18 +33,18 @@ inline constexpr EnumNames<TensorRole> enum_names<TensorRole>{
     "input",          "weight",          "bias",          "output",         "kept", "output gradient",
     "input gradient", "weight gradient", "bias gradient", "optimizer state"};
 
-/// One tensor that a kernel reads or writes. The passes of one problem share the tensors that have the same role and index.
-/// The layout is dense: samples, channels, extents for images; samples, tokens, channels for sequences; [filters, channels
-/// of a group, kernel] for weights; [features, channels] for matrices.
+/// One tensor that a kernel reads or writes. The passes of a problem share tensors with equal role and index. The layout is
+/// dense: samples, channels, extents for images; samples, tokens, channels for sequences; [filters, channels of a group,
+/// kernel] for weights; [features, channels] for matrices.
 struct KernelTensor {
   TensorRole role = TensorRole::input;
   int index = 0;
   std::int64_t items = 0;
   bool written = false;
   Precision precision = Precision::fp32;  ///< precision of its buffer; a kept tensor may contain words of any kind
-  bool bytes = false;                     ///< whether items are single bytes instead: a mask of zeros and ones
-  /// Set if a back end keeps channels innermost: in each sample or filter, this many channels and positions are transposed
-  /// in device memory. Data written to the buffer and read from it has the layout described above.
+  bool bytes = false;                     ///< whether items are single bytes: a mask of zeros and ones
+  /// Set if a back end keeps channels innermost. In each sample or filter, this many channels and positions are then
+  /// transposed in device memory. DeviceBuffer::write and read still use the dense layout of KernelTensor.
   std::int64_t channels = 1, positions = 1;
 };
 
@@ -72,11 +72,11 @@ class PreparedKernel {
   virtual ~PreparedKernel() = default;
 
   [[nodiscard]] virtual std::span<const KernelTensor> tensors() const = 0;
-  /// Launches the kernel on buffers in the order of tensors(). The kernel may still run when this call returns.
-  /// KernelBackend::time waits for it.
+  /// Launches the kernel on buffers in the order of tensors(). The kernel may still run when this
+  /// call returns. KernelBackend::time waits until it is done.
   virtual void run(std::span<DeviceBuffer* const> buffers) = 0;
   [[nodiscard]] virtual Bytes workspace() const { return Bytes(0); }
-  /// The library's name of the algorithm: `jit:avx512_core`; empty for kernels that do nothing.
+  /// The library's name of the algorithm, such as `jit:avx512_core`; empty for kernels that do nothing.
   [[nodiscard]] virtual std::string algorithm() const = 0;
 };
 
@@ -89,11 +89,11 @@ struct DeviceInfo {
 
 /// Work that is timed repeatedly, and the launch times that the back end has observed for this work.
 struct TimedWork {
-  /// Work that is launched between two synchronizations. Pieces of a large work are timed one after the other, because a
-  /// device queues only a limited number of kernels.
+  /// A part of the work that is launched between two synchronizations. The pieces are timed one
+  /// after the other, because a device queues only a limited number of kernels.
   struct Piece {
     std::function<void()> start;
-    Seconds starting{};  ///< host time of the last `start`; 0 if it never ran
+    Seconds starting{};  ///< host time of the last call of `start`; 0 if it was never called
   };
   std::vector<Piece> pieces;
   /// Whether the device may have waited for the host in the last timing, so that the time is too long.
@@ -103,7 +103,7 @@ struct TimedWork {
   TimedWork() = default;
 };
 
-/// The state of a device at one moment, if its driver reports it.
+/// The state of a device at one moment, as far as the driver reports it.
 struct DeviceState {
   double clock_hz = 0;  ///< clock of the device's multiprocessors; 0: unknown
   double power_w = 0;   ///< power draw; 0: unknown
@@ -121,7 +121,7 @@ class KernelBackend {
   virtual ~KernelBackend() = default;
 
   [[nodiscard]] virtual DeviceInfo info() const = 0;
-  /// The reason why the problem cannot be run; empty if it can.
+  /// The reason why the back end cannot run the problem; otherwise empty.
   [[nodiscard]] virtual std::string refusal(const Problem& problem) const = 0;
   [[nodiscard]] virtual std::string refusal(const UpdateProblem& problem) const = 0;
   [[nodiscard]] virtual std::unique_ptr<PreparedKernel> prepare(const Problem& problem) = 0;
@@ -140,28 +140,29 @@ class KernelBackend {
     for (TimedWork::Piece& piece : work.pieces) sum += time(piece.start);
     return sum;
   }
-  /// Kernels that are shorter than this time are timed in groups, because the clock is too coarse for a single one. 0 if all
-  /// kernels can be timed alone.
+  /// Kernels that are shorter than this time are timed in groups, because the clock is too coarse
+  /// for a single one. 0 means that all kernels can be timed alone.
   [[nodiscard]] virtual Seconds shortest_alone() const { return {}; }
   /// Capacity of the last-level cache; 0: unknown.
   [[nodiscard]] virtual Bytes cache_size() const { return {}; }
-  /// Records what `work` launches and returns a function that launches all of it at once, as a CUDA graph does. Throws Error
-  /// if the back end, or something that `work` launches, cannot be recorded.
+  /// Records everything that `work` launches. Returns a function that launches all of it at once, as a CUDA graph does.
+  /// Throws Error if the back end cannot record, or cannot record something that `work` launches.
   [[nodiscard]] virtual std::function<void()> record(const std::function<void()>& work);
-  /// The problem, as a profile line, of the reference kernel whose time shows the current speed of the device (SpeedWatch).
+  /// The problem of the reference kernel, as a profile line. The time of this kernel shows the
+  /// current speed of the device (SpeedWatch).
   [[nodiscard]] virtual std::string speed_problem() const {
     return "fully_connected features=512 bias=no in=512 samples=64";
   }
-  /// How long the device has to run until its clocks are the same as in training.
+  /// How long the device has to be busy until its clocks are the same as in training.
   [[nodiscard]] virtual Seconds warm_up() const { return {}; }
   [[nodiscard]] virtual DeviceState state() { return {}; }
   /// Evicts these buffers from the caches of the device.
   virtual void evict(std::span<DeviceBuffer* const> buffers) = 0;
-  /// Loads a buffer, or as much of it as fits, into the caches.
+  /// Loads a buffer into the caches, as far as it fits.
   virtual void touch(DeviceBuffer& buffer) = 0;
-  /// Whether tensors are in memory that the system maps page by page on the first write.
+  /// Whether the system maps the memory of tensors page by page, when a page is first written.
   [[nodiscard]] virtual bool maps_pages() const { return false; }
-  /// Returns the time to map this much memory, write a word of each page, and free it.
+  /// Returns the time, in seconds, to map this much memory, write a word of each page, and free the memory.
   [[nodiscard]] virtual Seconds first_touch(Bytes /*bytes*/) { return {}; }
 };
 

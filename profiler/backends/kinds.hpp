@@ -10,16 +10,16 @@
 
 namespace ddl {
 
-/// One kind of operation that a back end can run on its `Device`.
+/// A type of operation, such as a convolution, that a back end can run on its `Device`.
 template <class Device>
 struct KindOf {
   std::string_view type;
-  /// The reason why a problem cannot run; empty if it can.
+  /// Returns the reason why the back end cannot run a problem; otherwise an empty text.
   std::string (*refusal)(const Problem& problem);
   std::unique_ptr<PreparedKernel> (*prepare)(const Device& device, const Problem& problem);
 };
 
-/// The kind of operation `type` among `kinds`, which are pointers; null if there is none.
+/// Finds the operation `type` among `kinds`, which are pointers; null if there is none.
 template <class Kinds>
 [[nodiscard]] auto find_kind(const Kinds& kinds, std::string_view type) {
   const auto* found = std::find_if(kinds.begin(), kinds.end(), [type](const auto* kind) { return kind->type == type; });

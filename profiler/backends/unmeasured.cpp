@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// An attribute of an operation, and its name in the refusal.
+/// An attribute that makes an operation unsupported, and the name of this variant in the refusal.
 struct Variant {
   std::string_view operation, attribute, name;
 };
@@ -28,7 +28,7 @@ std::string unmeasured_variant(const Problem& problem) {
   const std::vector<TensorShape>& inputs = problem.inputs;
   if (problem.operation->type() == "multiply" && inputs.size() == 2 && inputs[1].sequence &&
       inputs[1].channels < inputs[0].channels) {
-    return "a product with one factor for each token is not in this back end";
+    return "a product with one factor for each token is not supported by this back end";
   }
   const AttributeValues attributes = problem.operation->attribute_values();
   for (const Variant& variant : variants) {

@@ -11,7 +11,8 @@ namespace ddl {
 struct WindowGeometry {
   std::array<std::int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, before{0, 0, 0}, after{0, 0, 0};
 };
-/// `small` has one position per window: it is the output, or the input of a transposed convolution.
+/// Computes the window of an operation. `large` is the shape that the windows cover. `small` has
+/// one position per window: it is the output, or the input of a transposed convolution.
 [[nodiscard]] WindowGeometry window_geometry(const Operation& operation, const TensorShape& large, const TensorShape& small);
 
 }  // namespace ddl

@@ -13,8 +13,8 @@
 
 namespace ddl {
 
-/// The user's information about times that were measured elsewhere. Missing values are taken from the file. If the file does
-/// not contain them, an Error is thrown.
+/// The user's information about times that were measured elsewhere. Values that the user does not
+/// give are taken from the file. If the file lacks them, an Error is thrown.
 struct ProfileImportOptions {
   std::optional<std::int64_t> samples{};  ///< samples of a step, or of one of its micro-batches
   std::optional<Precision> precision{};
@@ -22,7 +22,7 @@ struct ProfileImportOptions {
   std::string device{};
 };
 
-/// An operator, or several with the same name and shapes, whose time was assigned to no layer.
+/// An operator, or several operators with the same name and shapes, that the import assigned to no layer.
 struct UnmatchedOperator {
   std::string name, shapes;  ///< shapes: `4,64,56,56 64,64,3,3`; empty if unknown
   double calls = 0;          ///< calls in a step
@@ -36,8 +36,8 @@ struct ProfileImport {
   Precision precision = Precision::fp32;
   std::vector<std::string> missing;   ///< problems of the model without a time
   std::vector<std::string> warnings;  ///< one line per warning
-  /// For a trace: the number of steps, the time of the median step, and the time of this step's operators that belong to
-  /// layers. For a GPU, these are times of kernels.
+  /// For a trace: the number of steps, the time of the median step (`step`), and the time of those operators of this step
+  /// that belong to layers (`matched`). For a GPU, these times are kernel times.
   int steps = 0;
   Seconds step{}, matched{};
   bool of_device = false;

@@ -81,8 +81,8 @@ class LayerTable {
       }
       if (!layer.backward.seconds.empty() &&
           !(layer.backward_data.seconds.empty() && layer.backward_weight.seconds.empty())) {
-        table_.fail(row, layer_, "this layer has a time of backward and also of its parts",
-                    "leave the column 'backward' empty, or those of its parts");
+        table_.fail(row, layer_, "this layer has a time for backward and also for a part of it",
+                    "leave the column 'backward' empty, or the columns of its parts");
       }
     }
     return times;
@@ -121,7 +121,7 @@ class LayerTable {
       const std::int64_t number = table_.positive_integer(row, layer_).value_or(0);
       if (number <= static_cast<std::int64_t>(weighted_.size())) return weighted_[static_cast<std::size_t>(number) - 1];
       table_.fail(row, layer_, fmt::format("{} has {} layers with weights", model_.name, weighted_.size()),
-                  "a number counts the layers with weights from 1");
+                  "layers with weights are numbered from 1");
     }
     std::vector<std::string_view> known;
     for (const Layer& layer : model_.layers) known.push_back(layer.name);
@@ -142,7 +142,7 @@ class LayerTable {
     if (!time) table_.fail(row, column.index, problem.message, problem.hint);
     constexpr double year = 3.2e7;
     if (time->value() > year) table_.fail(row, column.index, fmt::format("{} is more than a year", quote(cell)));
-    // A time of zero from a coarse clock is not a measurement.
+    // A time of zero is not a measurement: the clock was too coarse.
     return time->value() > 0 ? std::optional(time->value()) : std::nullopt;
   }
 

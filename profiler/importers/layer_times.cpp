@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Problems in the order of the layers, with their measured times.
+/// Collects the rows of a profile: problems in the order of the layers, with their measured times.
 class Rows {
  public:
   /// Adds the times of a layer that runs the problem `often` times.
@@ -48,8 +48,8 @@ class Rows {
     std::vector<PassTimes> times;
   };
 
-  /// The mean over layers. If all layers have the same number of steps, the mean is computed for each step. Otherwise, it is
-  /// the mean of the layers' medians.
+  /// Computes the mean time over layers. If all layers have the same number of steps, returns the
+  /// mean for each step. Otherwise returns the mean of the layers' medians.
   static std::vector<double> mean_of(const std::vector<PassTimes>& times) {
     const std::size_t steps = times.front().seconds.size();
     const auto as_many = [steps](const PassTimes& each) { return each.seconds.size() == steps; };
@@ -71,8 +71,8 @@ class Rows {
   std::vector<Row> rows_;
 };
 
-/// The share of the input's gradient in a backward pass that also computes gradients of weights. `by`: the basis of this
-/// share.
+/// The fraction of a backward pass's time that the input's gradient takes, if the pass also
+/// computes gradients of weights. `by`: what this fraction is based on.
 struct DataShare {
   double share = 0.5;
   std::string_view by;

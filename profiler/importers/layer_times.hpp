@@ -13,7 +13,7 @@ struct PassTimes {
   std::string algorithm;        ///< algorithm that ran, or how the time was obtained
 };
 
-/// The measured times of one layer. `backward` is the sum for inputs and weights, if they were not timed separately.
+/// The measured times of one layer. If the two backward passes were not timed separately, `backward` is their sum.
 struct ImportedLayer {
   PassTimes forward, backward_data, backward_weight, backward, update;
   PassTimes addition;        ///< addition of two gradients of the layer's output

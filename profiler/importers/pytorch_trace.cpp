@@ -34,7 +34,7 @@ class LayerSignatures {
       for (const std::string& signature : layer_signatures(model.layers[i], samples)) layers_[signature].push_back(i);
     }
   }
-  /// The layers with this signature; null if there are none.
+  /// Finds the layers with this signature; null if there are none.
   [[nodiscard]] const Layers* find(const std::string& signature) const {
     const auto found = layers_.find(signature);
     return found == layers_.end() ? nullptr : &found->second;
@@ -101,7 +101,7 @@ class Matcher {
     for (std::size_t step = 0; step < times_.size(); ++step) match(step);
   }
 
-  /// Times by layer, with one time per step.
+  /// Returns the times of each layer, with one time per step.
   [[nodiscard]] std::vector<ImportedLayer> layer_times() const;
   void report(ProfileImport& into) const;
 
@@ -125,8 +125,8 @@ class Matcher {
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
-  /// Sums of gradients of one shape: the layers whose outputs or tables have this shape, and the calls and times of sums by
-  /// step.
+  /// The sums of gradients with one shape. `layers`, `tables`: the layers with outputs, or tables,
+  /// of this shape. `times`: the calls and the seconds of these sums in each step.
   struct Sums {
     Layers layers{}, tables{};
     std::vector<std::pair<int, double>> times{};
@@ -146,7 +146,8 @@ class Matcher {
   std::unordered_map<std::size_t, Algorithm> forward_algorithms_, backward_algorithms_;
 };
 
-/// The operators of the forward pass in their order. Each has the signature of a layer, if its own signature matches one.
+/// Returns the operators of the forward pass in their order. An operator gets the signature of a
+/// layer if one of its possible signatures matches one.
 std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   std::vector<Claim> claims;
   claims.reserve(step.forward.size());
@@ -158,9 +159,9 @@ std::vector<Claim> Matcher::claims_of(const TraceSteps::Step& step) const {
   return claims;
 }
 
-/// Queries, keys and values may be three products in the trace but one layer in the model. In cross-attention, keys and
-/// values may be two products. Joins products of one input, with only views between them, if their features together are
-/// those of a layer to which no operator is assigned.
+/// Joins products that compute queries, keys and values. They may be three products (or two, in cross-attention) in the
+/// trace, but one layer in the model. Products are joined if they have the same input, if only views are between them, and
+/// if their features add up to those of a layer without an operator.
 void Matcher::join_projections(std::vector<Claim>& claims) const {
   std::set<std::string> present;
   for (const Claim& claim : claims) present.insert(claim.signature);
@@ -204,8 +205,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
     }
   }
   rounds = std::max(1.0, std::round(median(ratios)));
-  // For a single sample, the sum with a table of positions may have the same signature as the sum of two branches. If the
-  // step has only as many sums as there are branches, they are assigned to the branches.
+  // For a single sample, adding a table of positions may have the same signature as a sum of two branches. If the step has
+  // only as many sums as there are branches, all sums are assigned to branches.
   std::unordered_map<std::string, Layers> of_branches;
   for (const auto& [signature, count] : calls) {
     const Layers* layers = signatures_.find(signature);
@@ -227,8 +228,8 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
 }
 
-/// Assigns remaining operators to layers that consist of several operators. An operator belongs to a layer without operators
-/// between the layers of the previous and the next assigned operator, or else to one of these two layers.
+/// Assigns remaining operators to layers that consist of several operators. The candidates are the layers without operators
+/// between the layers of the previous and the next assigned operator, then these two layers.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
   constexpr int most_looked_at = 16;
   std::vector<bool> named(model_.layers.size(), false);
@@ -245,7 +246,7 @@ void Matcher::place_parts(std::vector<Claim>& claims) const {
     if (claims[i].layer != no_layer) next = claims[i].layer;
   }
   std::size_t before = no_layer;
-  // The parts of a layer are contiguous: after a part of a later layer, earlier layers are complete.
+  // The operators of a layer are contiguous: after an operator of a later layer, all earlier layers are complete.
   std::size_t first = 0;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (claims[i].layer != no_layer) {
@@ -326,8 +327,8 @@ void Matcher::add_forward(std::size_t step, const std::vector<Claim>& claims) {
   }
 }
 
-/// If a tensor has several readers, the autograd engine sums its gradients in the node of one reader. Returns the time of
-/// sums.
+/// Records the sums of gradients in a backward node, and returns their time in seconds. If a tensor
+/// has several readers, the autograd engine sums its gradients in the node of one reader.
 double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   double summed = 0;
   const std::size_t end = steps_.node(node).end;
@@ -345,8 +346,8 @@ double Matcher::sums_of_gradients(std::size_t step, std::size_t node) {
   return summed;
 }
 
-/// Divides the time of a backward node between the gradients of inputs and of weights: for a fully connected layer by the
-/// shapes of its products, for a convolution by the names of its kernels.
+/// Divides the time of a backward node between the gradients of inputs and of weights. A fully connected layer is divided by
+/// the shapes of its products, a convolution by the names of its kernels.
 void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfStep& into, double seconds) const {
   double data = 0, weight = 0;
   const std::string of = short_name(steps_.name(node));
@@ -379,7 +380,7 @@ void Matcher::split_backward(std::size_t node, const Layer& layer, LayerTimesOfS
 }
 
 void Matcher::add_backward(std::size_t step, const std::vector<Claim>& claims) {
-  // A node belongs to the last forward operator that began before the sequence number of the node was assigned.
+  // A backward node belongs to the last forward operator that began before the node got its sequence number.
   std::vector<std::pair<std::int64_t, std::size_t>> numbers;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const std::int64_t number = steps_.node(claims[i].node).event->sequence;

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view step_times_hint = "written by: step_time.py MODEL.json --json";
 
-/// The file. Errors point to its values.
+/// A file of step times. Errors point to values in the file.
 class StepTimes {
  public:
   StepTimes(std::string text, const std::string& origin) : source_(std::move(text), origin, std::string(step_times_hint)) {
@@ -43,12 +43,12 @@ class StepTimes {
     if (!at(key).is_boolean()) fail(key, fmt::format("'{}' is neither true nor false", key));
     return at(key).get<bool>();
   }
-  /// Older files do not have this key.
+  /// Reads a flag that older files lack; a missing flag is false.
   [[nodiscard]] bool flag_or_no(std::string_view key) const { return source_.root().contains(key) && flag(key); }
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view otherwise) const {
     return source_.root().contains(key) ? text(key) : std::string(otherwise);
   }
-  /// The times of one part of the step.
+  /// Reads the times of one part of the step, in seconds.
   [[nodiscard]] std::vector<double> seconds(std::string_view part) const {
     const Json& summary = at(part);
     const auto samples = summary.is_object() ? summary.find("samples_s") : summary.end();

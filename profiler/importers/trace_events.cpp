@@ -134,13 +134,13 @@ class Reader final : public nlohmann::json_sax<Json> {
   std::unordered_map<std::string, int> threads_, shape_numbers_;
   Trace trace_;
 
-  // State of the event that is being read.
+  // The state of the event that is being read.
   std::size_t event_start_ = 0;
   TraceEvent event_;
   std::string phase_, category_, name_, process_, thread_;
   std::optional<double> start_, duration_;
-  // State of the shapes of the event: the depth of open lists, the numbers of the innermost list, and all shapes as text,
-  // for deduplication.
+  // The state of the shapes that are being read: the depth of open lists, the numbers of the
+  // innermost list, and all shapes as text, for deduplication.
   std::size_t list_depth_ = 0;
   bool has_shapes_ = false;
   OperatorShapes shapes_;
@@ -261,7 +261,7 @@ bool Reader::number(double value, std::optional<std::int64_t> integer) {
       break;
     case In::shapes:
       if (list_depth_ == 0 || (list_depth_ == 1 && list_of_lists_)) fail("'Input Dims' of this event mix sizes and lists");
-      if (!integer || value < 0 || value > longest_extent) fail("a size among 'Input Dims' of this event is not a size");
+      if (!integer || value < 0 || value > longest_extent) fail("a value in 'Input Dims' of this event is not a size");
       if (numbers_.size() == max_dimensions) {
         fail(fmt::format("a tensor among 'Input Dims' of this event has more than {} dimensions", max_dimensions));
       }
@@ -274,7 +274,7 @@ bool Reader::number(double value, std::optional<std::int64_t> integer) {
   return true;
 }
 
-/// Sets the argument with the current key.
+/// Stores the value of the event's argument `key_`.
 void Reader::set(std::int64_t value) {
   if (key_ == "Sequence number") event_.sequence = value;
   if (key_ == "External id" || key_ == "external id") event_.external = value;

@@ -42,8 +42,8 @@ struct Trace {
 };
 
 /// Parses a Chrome trace written by PyTorch: an object with `traceEvents`, or a list of events. Only complete events (`"ph":
-/// "X"`) of the kinds above are kept. Throws Error with a position in the file for invalid JSON, a file that is not a trace,
-/// an event without a time, a negative or absurd time, and invalid shapes.
+/// "X"`) of the kinds in TraceEvent are kept. Throws Error with a position in the file for invalid JSON, a file that is not
+/// a trace, an event without a time, a negative or absurd time, and invalid shapes.
 [[nodiscard]] Trace parse_trace(std::string text, const std::string& origin);
 
 }  // namespace ddl

@@ -14,7 +14,7 @@ namespace {
 
 using Dimensions = std::vector<std::int64_t>;
 
-/// Operators whose function follows from their name. The names are those of native_functions.yaml of PyTorch 1.13 to 2.11.
+/// Operators with a name that determines their function. The names come from native_functions.yaml of PyTorch 1.13 to 2.11.
 struct NamedOperator {
   std::string_view name, does;
 };
@@ -106,7 +106,8 @@ constexpr std::array views{
     std::string_view("aten::unsqueeze_"), std::string_view("aten::view"),         std::string_view("aten::view_as"),
 };
 
-/// Operators other than views that the layers of an operation may consist of, separated by blanks, without `aten::`.
+/// The operators, other than views, of which layers of one operation may consist. Names are
+/// separated by blanks, without `aten::`.
 struct Parts {
   std::string_view type, operators;
 };
@@ -172,17 +173,16 @@ std::string_view what_does(std::string_view name) {
   return found == named.end() ? std::string_view() : found->does;
 }
 
-/// Product of sizes. It is a double, because in an invalid trace the product may exceed 64 bits. For real tensors it does
-/// not.
+/// The product of sizes, as a double, because in an invalid trace it may exceed 64 bits. In a real trace it does not.
 double product(std::span<const std::int64_t> sizes) {
   double result = 1;
   for (const std::int64_t size : sizes) result *= static_cast<double>(size);
   return result;
 }
 
-/// `4,64,56,56`: all dimensions.
+/// Prints all dimensions: `4,64,56,56`.
 std::string exact(const Dimensions& sizes) { return fmt::format("{}", fmt::join(sizes, ",")); }
-/// `1024x768`: the product of all dimensions but the last one, and the last one, which is the channels.
+/// Prints a tensor as rows of channels, `1024x768`: the product of all dimensions but the last one, and the last one.
 std::string rows(const Dimensions& sizes) {
   return fmt::format("{:.0f}x{}", product(std::span(sizes).first(sizes.size() - 1)), sizes.back());
 }

@@ -30,7 +30,7 @@ namespace ddl {
 /// Whether an operator only changes how memory is interpreted, or copies memory for that purpose.
 [[nodiscard]] bool is_view(std::string_view operator_name);
 
-/// Rows, features in and features out of a product with weights; empty for other operators.
+/// The shape of a product with weights: rows, features in and features out. Empty for other operators.
 struct LinearShape {
   std::int64_t rows = 0, in = 0, out = 0;
 };

@@ -19,8 +19,8 @@ bool is_operator(const TraceEvent& event, std::string_view name) {
   return event.kind == TraceEvent::Kind::operation && name.find("::") != std::string_view::npos;
 }
 
-/// Whether an event belongs to torch.amp.GradScaler, which is part of an update: it divides gradients by the scale, and
-/// checks them for values that are not finite.
+/// Whether an event belongs to torch.amp.GradScaler, which divides gradients by the scale, and
+/// checks them for infinities and NaN. This is part of an update.
 bool is_of_scaler(std::string_view name) {
   return name == "aten::_amp_foreach_non_finite_check_and_unscale_" || name == "aten::_amp_update_scale_";
 }
@@ -45,8 +45,8 @@ void TraceSteps::build_tree() {
     if (a.event->start != b.event->start) return a.event->start < b.event->start;
     return a.event->seconds > b.event->seconds;
   });
-  // Times are rounded. If an event begins within this time before the end of another event, and ends after that event, the
-  // other event did not call it.
+  // Times in a trace are rounded. If an event ends after another event, and begins less than this
+  // time, in seconds, before the end of that event, it was not called by that event.
   constexpr double rounding = 1e-6;
   std::vector<std::size_t> open;
   in_operator_.resize(nodes_.size());
@@ -70,8 +70,9 @@ void TraceSteps::build_tree() {
   for (const std::size_t node : open) nodes_[node].end = nodes_.size();
 }
 
-/// Finds the CPU event that launched each kernel: the launch with the same correlation number. If no operator called this
-/// launch, for example because the trace has an unknown id for its thread, the operator that the kernel names is used.
+/// Finds the CPU event that launched each kernel: the launch with the kernel's correlation number.
+/// A launch may be outside of any operator, for example because the trace has an unknown id for its
+/// thread. The operator that the kernel names is then used.
 void TraceSteps::place_kernels() {
   std::unordered_map<std::int64_t, std::size_t> launches, operators;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -139,7 +140,7 @@ void TraceSteps::sort_into_steps() {
     const std::string_view called = name(i);
     Step* const step = step_at(event.start);
     if (step == nullptr) {
-      // Enters a region, because a region may contain all steps. Skips an operator with its calls.
+      // Continues inside a region, because a region may contain all steps. Skips the calls of an operator.
       i = is_operator(event, called) ? nodes_[i].end : i + 1;
     } else if (called.starts_with(optimizer_step)) {
       step->optimizer.push_back(i);

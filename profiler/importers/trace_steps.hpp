@@ -14,7 +14,7 @@ class TraceSteps {
  public:
   explicit TraceSteps(const Trace& trace);
 
-  /// A CPU event. The events that it called follow it, up to the index `end`.
+  /// A CPU event. The events that it called follow in the list, up to the index `end`.
   struct Node {
     const TraceEvent* event = nullptr;
     std::size_t end = 0;
@@ -23,7 +23,7 @@ class TraceSteps {
   struct Step {
     double seconds = 0;  ///< wall-clock time
     double busy = 0;     ///< time of the device's kernels; in a trace without kernels, `seconds`
-    /// events on the thread that runs the model, and all events that are in no other group
+    /// events on the thread that runs the model, and all events that are in none of the following groups
     std::vector<std::size_t> forward{};
     std::vector<std::size_t> backward{};   ///< autograd nodes, on any thread
     std::vector<std::size_t> optimizer{};  ///< regions `Optimizer.step#…`, and gradient scaling, each with all nested calls
@@ -31,12 +31,11 @@ class TraceSteps {
   };
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
-  /// The number of further steps that are ignored, because the maximum number of samples of a measurement (SamplingRule) is
-  /// reached.
+  /// The number of steps that are ignored because they exceed the maximum number of samples of a measurement (SamplingRule).
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
   /// Whether steps were marked (`ProfilerStep#…`); otherwise the whole trace is one step.
   [[nodiscard]] bool marked() const { return marked_; }
-  /// Whether times are the times of kernels on a GPU.
+  /// Whether the trace has times of kernels on a GPU; otherwise times are wall-clock times.
   [[nodiscard]] bool of_device() const { return of_device_; }
 
   [[nodiscard]] const Node& node(std::size_t index) const { return nodes_[index]; }
@@ -46,9 +45,10 @@ class TraceSteps {
   }
   /// The shapes of an operator's arguments; empty if the trace has no shapes.
   [[nodiscard]] const OperatorShapes& shapes(std::size_t node) const;
-  /// Time of a node and all its calls: of the device's kernels, or wall-clock time in a trace without kernels.
+  /// The time of a node and all its calls, in seconds: kernel time on the device, or wall-clock
+  /// time in a trace without kernels.
   [[nodiscard]] double seconds(std::size_t node) const;
-  /// Name and time of the kernels that a node, or its calls, launched.
+  /// The name and the time, in seconds, of each kernel that a node, or its calls, launched.
   [[nodiscard]] std::vector<std::pair<std::string_view, double>> kernels(std::size_t node) const;
 
  private:
@@ -60,7 +60,8 @@ class TraceSteps {
   const Trace& trace_;
   std::vector<Node> nodes_;        ///< thread by thread, callers before their calls
   std::vector<bool> in_operator_;  ///< for each node, whether an operator called it
-  /// The kernels by the node that launched them, and, for each node, the time of the kernels of all earlier nodes.
+  /// `started_`: for each node, the kernels that it launched. `before_`: for each node, the total
+  /// kernel time of all earlier nodes.
   std::vector<std::vector<const TraceEvent*>> started_;
   std::vector<double> before_;
   std::vector<Step> steps_;

@@ -83,14 +83,14 @@ class Runs {
   CacheState caches_;
 };
 
-/// The number of runs that are timed together, and of copies of the tensors.
+/// The number of runs that are timed together, and the number of copies of the kernel's tensors.
 struct Batch {
   int runs = 1, copies = 1;
 };
 
-/// A kernel that is too short for the clock is run 8 to 32 times. If caches are not warm, each run has its own tensors. All
-/// tensors together fill half of the cache, so that the tensors that are touched for the last run are still cached when the
-/// last run starts.
+/// Decides how often a kernel is run between two readings of the clock. A kernel that is too short for the clock is run 8 to
+/// 32 times. If caches are not warm, each run has its own tensors. All tensors together fill half of the cache, so that the
+/// tensors touched for the last run are still cached when it starts.
 Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, CacheState caches, Seconds alone) {
   constexpr double fewest = 8;
   constexpr double most = 32;
@@ -108,7 +108,8 @@ Batch batch_of(const KernelBackend& backend, const PreparedKernel& kernel, Cache
   return {runs, runs};
 }
 
-/// `bind` allocates one more set of the kernel's tensors, with all the content that the pass needs.
+/// Takes samples of a kernel's time. `bind` allocates one more set of the kernel's tensors, with
+/// all the content that the pass needs.
 void run_samples(KernelBackend& backend, PreparedKernel& kernel, Pass pass, const SamplingRule& rule, CacheState caches,
                  const std::function<bool()>& stop, Measurement& measurement,
                  const std::function<std::vector<DeviceBuffer*>()>& bind) {

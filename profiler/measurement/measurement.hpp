@@ -12,9 +12,9 @@ namespace ddl {
 
 /// The content of the caches when a kernel starts.
 enum class CacheState {
-  warm,  ///< the data of the previous run: the kernel's own tensors
-  cold,  ///< no data of the kernel
-  step,  ///< as in a training step: only the output of the previous layer
+  warm,  ///< the kernel's own tensors, left by its previous run
+  cold,  ///< none of the kernel's data is in the caches
+  step,  ///< only the output of the previous layer, as in a training step
 };
 template <>
 inline constexpr EnumNames<CacheState> enum_names<CacheState>{"warm", "cold", "step"};
@@ -29,14 +29,13 @@ struct Measurement {
   bool host_bound = false;  ///< whether the device waited for the host in some samples, which are therefore too long
 };
 
-/// Times work, and repeats the timing if the device waited for the host. In this case, the measured time is not the time of
-/// the device: the host was interrupted. After a few attempts, the time of the last attempt counts. `before` is called
-/// before each attempt.
+/// Times work, in seconds. If the device waited for an interrupted host, the measured time is too long, and the timing is
+/// repeated. After a few attempts, the time of the last attempt counts. `before` is called before each attempt.
 [[nodiscard]] Seconds time_without_host(KernelBackend& backend, TimedWork& work, const std::function<void()>& before = {});
 
-/// Prepares and times one problem (or update). For a refusal, or a device error, returns a Measurement with a reason. An
-/// invalid line is an Error. The tensors have random values, except for values of the forward pass that a backward pass
-/// needs: a forward run computes these values.
+/// Prepares and times one problem or update. If the back end refuses the problem, or the device
+/// fails, returns a Measurement with a reason. An invalid line is an Error. The tensors have random
+/// values. If a backward pass needs values of the forward pass, a forward run computes them.
 [[nodiscard]] Measurement measure(KernelBackend& backend, const std::string& line, const SamplingRule& rule,
                                   CacheState caches, const std::function<bool()>& stop = {});
 

@@ -20,7 +20,7 @@ struct Launcher {
   std::string_view name;
   const char* rank;
   const char* ranks;
-  std::array<const char*, 3> local;  ///< variables of the local rank, of which the first that is set counts
+  std::array<const char*, 3> local;  ///< variables of the local rank; the first variable that is set counts
 };
 constexpr std::size_t torchrun = 2;
 constexpr std::array<Launcher, 4> launchers{{
@@ -93,7 +93,8 @@ LaunchedRank this_rank(const Environment& environment) {
     std::string missing = missing_for(launcher, environment);
     if (missing.empty()) continue;
     if (launcher.name != launchers[torchrun].name) fail(missing);
-    // Slurm scripts often set WORLD_SIZE for programs that take their rank from srun, as this program does.
+    // WORLD_SIZE without RANK is no error under srun: Slurm scripts often set it for programs that
+    // take their rank from srun, as this program does.
     half = std::move(missing);
   }
   if (!half.empty()) fail(half);

@@ -27,16 +27,17 @@ using Environment = std::function<const char*(const char*)>;
 /// - srun: SLURM_PROCID, SLURM_STEP_NUM_TASKS and SLURM_LOCALID. The shell of sbatch or salloc has SLURM_PROCID and
 ///   SLURM_NTASKS, too, but is one process: only a step has SLURM_STEP_NUM_TASKS.
 ///
-/// Launchers are checked in this order, because mpirun may start its processes by srun. torchrun itself
-/// (TORCHELASTIC_RUN_ID) comes first, because any other launcher may start torchrun. Without any launcher, the process is
-/// alone. A variable that is not a number, is missing while the launcher's other variables are set, or contradicts them is
-/// an Error. WORLD_SIZE alone is accepted within a step of srun.
+/// Launchers are checked in this order, because mpirun may start its processes by srun. torchrun
+/// (TORCHELASTIC_RUN_ID) comes before all of them, because any other launcher may start torchrun.
+/// Without any launcher, the process is alone. It is an Error if a variable is not a number, if
+/// only some variables of a launcher are set, or if they contradict each other. WORLD_SIZE alone is
+/// accepted within a step of srun.
 [[nodiscard]] LaunchedRank this_rank(const Environment& environment = process_environment());
 
-/// The index of the device that a rank uses among the `devices` on its node: its local rank. It is 0 if the process is
-/// alone, if all processes share `one_device`, or if the launcher shows each process only its own device. Throws Error if
-/// there are fewer devices than ranks on the node, because two ranks would disturb each other's measurements, or if the
-/// launcher sets no local rank.
+/// Returns the index of the device that a rank uses among the `devices` on its node: the local rank. The index is 0 if the
+/// process is alone, if all processes share `one_device`, or if the launcher shows each process only its own device. Throws
+/// Error if there are fewer devices than ranks on the node, because two ranks would disturb each other's measurements, or if
+/// the launcher sets no local rank.
 [[nodiscard]] int device_of(const LaunchedRank& rank, int devices, bool one_device);
 
 }  // namespace ddl

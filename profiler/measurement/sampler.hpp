@@ -7,12 +7,12 @@
 
 namespace ddl {
 
-/// The rule that decides when a measurement is complete, and when it is given up.
+/// The rule that decides when a measurement is complete, and when to give up.
 struct SamplingRule {
   int warm_up = 2;               ///< runs that are not recorded
   int least = 6;                 ///< minimum number of samples; fewer have no 95 % interval (median_interval)
   int most = 200;                ///< maximum number of samples
-  double tolerance = 0.02;       ///< half of the interval of the median, relative to the median
+  double tolerance = 0.02;       ///< maximum half-width of the median's interval, relative to the median
   double confidence = 0.95;      ///< confidence of the interval
   Seconds limit = Seconds(1.0);  ///< time limit for all samples of one problem; `least` samples are always taken
 };
@@ -29,11 +29,11 @@ struct Samples {
   bool has_trend = false;
 };
 
-/// Calls `once` until the rule is met. If `stop` returns true, which is checked before each sample, returns the samples so
-/// far.
+/// Calls `once` until the rule is met, and returns the samples. `stop` is called before each
+/// sample. If it returns true, the samples so far are returned.
 [[nodiscard]] Samples take_samples(const SamplingRule& rule, const std::function<Seconds()>& once,
                                    const std::function<bool()>& stop = {});
-/// Statistics of samples from a file.
+/// Computes the statistics of samples that were read from a file, in seconds.
 [[nodiscard]] Samples summarize(std::vector<double> seconds, const SamplingRule& rule);
 
 }  // namespace ddl

@@ -42,7 +42,7 @@ bool is_sequence_problem(std::string_view line) { return line.starts_with(start)
 SequenceProblem parse_sequence_problem(const std::string& line, const std::string& origin) {
   const SourceText source(line, origin);
   std::size_t at = std::min(start.size(), line.size());
-  // The words must be in the order in which they are printed.
+  // The words are parsed in the order in which they are printed.
   const auto word = [&](std::string_view key) {
     const std::size_t equals = at + key.size();
     if (line.compare(at, key.size(), key) != 0 || equals >= line.size() || line[equals] != '=') {
@@ -109,13 +109,14 @@ struct Sequence::Builder {
   std::vector<int> additions = gradient_additions(model);
   std::vector<DeviceBuffer*> outputs = std::vector<DeviceBuffer*>(model.layers.size());
   std::vector<DeviceBuffer*> gradients = std::vector<DeviceBuffer*>(model.layers.size());
-  /// The gradients from the readers of a layer's output.
+  /// For each layer, the gradients of its output that the output's readers have computed.
   std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
   /// Tensors that belong to a layer: weights, kept tensors, weight gradients.
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
-  /// Gradients without remaining readers, by number of items.
+  /// Gradients without remaining readers, by number of items. Their buffers can be reused.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
-  /// Scale of the current layer's weights. It avoids denormals and infinities, which would make kernels slow.
+  /// The scale of the current layer's weights. With this scale there are no denormals and
+  /// infinities, which would make kernels slow.
   double scale_of_weights = 1;
 
   DeviceBuffer* allocate(const KernelTensor& tensor, std::int64_t token_rows) {
@@ -124,7 +125,7 @@ struct Sequence::Builder {
     return sequence.buffers_.back().get();
   }
 
-  /// A kernel has fixed shapes, so it cannot use a tensor of another size.
+  /// Whether a kernel can use a buffer. Kernels have fixed shapes, so the size must match.
   static bool fits(const DeviceBuffer* buffer, const KernelTensor& tensor) {
     return buffer != nullptr && buffer->holds(tensor);
   }
@@ -250,7 +251,7 @@ struct Sequence::Builder {
     return true;
   }
 
-  /// Passes on the tensor of a view's only input. A view has no tensor of its own.
+  /// Gives a view the tensor of its only input. A view has no tensor of its own.
   void pass_on(std::vector<DeviceBuffer*>& tensors, std::size_t from, std::size_t to) const {
     if (tensors[to] == nullptr && model.layers[to].output_shape.items() == model.layers[from].output_shape.items()) {
       tensors[to] = tensors[from];

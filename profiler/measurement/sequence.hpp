@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-/// A name without blanks and equals signs, as used in the line of a step.
+/// Converts a name to one word without blanks and equals signs, for the line of a step.
 [[nodiscard]] std::string one_word(std::string text);
 
 /// A part of a training step.
@@ -28,9 +28,10 @@ enum class StepStart {
   graph,    ///< all kernels of a part at once, as recorded (KernelBackend::record)
 };
 
-/// The problem of a profile row for a model run as a whole: `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd
-/// pass=forward`, followed by `by=pytorch-1.13.1` if a framework ran it, `launch=graph` if the device ran captured graphs,
-/// without a host call per kernel, and `memory=kept` if the framework did not return memory to the system between tensors.
+/// The problem of a profile row for a whole step of a model: `sequence model=resnet50 samples=4 precision=fp32 optimizer=sgd
+/// pass=forward`. Further words may follow: `by=pytorch-1.13.1` if a framework ran the step, `launch=graph` if the device
+/// ran captured graphs, without a host call per kernel, and `memory=kept` if the framework did not return memory to the
+/// system between tensors.
 struct SequenceProblem {
   std::string model;
   std::int64_t samples = 1;
@@ -59,7 +60,7 @@ class Sequence {
 
   /// Runs all kernels of one part. The parts of a step must follow one another.
   void run(StepPart part);
-  /// Returns the work of run(), in pieces of at most `piece` kernels.
+  /// Returns the work of run() as pieces of at most `piece` kernels.
   [[nodiscard]] TimedWork work(StepPart part, std::size_t piece);
   /// The number of kernels that have work to do.
   [[nodiscard]] int kernels(StepPart part) const;
@@ -76,11 +77,11 @@ class Sequence {
 /// problems are measured under the same conditions.
 class SequenceSampling {
  public:
-  /// A refusal or a device error becomes the reason in the measurements of all parts.
+  /// If the back end refuses the model, or the device fails, the measurements of all parts get the reason.
   SequenceSampling(KernelBackend& backend, const Model& model, std::int64_t samples, Precision precision,
                    Optimizer optimizer, StepStart start = StepStart::kernels);
 
-  /// Takes one more sample of every part.
+  /// Runs one more step, and adds one sample to every part of the step.
   void step();
   [[nodiscard]] int steps() const { return static_cast<int>(seconds_.front().size()); }
   /// The mean time of the steps so far. At least one step must have been run.

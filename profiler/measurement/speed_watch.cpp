@@ -20,7 +20,7 @@ SpeedWatch::SpeedWatch(KernelBackend& backend) : backend_(backend) {
   }
   work_ = TimedWork([this] { kernel_->run(bound_); });
   for (Seconds run{}; run < backend.warm_up();) {
-    // If kernels had a time of zero, the required time would never be reached.
+    // At least a microsecond per run is counted, because kernels with a time of zero would never reach the required time.
     run += std::max(backend.time_again(work_), Seconds(1e-6));
   }
 }

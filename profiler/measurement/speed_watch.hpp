@@ -18,7 +18,8 @@ struct SpeedLook {
 /// (KernelBackend::speed_problem). Only throttling clocks and other work on the machine make this kernel slower.
 class SpeedWatch {
  public:
-  /// Runs the product until the device is warm (KernelBackend::warm_up). Throws Error if the back end cannot run it.
+  /// Runs the reference kernel until the device is warm (KernelBackend::warm_up). Throws Error if
+  /// the back end cannot run this kernel.
   explicit SpeedWatch(KernelBackend& backend);
   SpeedWatch(const SpeedWatch&) = delete;
   SpeedWatch& operator=(const SpeedWatch&) = delete;

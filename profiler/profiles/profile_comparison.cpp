@@ -61,7 +61,7 @@ Kernels kernels_of(const Profile& given) {
     ComparedKernel found = kernel_of(measured.problem);
     const auto [place, is_new] = kernels.try_emplace({found.problem, found.pass}, std::move(found));
     ComparedKernel& kernel = place->second;
-    // A problem that belongs to no model counts once.
+    // A problem that belongs to no model counts as one layer.
     kernel.layers = std::max<std::int64_t>({kernel.layers, row.layers, 1});
     kernel.first += measured.samples.median * static_cast<double>(std::max(row.layers, 1));
     std::string& algorithm = kernel.first_algorithm;
@@ -107,7 +107,7 @@ ProfileComparison compare_profiles(const Profile& first, const Profile& second) 
       continue;
     }
     ComparedKernel& both = comparison.kernels.emplace_back(kernel);
-    // The number of layers of a problem is a property of the model, not of the measurement.
+    // `layers` is equal in both profiles, because the number of layers is a property of the model.
     both.second = other->second.first;
     both.second_algorithm = other->second.first_algorithm;
     comparison.first += both.first;

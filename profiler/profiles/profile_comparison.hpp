@@ -36,8 +36,8 @@ struct ProfileComparison {
   std::size_t only_first = 0, only_second = 0;  ///< kernels that have no time in the other profile
 };
 
-/// Compares the times of the kernels that are in both profiles, each at the full speed of its device. Whole steps and first
-/// touches of memory are not kernels. Throws Error if the profiles share no kernel.
+/// Compares the times of kernels that are in both profiles. The times of each profile are converted to the full speed of its
+/// device. Whole steps and first touches of memory are not kernels. Throws Error if the profiles share no kernel.
 [[nodiscard]] ProfileComparison compare_profiles(const Profile& first, const Profile& second);
 
 }  // namespace ddl

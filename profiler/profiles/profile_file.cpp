@@ -35,12 +35,12 @@ constexpr std::array<std::string_view, 4> newer_columns{"clock_hz", "power_w", "
 constexpr std::string_view place_column = "place";
 constexpr std::string_view separator = "---\n";
 
-/// Any text as YAML on one line.
+/// Returns a text as a YAML scalar on one line.
 std::string yaml_text(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    // The parser refuses control characters, and no name needs them.
+    // Control characters are replaced by blanks, because the parser refuses them, and names do not need them.
     quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return quoted + '"';
@@ -122,7 +122,7 @@ class RowReader {
   std::size_t row_;
 };
 
-/// The line in the form of print_problem, for any order of its attributes.
+/// Returns a problem's line in the form of print_problem, for any order of its attributes.
 std::string canonical(const RowReader& cells, const std::string& line) {
   try {
     if (is_sequence_problem(line)) return print_problem(parse_sequence_problem(line, "the problem"));
@@ -163,7 +163,7 @@ ProfileRow read_row(const RowReader& cells, bool of_shard) {
   if (samples.low > samples.median) cells.fail("low_s", "the interval does not contain the median");
   if (samples.high < samples.median) cells.fail("high_s", "the interval does not contain the median");
   if (!samples.seconds.empty() && static_cast<int>(samples.seconds.size()) != samples.count) {
-    cells.fail("samples", fmt::format("{} samples, but {} times of them", samples.count, samples.seconds.size()));
+    cells.fail("samples", fmt::format("{} samples, but {} times", samples.count, samples.seconds.size()));
   }
   return row;
 }
@@ -301,7 +301,7 @@ Profile parse_profile(const std::string& given, const std::string& origin) {
     root.find("layout").value_or(root).fail(fmt::format("{} is not a layout of images", quote(profile.head.layout)),
                                             "channels-last or channels-first");
   }
-  // Blank lines are skipped, but they count for the positions of errors.
+  // Blank lines are skipped, but counted in the positions of errors.
   const std::size_t table_start = cut == 0 ? separator.size() : cut + 1 + separator.size();
   std::string table_text(
       static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(table_start), '\n')),

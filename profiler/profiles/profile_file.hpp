@@ -33,8 +33,8 @@ struct ProfileHead {
   std::vector<std::pair<std::string, std::string>> details{};  ///< libraries, driver, clocks, threads
 };
 
-/// One measurement, and the number of layers of the model that run it in a step. A problem's line describes a kernel
-/// (print_problem). If the model ran as a whole, the line describes a sequence (profiler/measurement/sequence.hpp).
+/// One measurement, and the number of the model's layers that run its problem in a step. For a kernel, the problem's line is
+/// that of print_problem. For a part of a whole step, the line describes a sequence (profiler/measurement/sequence.hpp).
 struct ProfileRow {
   Measurement measurement{};
   int layers = 0;              ///< 0: the problem belongs to no particular model
@@ -50,33 +50,33 @@ struct Profile {
   int cut_line = 0;  ///< number of an incomplete last line of the file, which is ignored; 0: the last line is complete
 };
 
-/// Moves the layout out of the details, where DeviceInfo and older profiles store it.
+/// Moves the layout of images from the details, where DeviceInfo and older profiles store it, to `layout`.
 void move_layout(ProfileHead& head);
 
-/// The rows as if the device had always run at full speed: each time is multiplied by the reference kernel's time at full
-/// speed, divided by this kernel's time around the row, if the ratio is below one. Full speed is the fastest tenth of
-/// readings.
+/// Returns the times that the device would have had at full speed. A reference kernel was timed
+/// around each row. If this kernel took longer than at full speed, the times of the row are divided
+/// by its slowdown. Full speed is the fastest tenth of readings.
 [[nodiscard]] Profile at_full_speed(Profile profile);
 
-/// A profile is text: a YAML head, a line `---`, and a CSV table with one row per problem, which grows as problems are
-/// measured. Prints the head with the names of the columns.
+/// Prints the head of a profile, with the names of the columns. A profile is text: a YAML head, a
+/// line `---`, and a CSV table with one row per problem, which grows as problems are measured.
 [[nodiscard]] std::string print_profile_head(const ProfileHead& head);
 /// Prints one line of the table, including its line break.
 [[nodiscard]] std::string print_profile_row(const ProfileHead& head, const ProfileRow& row);
 [[nodiscard]] std::string print_profile(const Profile& profile);
 
-/// The range of times of one problem, in seconds. Shorter times count as zero, and longer times are refused. Sums and ratios
-/// of times in this range are finite.
+/// The shortest and the longest time of a problem, in seconds. Shorter times count as zero, and
+/// longer times are refused. Sums and ratios of times in this range are finite.
 inline constexpr double shortest_time = 1e-18;
 inline constexpr double longest_time = 1e15;
 
-/// Parses a profile. A last line without its line break is the result of a crash: it is ignored, and reported in `cut_line`.
-/// If a problem has several rows, the last one counts. Throws Error with a position in the file for another version, unknown
-/// keys and columns, malformed numbers, invalid times, and an interval that does not contain its median.
+/// Parses a profile. An incomplete last line is the result of a crash; it is ignored, and reported in `cut_line`. If a
+/// problem has several rows, the last one counts. Throws Error with a position in the file for another version, unknown keys
+/// and columns, malformed numbers, invalid times, and an interval that does not contain its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
 
-/// The complete part of a profile's text: up to its last line break.
+/// Returns a profile's text up to its last line break, which leaves out an incomplete last line.
 [[nodiscard]] std::string_view whole_lines(std::string_view text);
 
 }  // namespace ddl

@@ -16,7 +16,8 @@
 namespace ddl {
 namespace {
 
-/// Details of one device at one moment. All other details describe what was measured, and with which software.
+/// Details that describe a device at one moment, and may differ between shards. All other details
+/// describe what was measured, and with which software.
 constexpr std::array<std::string_view, 7> passing_details{
     "event floor", "SM clock", "SM clock of applications", "memory clock", "temperature", "power limit", "slowed down by"};
 

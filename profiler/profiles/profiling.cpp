@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// Fewer steps have no 95 % interval (median_interval).
+/// Minimum number of whole steps. Fewer steps have no 95 % interval (median_interval).
 constexpr std::size_t least_steps = 6;
 /// Short steps are repeated for this time, because their mean is compared with the means of many more samples of each
 /// problem.
@@ -29,8 +29,8 @@ std::size_t steps_of_a_model(const SequenceSampling* sampling) {
   return std::max(least_steps, static_cast<std::size_t>(fitting));
 }
 
-/// The mean, because means of parts add up, and medians do not. Other load on the machine slows a step and its parts
-/// equally.
+/// Returns the mean, because means of parts add up, and medians do not. Other load on the machine
+/// slows a step and its parts equally.
 Seconds mean_of(const Samples& samples) { return samples.seconds.empty() ? samples.median : Seconds(mean(samples.seconds)); }
 
 /// Runs `work`, and adds the problem to the message if the device is lost.
@@ -163,7 +163,8 @@ std::optional<ProfileRow> Profiling::measure_item(std::size_t item, const std::f
   } else {
     const std::string line = plan_.line(item);
     if (!parts_.contains(line)) {
-      // No steps ran between the problems of this run: the problems were measured earlier, or by another process.
+      // Whole steps run here if none ran between the problems, because the problems were measured
+      // earlier, or by another process.
       const std::int64_t samples = plan_.sequences[(item - plan_.problems.size()) / enum_values<StepPart>.size()];
       WholeSteps steps;
       for (std::size_t step = 0; step < steps_of_a_model(steps.sampling.get()) && !(stop && stop()); ++step) {

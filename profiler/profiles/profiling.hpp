@@ -23,25 +23,25 @@ namespace ddl {
 struct ProfilePlan {
   std::vector<CountedProblem> problems{};
   std::optional<Model> model{};           ///< model to run as a whole; unset: none
-  std::vector<std::int64_t> sequences{};  ///< samples of each run of the whole model
+  std::vector<std::int64_t> sequences{};  ///< number of samples of each whole step
   Precision precision = Precision::fp32;  ///< precision of the runs of the whole model
   Optimizer optimizer = Optimizer::sgd;   ///< optimizer of the runs of the whole model
   SamplingRule rule{};
   CacheState caches = CacheState::step;
   StepStart step_start = StepStart::kernels;
 
-  /// One item per problem, followed by the parts of each run of the whole model.
+  /// The number of items: one per problem, and one per part of each whole step of the model.
   [[nodiscard]] std::size_t items() const;
   /// The problem, as a line, in the profile row of an item.
   [[nodiscard]] std::string line(std::size_t item) const;
 };
 
-/// If the back end supports none of the problems, its reason for not supporting the first problem. Empty if the back end
-/// supports at least one problem, or if there are no problems.
+/// If the back end supports none of the problems, returns the reason for the first problem. Empty
+/// if the back end supports at least one problem, or if there are no problems.
 [[nodiscard]] std::string refusal_of_all(const KernelBackend& backend, const ProfilePlan& plan);
 
-/// Measures the items of a plan. Steps of the whole model are run between problems with the same number of samples, so that
-/// a temporary slowdown of the machine affects both the steps and the problems.
+/// Measures the items of a plan. Whole steps of the model run between problems with the same number
+/// of samples, so that a temporary slowdown of the machine affects steps and problems equally.
 class Profiling {
  public:
   Profiling(KernelBackend& backend, const ProfilePlan& plan);
@@ -53,15 +53,15 @@ class Profiling {
  private:
   KernelBackend& backend_;
   const ProfilePlan& plan_;
-  /// The steps of the whole model with this number of samples. They run between problems with the same number of samples.
+  /// The whole steps of the model with one number of samples. They run between problems with this number of samples.
   struct WholeSteps {
     std::unique_ptr<SequenceSampling> sampling{};
     std::vector<double> looks{};
     DeviceState state{};                   ///< state of the device at the last step
-    std::size_t problems = 0, passed = 0;  ///< problems with this many samples, and how many of them were measured
+    std::size_t problems = 0, passed = 0;  ///< numbers of problems with these samples, and of those measured
   };
-  /// Measures the speed of the device. Returns the mean of this reading and the previous one, with the state of this
-  /// reading.
+  /// Measures the speed of the device now. Returns the mean of this reading and the previous one,
+  /// with the device's state at this reading.
   [[nodiscard]] SpeedLook look();
   [[nodiscard]] std::string line_of_step(std::int64_t samples) const;
   void take_step(std::int64_t samples, WholeSteps& steps);
@@ -78,7 +78,7 @@ class Profiling {
 
 /// How much the speed of a device varied while a profile was measured.
 struct Steadiness {
-  double slowest = 1;     ///< longest reading relative to full speed
+  double slowest = 1;     ///< slowest reading: time of the reference kernel / time at full speed
   double slow_share = 0;  ///< share of speed readings that are more than a tenth slower than full speed
   double lowest_clock_hz = 0, highest_clock_hz = 0;  ///< range over the rows; 0 if the driver did not report it
   /// The driver's reasons for lower clocks, each with the share of rows that report this reason.
@@ -94,11 +94,11 @@ struct SumCheck {
   bool graph = false;  ///< whether the step was a CUDA graph
   Seconds whole{}, parts{};
   int kernels = 0;  ///< number of kernels that have work to do
-  /// Σ parts / whole − 1.
+  /// The error of the sum: parts / whole − 1.
   [[nodiscard]] double error() const { return parts / whole - 1; }
 };
-/// For every step of the model that was run as a whole, the means of all samples, because means add up. Steps for which the
-/// profile lacks a problem are omitted.
+/// Compares every whole step of the model with the sum of its problems. The times are means of all
+/// samples, because means add up. Steps for which the profile lacks a problem are omitted.
 [[nodiscard]] std::vector<SumCheck> sum_checks(const Profile& profile, const Model& model);
 
 }  // namespace ddl

@@ -26,8 +26,9 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-/// The expected cost of a kernel: the bytes that it moves, or the bytes that it could move in the time of its arithmetic,
-/// whichever is more. Only the order of costs matters. Current devices do about ten operations in the time of one byte.
+/// The expected cost of a kernel, in bytes: the bytes that it moves, or the bytes that the device
+/// could move in the time of the kernel's arithmetic, whichever is more. Only the order of costs
+/// matters. Current devices do about ten operations in the time of one byte.
 double expected_cost(const std::string& line) {
   constexpr double operations_per_byte = 10, bytes_per_item = 4;
   if (is_fresh_memory_problem(line)) return static_cast<double>(parse_fresh_memory_problem(line, "the plan").bytes);
@@ -42,10 +43,10 @@ double expected_cost(const std::string& line) {
                   (work.activation_items * samples + work.weight_items) * bytes_per_item);
 }
 
-/// The unit of distribution: a problem, or the parts of one whole step.
+/// The unit that is distributed to shards: a problem, or all parts of one whole step.
 struct Piece {
   std::size_t first = 0, items = 1;
-  /// sort key: whether it is a whole step, which takes longer than any problem, then the expected cost
+  /// sort key: first whether the piece is a whole step, which takes longer than any problem, then the expected cost
   std::pair<bool, double> cost{};
 };
 
@@ -53,7 +54,7 @@ std::vector<Piece> pieces_of(const ProfilePlan& plan) {
   std::vector<Piece> pieces;
   std::unordered_set<std::string_view> dealt;
   for (std::size_t item = 0; item < plan.problems.size(); ++item) {
-    // A repeated line is one row of a profile.
+    // Lines that occur several times are one row of a profile.
     if (dealt.insert(plan.problems[item].line).second)
       pieces.push_back({item, 1, {false, expected_cost(plan.problems[item].line)}});
   }

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Sets the memory of training steps on a CUDA device against predictions: peaks of models at two batches in fp32 and with autocast, and the
-largest batch that fits for two.
+"""Compares the memory of training steps on a CUDA device with predictions.
+
+The table has the peaks of models at two batches, in fp32 and with autocast, and the largest batches of two models.
 
     python3 step_memory.py                                  # with ddl-oracle on the PATH and a GPU
     python3 step_memory.py --program build/ddl-oracle --models resnet50,gpt2 --largest resnet50 --machine my-gpu.yaml
-    python3 step_memory.py --check                          # without a GPU: builds every model, and computes nothing
+    python3 step_memory.py --check                          # without a GPU: builds every model, without computing
 
-Steps are those of step_time.py in the same folder, which builds the models from what `models show --format json` says of them. Measured are
-torch.cuda.max_memory_allocated and max_memory_reserved of the last two of three steps; every measurement is a process of its own. Between
-the first step and the others the allocator gives back what it keeps, so that the scratch memory of the algorithms that cuDNN tries in the
-first step is no part of the peak. The largest batch is bisected, from 1 up. Writes a table in CSV: what cannot be measured is a row with
-its reason, and the next model follows.
+step_time.py in the same folder runs the steps, and builds the models from the JSON of `models show --format json`. The script
+measures torch.cuda.max_memory_allocated and max_memory_reserved of the last two of three steps. Each measurement runs in its
+own process. After the first step, the allocator's cache is emptied, so that the peak does not include the scratch memory of
+algorithms that cuDNN tried in the first step. The largest batch is found by bisection, starting at 1. The output is a CSV
+table. A measurement that failed is a row with the reason.
 """
 
 import argparse
@@ -22,8 +23,8 @@ import sys
 
 default_models = "resnet18,resnet50,vgg16,densenet121,mobilenet_v2,inception_v3,efficientnet_b0,vit_b_16,swin_t,convnext_tiny,gpt2"
 
-# Messages of PyTorch, cuDNN and cuBLAS for out of memory. Only the first is a torch.cuda.OutOfMemoryError; near the limit,
-# libraries have no memory for their own scratch, or find no algorithm without it.
+# Messages of PyTorch, cuDNN and cuBLAS for out of memory. Only the first is a torch.cuda.OutOfMemoryError. Near the limit,
+# libraries cannot allocate their scratch memory, or find no algorithm that needs no scratch memory.
 words_of_no_room = ("out of memory", "alloc_failed", "allocation_failed", "unable to find an engine", "unable to find a valid cudnn algorithm")
 
 # Exit codes of the process that runs one step.
@@ -31,7 +32,7 @@ does_not_fit, refused = 3, 4
 
 
 class NotMeasured(Exception):
-    """Why there is no figure, in words."""
+    """A measurement or prediction failed; the message gives the reason."""
 
 
 class DoesNotFit(NotMeasured):
@@ -39,7 +40,7 @@ class DoesNotFit(NotMeasured):
 
 
 def first_line(text, otherwise):
-    """Of what a program said, without `error: `; the last line of a traceback."""
+    """The first line of a program's output without `error: `, or the last line of a traceback. `otherwise` if `text` is empty."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if not lines:
         return otherwise
@@ -57,7 +58,7 @@ def run(command, seconds):
 
 
 def measured(options, model, batch, precision):
-    """Peaks in bytes, and how images lay in memory."""
+    """Measured peaks in bytes (`allocated`, `reserved`), and the memory format of images (`memory_format`)."""
     command = [sys.executable, os.path.abspath(__file__), "--step", model, "--batch", str(batch), "--precision", precision,
                "--program", options.program, "--memory-format", options.memory_format]
     done = run(command, options.seconds)
@@ -72,8 +73,8 @@ def measured(options, model, batch, precision):
 
 
 def predicted(options, model, batch, precision):
-    """The prediction's memory, and whether it fits."""
-    # The same step as here: the whole batch at once, keeping everything that backward needs.
+    """The predicted memory items in bytes, and whether the batch fits."""
+    # As in the measured step: one micro-batch, without recomputation.
     command = [options.program, "recommend", "--model", model, "--machine", options.machine, "--strategy", "serial", "--gpus", "1",
                "--global-batch", str(batch), "--micro-batches", "1", "--recompute", "none", "--precision", precision,
                "--optimizer", "momentum", "--format", "json"]
@@ -99,7 +100,7 @@ def model_file(options, model):
 
 
 def step_options(step_time, device, precision, batch):
-    """All options of step_time.py, most of them as it has them by itself."""
+    """The options of step_time.py, with defaults except for device, precision, batch, optimizer and cuDNN's benchmark mode."""
     arguments = sys.argv
     sys.argv = ["step_time.py", "-", "--device", device, "--precision", precision, "--batch", str(batch), "--optimizer", "momentum",
                 "--benchmark"]
@@ -114,8 +115,8 @@ def is_no_room(error):
 
 
 def as_memory_format(torch, network, batch, name):
-    """Images and volumes with their channels last in memory, as frameworks run them fastest; sequences have them there anyway. A batch is
-    a tensor, or a list of them."""
+    """Puts the channels of images and volumes last in memory if `name` says so. `batch` is a tensor, or a list of tensors. Returns
+    the batch and the name of its memory format. Sequences are unchanged."""
     layouts = {4: torch.channels_last, 5: torch.channels_last_3d}
     first = batch[0] if isinstance(batch, (list, tuple)) else batch
     layout = layouts.get(first.dim()) if name == "channels_last" else None
@@ -128,8 +129,9 @@ def as_memory_format(torch, network, batch, name):
 
 
 def step(options):
-    """One process: three steps on the device; its exit code says what went wrong."""
-    import step_time  # noqa: I001 - first, since it says so if PyTorch is missing
+    """Runs three steps on the device, in the process of one measurement. Prints the peaks as JSON. Returns the exit code: 0,
+    does_not_fit or refused."""
+    import step_time  # noqa: I001 - first, because step_time reports a missing PyTorch
     import torch
 
     try:
@@ -159,9 +161,9 @@ def step(options):
 
 
 def check(options):
-    """Builds every model of the table and runs it forward on two samples, on a device that has shapes and no memory where PyTorch knows one
-    (2.0 and newer): what step_time.py or the oracle refuse shows here, without a GPU. 0 where nothing was refused."""
-    import step_time  # noqa: I001 - first, since it says so if PyTorch is missing
+    """Builds every model of the table and runs forward on two samples, from PyTorch 2.0 on with shapes only (meta device). Shows
+    without a GPU which models step_time.py or ddl-oracle refuses. Returns 0 if no model was refused, else 1."""
+    import step_time  # noqa: I001 - first, because step_time reports a missing PyTorch
     import torch
 
     device = torch.device("meta" if hasattr(torch, "set_default_device") else "cpu")
@@ -260,15 +262,16 @@ def largest_row(options, model):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--program", default="ddl-oracle", help="the oracle (ddl-oracle)")
-    parser.add_argument("--machine", default="dgx-h100", help="bundled machine or file with this GPU (dgx-h100)")
-    parser.add_argument("--models", default=default_models)
-    parser.add_argument("--batches", default="8,32")
-    parser.add_argument("--precisions", default="fp32,fp16", help="fp32, fp16 and bf16; the last two by autocast (fp32,fp16)")
-    parser.add_argument("--largest", default="resnet50,vgg16", help="models whose largest batch is bisected; empty: none")
+    parser.add_argument("--program", default="ddl-oracle", help="path of ddl-oracle (ddl-oracle)")
+    parser.add_argument("--machine", default="dgx-h100", help="bundled machine or machine file with the measured GPU (dgx-h100)")
+    parser.add_argument("--models", default=default_models, help="names of models, separated by commas")
+    parser.add_argument("--batches", default="8,32", help="samples of a step (8,32)")
+    parser.add_argument("--precisions", default="fp32,fp16", help="any of fp32, fp16 and bf16; fp16 and bf16 use autocast (fp32,fp16)")
+    parser.add_argument("--largest", default="resnet50,vgg16",
+                        help="models for which the largest batch is searched; may be empty (resnet50,vgg16)")
     parser.add_argument("--memory-format", choices=["channels_last", "contiguous"], default="channels_last",
-                        help="of images and volumes (channels_last)")
-    parser.add_argument("--seconds", type=float, default=300, help="that one measurement has (300)")
+                        help="memory format of images and volumes (channels_last)")
+    parser.add_argument("--seconds", type=float, default=300, help="time limit of one measurement in s (300)")
     parser.add_argument("--check", action="store_true", help="only build the models, without a GPU")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--batch", type=int, default=1, help=argparse.SUPPRESS)
@@ -301,7 +304,7 @@ def main():
     for model in names(options.largest):
         write(largest_row(options, model))
     if tried and not figures:
-        print("error: nothing could be measured; the last column of the table says why", file=sys.stderr)
+        print("error: all measurements failed; the last column of the table gives the reasons", file=sys.stderr)
         return 1
     return 0
 

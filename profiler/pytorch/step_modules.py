@@ -1,7 +1,9 @@
-"""The modules that step_network.py makes of the layers of a model: each operation as its reference implementation writes it in eager mode.
+"""PyTorch modules for the layers of a model, used by step_network.py. Each operation is computed as in an eager reference
+implementation.
 
-Those are torchvision 0.14 for images, Hugging Face's transformers 4.46 for sequences, facebookresearch/dlrm for recommendation, and the
-GNMT of MLPerf Training (NVIDIA/DeepLearningExamples, PyTorch/Translation/GNMT) for translation with LSTMs.
+The reference implementations are torchvision 0.14 for images, Hugging Face's transformers 4.46 for sequences,
+facebookresearch/dlrm for recommendation, and the GNMT of MLPerf Training (NVIDIA/DeepLearningExamples,
+PyTorch/Translation/GNMT) for translation with LSTMs.
 """
 
 import math
@@ -14,19 +16,19 @@ has_fused_attention = hasattr(F, "scaled_dot_product_attention")
 
 
 class Projections(tuple):
-    """Queries, keys and values, or keys and values, of a product each: samples, tokens, features."""
+    """Queries, keys and values, or keys and values, each from a separate matrix product. Shapes: samples, tokens, features."""
 
 
 class Heads(tuple):
-    """Queries, keys and values by heads: samples, heads, tokens, features of one."""
+    """Queries, keys and values by heads. Shapes: samples, heads, tokens, features of a head."""
 
 
 class Groups(list):
-    """The tokens that each expert sees: tokens, features."""
+    """A tensor for each expert with the expert's tokens. Shapes: tokens, features."""
 
 
 class Padded(nn.Module):
-    """A rim that is wider behind than before, which no module of PyTorch's has by itself."""
+    """Pads by different widths before and after, and applies `inner`. PyTorch's windows have only symmetric padding."""
 
     def __init__(self, before, after, inner, value=0.0):
         super().__init__()
@@ -38,7 +40,7 @@ class Padded(nn.Module):
 
 
 class Over(nn.Module):
-    """A module for images, on a sequence, whose channels come last."""
+    """Applies a module for images to a sequence (samples, tokens, channels)."""
 
     def __init__(self, inner):
         super().__init__()
@@ -49,8 +51,8 @@ class Over(nn.Module):
 
 
 class ChannelsLast(nn.Module):
-    """A module for the last dimension, on the channels of an image: torchvision's LayerNorm2d, and the linear layers of ConvNeXt and Swin,
-    which run on images whose channels were put last. Where the memory is so already, putting them there and back copies nothing."""
+    """Applies a module for the last dimension to the channels of an image: torchvision's LayerNorm2d, and the linear layers of
+    ConvNeXt and Swin. If channels are already last in memory, moving the dimension copies nothing."""
 
     def __init__(self, inner):
         super().__init__()
@@ -70,7 +72,7 @@ class Function(nn.Module):
 
 
 class ShiftedBatchNorm(nn.Module):
-    """A batch norm whose scale is not trained, as some of Keras have none."""
+    """A batch norm with a trained shift and without a scale, as in some models of Keras."""
 
     def __init__(self, inner, channels):
         super().__init__()
@@ -84,7 +86,7 @@ class ShiftedBatchNorm(nn.Module):
 
 
 class RmsNorm(nn.Module):
-    """LlamaRMSNorm of transformers: the mean of squares in fp32."""
+    """LlamaRMSNorm of transformers, with the mean of squares in fp32."""
 
     def __init__(self, features, scale):
         super().__init__()
@@ -98,7 +100,7 @@ class RmsNorm(nn.Module):
 
 
 class Tied(nn.Module):
-    """A matrix that is another layer's table."""
+    """A linear layer with another layer's embedding table as its matrix."""
 
     def __init__(self, owner, features, bias):
         super().__init__()
@@ -119,7 +121,7 @@ class TiedEmbedding(nn.Module):
 
 
 class Table(nn.Module):
-    """A table of DLRM: the sum of the rows of a bag, which has one here."""
+    """An embedding table of DLRM: the sum of the rows of a bag; each bag has one row."""
 
     def __init__(self, rows, features, sparse):
         super().__init__()
@@ -130,7 +132,7 @@ class Table(nn.Module):
 
 
 class AddedPositions(nn.Module):
-    """As torchvision's vision transformers have them: one parameter."""
+    """Trained positions as in torchvision's vision transformers: one parameter that is added."""
 
     def __init__(self, positions, features):
         super().__init__()
@@ -141,7 +143,7 @@ class AddedPositions(nn.Module):
 
 
 class EmbeddedPositions(nn.Module):
-    """As transformers' models have them: looked up by number."""
+    """Trained positions as in models of transformers: an embedding that is looked up by position."""
 
     def __init__(self, positions, features):
         super().__init__()
@@ -198,7 +200,7 @@ class ComposedGelu(nn.Module):
 
 
 class SeparateLinear(nn.Module):
-    """Queries, keys and values by a product each, as BERT, LLaMA and T5 of transformers have them."""
+    """Queries, keys and values by separate matrix products, as in BERT, LLaMA and T5 of transformers."""
 
     def __init__(self, features, parts, bias):
         super().__init__()
@@ -217,7 +219,7 @@ def repeat_heads(x, times):
 
 
 def distance_buckets(queries, keys, both_ways, count, device, farthest=128):
-    """Which bucket each pair of tokens is of: T5Attention._relative_position_bucket of transformers."""
+    """The bucket (queries × keys) of each pair of tokens, as in T5Attention._relative_position_bucket of transformers."""
     distance = torch.arange(keys, device=device)[None, :] - torch.arange(queries, device=device)[:, None]
     bucket = torch.zeros_like(distance)
     if both_ways:
@@ -233,8 +235,8 @@ def distance_buckets(queries, keys, both_ways, count, device, farthest=128):
 
 
 class DistanceBias(nn.Module):
-    """T5's biases of relative positions. The first layer of a stack has the table and computes them once a step, with the mask; the others
-    add the same tensor."""
+    """T5's biases of relative positions. The first layer of a stack owns the table, and computes biases and mask once per step; the
+    other layers add this tensor."""
 
     def __init__(self, buckets, heads, causal):
         super().__init__()
@@ -253,12 +255,12 @@ class DistanceBias(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention between the projections. Eager, its arithmetic is that of the reference implementation of `style`:
+    """Attention between the projections. Without `fused`, the operators are those of the reference implementation `style`:
     images  nn.MultiheadAttention, which scales the queries
     gpt     GPT-2 of transformers, which divides the scores and masks them by `where`
-    bert    BERT, which adds a mask of zeros where it is given none
-    llama   LLaMA, which adds its mask
-    t5      T5, which scales nothing and adds biases of positions
+    bert    BERT, which adds a mask of zeros if no mask is given
+    llama   LLaMA, which adds the causal mask
+    t5      T5, which does not scale, and adds biases of positions
     """
 
     def __init__(self, heads, kv_heads, size, tokens, causal, dropout, fused, style, seen=0, bias=None):
@@ -267,7 +269,7 @@ class Attention(nn.Module):
         self.causal, self.rate, self.fused, self.style = causal, dropout, fused and has_fused_attention, style
         self.dropout = nn.Dropout(dropout) if dropout > 0 else None
         self.owns_bias = isinstance(bias, nn.Module)
-        self.bias = bias  # the module, or the layer that holds it in a list
+        self.bias = bias  # a DistanceBias, or a list with the layer that owns it
         masks = seen > 0 or (causal and style in ("gpt", "images", "llama"))
         self.windowed = seen > 0
         if masks and not (self.fused and not self.windowed):
@@ -331,7 +333,7 @@ class Attention(nn.Module):
         return torch.matmul(weights, v)
 
     def distances(self, q, k):
-        if self.bias is None:  # attention to another sequence: only a mask
+        if self.bias is None:  # attention to another sequence has only a mask
             return torch.zeros((q.shape[0], 1, 1, k.shape[2]), dtype=q.dtype, device=q.device)
         if self.owns_bias:
             return self.bias(q.shape[2], k.shape[2], q.shape[0])
@@ -339,8 +341,9 @@ class Attention(nn.Module):
 
 
 class Rotary(nn.Module):
-    """Queries and keys turned by their positions, as apply_rotary_pos_emb of transformers does; `turned` of a head's features are. Values
-    pass. Sines and cosines are made once, as LLaMA makes them once for all layers of a step."""
+    """Rotates queries and keys by their positions, like apply_rotary_pos_emb of transformers. `turned` is the number of rotated
+    features of a head. Values are unchanged. Sines and cosines are computed once, because LLaMA computes them once per step
+    for all layers."""
 
     def __init__(self, heads, kv_heads, size, turned, tokens):
         super().__init__()
@@ -370,7 +373,7 @@ class Rotary(nn.Module):
 
 
 class IntoWindows(nn.Module):
-    """Swin's windows and the product that makes queries, keys and values of them: shifted_window_attention of torchvision up to there."""
+    """The first part of torchvision's shifted_window_attention (Swin): cuts windows, and computes queries, keys and values."""
 
     def __init__(self, linear, size, shift):
         super().__init__()
@@ -379,8 +382,8 @@ class IntoWindows(nn.Module):
     def forward(self, x):
         x = x.movedim(1, -1)
         samples, height, width, channels = x.shape
-        x = F.pad(x, (0, 0, 0, 0, 0, 0))  # a padding of zero, since windows divide the image; torchvision copies in this
-                                          # case, too
+        x = F.pad(x, (0, 0, 0, 0, 0, 0))  # a padding of zero, because windows divide the image; torchvision also
+                                          # copies in this case
         if any(self.shift):
             x = torch.roll(x, shifts=(-self.shift[0], -self.shift[1]), dims=(1, 2))
         (a, b) = self.size
@@ -389,7 +392,7 @@ class IntoWindows(nn.Module):
 
 
 class WindowAttention(nn.Module):
-    """The rest of torchvision's shifted_window_attention but its last product."""
+    """The second part of torchvision's shifted_window_attention (Swin), without the last matrix product."""
 
     def __init__(self, heads, head_size, extents, size, shift):
         super().__init__()
@@ -421,7 +424,7 @@ class WindowAttention(nn.Module):
         return x.movedim(-1, 1)
 
     def mask(self, x):
-        """Keeps apart what was not side by side before the image was rolled. Made anew in every step, as torchvision makes it."""
+        """Masks pairs of positions from regions that were not adjacent before the roll. Computed in every step, as in torchvision."""
         (height, width), (a, b) = self.extents, self.size
         parts = x.new_zeros((height, width))
         slices = [
@@ -438,7 +441,7 @@ class WindowAttention(nn.Module):
 
 
 class SpaceToDepth(nn.Module):
-    """torchvision's PatchMerging without its norm and product."""
+    """torchvision's PatchMerging without its norm and matrix product."""
 
     def __init__(self, block):
         super().__init__()
@@ -451,7 +454,8 @@ class SpaceToDepth(nn.Module):
 
 
 class AdditiveAttention(nn.Module):
-    """BahdanauAttention of MLPerf's GNMT: the sums of all pairs, their tanh, products with a vector whose length is trained by itself."""
+    """BahdanauAttention of MLPerf's GNMT: the tanh of the sum of each query and key, multiplied by a trained vector. With
+    `normalized`, the length of this vector is a separate parameter."""
 
     def __init__(self, query_features, key_features, features, normalized):
         super().__init__()
@@ -483,8 +487,8 @@ class Lstm(nn.Module):
 
 
 class Interaction(nn.Module):
-    """interact_features of DLRM: products of all pairs, of which the triangle below the diagonal is taken. DLRM makes its indices on the
-    processor in every step; here they lie on the device, since a step would wait for their way there."""
+    """interact_features of DLRM: dot products of all pairs below the diagonal. DLRM computes the indices on the host in every step; this
+    module keeps the indices on the device, so that a step does not wait for their transfer."""
 
     def __init__(self, vectors):
         super().__init__()
@@ -502,15 +506,15 @@ class Interaction(nn.Module):
 
 
 class Choice:
-    """Which experts see each token, and by how much each counts."""
+    """The experts of each token, and the weight of each expert."""
 
     def __init__(self, weights, chosen, experts):
         self.weights, self.experts, self.tokens = weights, experts, weights.shape[0]
         self.mask = None if weights.is_meta else F.one_hot(chosen, num_classes=experts).permute(2, 1, 0)
 
     def tokens_of(self, expert):
-        """Their places, and which of its experts this one is of each."""
-        if self.mask is None:  # fixed routing without computation: all experts get the same number of tokens
+        """The positions of the expert's tokens, and for each token the index of this expert among the token's experts."""
+        if self.mask is None:  # the meta device cannot route: all experts get equal numbers of tokens
             count = self.weights.numel() // self.experts + (expert < self.weights.numel() % self.experts)
             places = torch.empty(count, dtype=torch.long, device="meta")
             return places, places
@@ -561,7 +565,8 @@ class Combine(nn.Module):
 
 
 class Loss(nn.Module):
-    """The sum over the inputs. Targets are random, made once. `probabilities`: which inputs a sigmoid made, as DLRM's only one is."""
+    """The sum of the losses of all inputs. Targets are random, and created once. `probabilities` marks inputs that are outputs of a
+    sigmoid, as in DLRM."""
 
     def __init__(self, kind, sequences, probabilities):
         super().__init__()
@@ -582,7 +587,7 @@ class Loss(nn.Module):
         if x.dim() == 2 and x.shape[1] == 1:
             if not probability:
                 return F.binary_cross_entropy_with_logits(x, target)
-            # autocast would reject its 16-bit form
+            # autocast rejects binary_cross_entropy in 16 bits
             with torch.autocast(x.device.type if x.device.type in ("cpu", "cuda") else "cpu", enabled=False):
                 return F.binary_cross_entropy(x.float(), target)
         return F.cross_entropy(x.reshape(-1, x.shape[-1]) if x.dim() == 3 and target.dim() == 1 else x, target)

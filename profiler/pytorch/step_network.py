@@ -1,5 +1,5 @@
-"""Builds a model of what `ddl-oracle models show MODEL --format json` says of it: every layer becomes a module of step_modules.py, as its
-reference implementation writes it. The number of parameters and the shape of every layer's output are compared with the file."""
+"""Builds a PyTorch model from the JSON of `ddl-oracle models show MODEL --format json`: every layer becomes a module of
+step_modules.py. Checks compare the number of parameters and the output shape of every layer with the JSON."""
 
 import math
 
@@ -46,10 +46,10 @@ from step_modules import (
 
 
 class Refusal(Exception):
-    """What cannot be built or run here, in words."""
+    """The model or the options cannot be run; the message gives the reason."""
 
 
-# ---- attributes of a layer, as in its line: `kernel=3x3 stride=2` ----
+# ---- attributes of a layer, such as `kernel=3x3 stride=2` ----
 
 
 class Attributes:
@@ -70,18 +70,18 @@ class Attributes:
         return self.values[key] == "yes" if key in self.values else otherwise
 
     def sizes(self, key, otherwise):
-        """`3`, which stands for all dimensions, or `3x3`, as a tuple of `rank` numbers."""
+        """The value as a tuple of `rank` numbers: `3` counts for all dimensions, `3x3` has a number for each."""
         sizes = tuple(int(size) for size in self.values[key].split("x")) if key in self.values else (otherwise,)
         return sizes * self.rank if len(sizes) == 1 else sizes
 
     def refuse(self, *keys):
         for key in keys:
             if key in self.values:
-                raise Refusal(f"'{key}={self.values[key]}' is not in this script")
+                raise Refusal(f"'{key}={self.values[key]}' is not supported by this script")
 
 
 def window(attributes, large, small):
-    """Kernel, stride, dilation of a window, and its rim before and after in each dimension."""
+    """Kernel, stride, dilation of a window, and the padding before and after, each with a number per dimension."""
     kernel = attributes.sizes("kernel", 1)
     stride = attributes.sizes("stride", 1)
     dilation = attributes.sizes("dilation", 1)
@@ -89,7 +89,7 @@ def window(attributes, large, small):
         padding = attributes.sizes("padding", 0)
         return kernel, stride, dilation, padding, padding
     rim = [max(0, (s - 1) * t + d * (k - 1) + 1 - e) for e, s, k, t, d in zip(large, small, kernel, stride, dilation)]
-    before = tuple(r // 2 for r in rim)  # the odd one is at the end
+    before = tuple(r // 2 for r in rim)  # an odd padding is wider at the end
     return kernel, stride, dilation, before, tuple(r - b for r, b in zip(rim, before))
 
 
@@ -103,7 +103,7 @@ def of_rank(rank, *kinds):
 
 
 class Place:
-    """A layer of the file, what is known of its neighbours, and the options that change how it is written."""
+    """A layer of the file with its index, network, attributes and shapes."""
 
     def __init__(self, index, network, attributes):
         layer = network.file["layers"][index]
@@ -147,7 +147,7 @@ def transposed_convolution(place):
     a = place.attributes
     kernel, stride, dilation, before, after = window(a, place.output[1:], place.extents)
     if before != after:
-        raise Refusal("a transposed convolution with another rim before than behind is not in this script")
+        raise Refusal("a transposed convolution with unequal padding before and after is not supported by this script")
     kind = of_rank(len(place.extents), nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
     reach = [(e - 1) * s - 2 * p + d * (k - 1) + 1 for e, s, p, d, k in zip(place.extents, stride, before, dilation, kernel)]
     return kind(
@@ -189,7 +189,7 @@ def pool(place):
     kernel, stride, dilation, before, after = window(a, place.extents, place.output[1:])
     uneven = before != after
     if uneven and not is_max:
-        raise Refusal("a mean with another rim before than behind is not in this script")
+        raise Refusal("an average pool with unequal padding before and after is not supported by this script")
     rim, before = before, (0,) * rank if uneven else before
     ceil = a.flag("ceil")
     if is_max:
@@ -212,7 +212,7 @@ def norm(place):
         module = RmsNorm(place.channels, scale)
         return module if sequence or not place.extents else ChannelsLast(module)
     if (scale != bias and (kind != "batch" or scale)) or kind == "rms":
-        raise Refusal(f"a norm with {'a shift' if bias else 'a scale'} alone is not in this script")
+        raise Refusal(f"a norm with {'a shift' if bias else 'a scale'} alone is not supported by this script")
     if kind == "layer":
         module = nn.LayerNorm(place.channels, elementwise_affine=scale)
         return module if sequence or not place.extents else ChannelsLast(module)
@@ -227,12 +227,12 @@ def norm(place):
         kinds = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
         module = of_rank(len(place.extents), *kinds)(place.channels, affine=scale)
     else:
-        raise Refusal(f"a norm of the kind '{kind}' is not in this script")
+        raise Refusal(f"a norm of the kind '{kind}' is not supported by this script")
     return Over(module) if sequence else module
 
 
-# Activations that torchvision runs in place, although our files do not say so: relu6 of MobileNet v2, hardswish and
-# hardsigmoid of v3, silu of EfficientNet.
+# Activations that torchvision runs in place, although the bundled model files lack `in_place`: relu6 of MobileNet v2, hardswish and
+# hardsigmoid of MobileNet v3, silu of EfficientNet.
 in_place_by_custom = ("relu6", "hardswish", "silu", "hardsigmoid")
 
 
@@ -241,7 +241,7 @@ def activation(place):
     network = place.network
     in_place = place.attributes.flag("in_place")
     if kind in in_place_by_custom and network.images:
-        # After a norm, whose gradient does not need its output.
+        # Only after a norm, because the gradient of a norm does not need the norm's output.
         in_place = network.operation_of_input(place.index, 0) == "norm"
     in_place = in_place and network.sole_reader(place.index, 0)
     if kind == "gelu":
@@ -259,7 +259,7 @@ def activation(place):
         "elu": lambda: nn.ELU(inplace=in_place),
     }
     if kind not in makers:
-        raise Refusal(f"an activation of the kind '{kind}' is not in this script")
+        raise Refusal(f"an activation of the kind '{kind}' is not supported by this script")
     return makers[kind]()
 
 
@@ -335,7 +335,7 @@ def rotary_embedding(place):
     kv_heads = a.integer("kv_heads", heads)
     size = place.channels // (heads + 2 * kv_heads)
     if place.network.operation(place.network.sole_reader_of(place.index)) != "attention":
-        raise Refusal("rotary positions that no attention alone reads are not in this script")
+        raise Refusal("rotary positions with another reader than one attention are not supported by this script")
     return Rotary(heads, kv_heads, size, a.integer("turned", size), place.output[1])
 
 
@@ -343,13 +343,13 @@ def window_attention(place):
     heads = place.attributes.integer("heads")
     size, shift = place.network.windows_of(place.index)
     if not isinstance(place.network.layers[place.network.sources[place.index][0]], IntoWindows):
-        raise Refusal("attention in windows that does not read a 1x1 convolution of its own is not in this script")
+        raise Refusal("window attention without its own 1x1 convolution before it is not supported by this script")
     return WindowAttention(heads, place.output[0] // heads, place.extents, size, shift)
 
 
 def space_to_depth(place):
     if len(place.extents) != 2:
-        raise Refusal("blocks of anything but images are not in this script")
+        raise Refusal("blocks of anything but images are not supported by this script")
     return SpaceToDepth(place.attributes.sizes("block", 1))
 
 
@@ -477,7 +477,7 @@ makers = {
     "flatten": flatten,
     "fully_connected": fully_connected,
     "identity": lambda place: nn.Identity(),
-    "input": lambda place: nn.Identity(),  # its output belongs to the batch
+    "input": lambda place: nn.Identity(),  # the batch contains this tensor
     "interaction": lambda place: Interaction(len(place.inputs)),
     "loss": loss,
     "lstm": lstm,
@@ -500,10 +500,10 @@ makers = {
 
 
 class Network(nn.Module):
-    """The layers of a file, run one after the other; a tensor is let go behind its last reader.
+    """Runs the layers of a file one after the other, and frees each tensor after its last reader.
 
-    gelu: the approximation, as --gelu has it. sparse: whether tables of recommendation models have gradients of the rows that were read
-    alone, as DLRM trains them; the files of this project count those of all rows."""
+    gelu: the approximation, as for --gelu. sparse: whether embedding tables of recommendation models have gradients only for
+    the rows that were read, as in DLRM; ddl-oracle counts gradients of all rows."""
 
     def __init__(self, file, gelu="none", sparse=False):
         super().__init__()
@@ -514,18 +514,18 @@ class Network(nn.Module):
         self.operations = {layer["operation"] for layer in layers}
         self.images = len(file["input"]) > 2
         self.style = self.find_style()
-        # Networks that normalize the channels of each position keep them innermost in memory.
+        # Networks with layer norms over the channels of images keep channels last in memory.
         self.channels_last_by_itself = self.images and any(
             layer["operation"] == "norm" and "kind=layer" in layer["attributes"] and len(layer["output"]) > 2 for layer in layers
         )
         self.is_sequence = []
         self.flattened = self.concatenated_lists()
-        # The readers in the file decide what may work in place; the lists above decide how long a tensor lives.
+        # `readers` decides which layers may work in place; `flattened` decides how long a tensor lives.
         self.readers = self.readers_of(self.sources)
         self.layers = nn.ModuleList()
         for i, layer in enumerate(layers):
             if layer["operation"] not in makers:
-                raise Refusal(f"{layer['name']}: the operation '{layer['operation']}' is not in this script")
+                raise Refusal(f"{layer['name']}: the operation '{layer['operation']}' is not supported by this script")
             try:
                 place = Place(i, self, Attributes(layer["attributes"], max(1, len(layer["output"]) - 1)))
                 if layer["operation"] in ("convolution", "pool", "transposed_convolution"):
@@ -546,8 +546,8 @@ class Network(nn.Module):
         self.dead_at_once = [i not in last for i in range(len(layers))]
 
     def concatenated_lists(self):
-        """The inputs of every layer, where a concat that reads another one takes that one's inputs: DenseNet keeps the list of what its
-        layers made, and every layer concatenates all of it."""
+        """The inputs of every layer. A concat that reads another concat takes the inputs of the other concat, because DenseNet keeps a
+        list of the outputs of its layers, and concatenates the whole list in every layer."""
         flattened = []
         for i, sources in enumerate(self.sources):
             taken = []
@@ -572,7 +572,7 @@ class Network(nn.Module):
         return self.operation(self.sources[index][which])
 
     def find_style(self):
-        """Which reference implementation attention is written as; see Attention."""
+        """The reference implementation of attention: `style` of Attention."""
         attributes = {(layer["operation"], word) for layer in self.file["layers"] for word in layer["attributes"].split()}
         if self.images:
             return "images"
@@ -583,7 +583,8 @@ class Network(nn.Module):
         return "gpt" if ("attention", "causal=yes") in attributes else "bert"
 
     def projections(self, index):
-        """Features of queries, keys and values where a layer makes them, and the reference implementation has a product for each."""
+        """Features of queries, keys and values if the layer computes them and the reference implementation uses separate matrix
+        products, else None."""
         reader = self.sole_reader_of(index)
         attention = self.sole_reader_of(reader) if self.operation(reader) == "rotary_embedding" else reader
         if self.style not in ("bert", "llama", "t5") or self.operation(attention) != "attention":
@@ -597,16 +598,16 @@ class Network(nn.Module):
         return [keys, keys] if self.sources[attention][1] == index else None
 
     def windows_of(self, index):
-        """Sizes and shifts of the windows that a layer has in both dimensions; no shift where one window is the whole image."""
+        """Size and shift of a layer's windows in positions, each for both dimensions. A window as large as the image has no shift."""
         layer = self.file["layers"][index]
         if len(layer["output"]) != 3:
-            raise Refusal("windows of anything but images are not in this script")
+            raise Refusal("windows of anything but images are not supported by this script")
         a = Attributes(layer["attributes"], 2)
         size, shift = a.sizes("window", 1), a.sizes("shift", 0)
         return size, tuple(0 if side >= extent else by for side, by, extent in zip(size, shift, layer["output"][1:]))
 
     def sole_reader_of(self, index):
-        """The layer that alone reads another one; -1 where there is none."""
+        """The index of the only layer that reads layer `index`; -1 if there are no or several readers."""
         readers = self.readers.get(index, [])
         return readers[0] if len(readers) == 1 and index >= 0 else -1
 
@@ -632,7 +633,7 @@ class Network(nn.Module):
         return place.sequence[0] and len(place.output) == 2
 
     def module_named(self, name, index):
-        """The layer that `name` means at the layer `index`: in its own part of the network, then in the enclosing ones."""
+        """The layer that `name` means at layer `index`: searched in the layer's own part of the network, then in enclosing parts."""
         part = self.file["layers"][index]["name"].split(".")[:-1]
         while True:
             found = self.names.get(".".join(part + [name]))
@@ -643,7 +644,7 @@ class Network(nn.Module):
             part.pop()
 
     def batch(self, samples, device):
-        """The tensors of a batch: the model's input, then those of its layers `input`."""
+        """Random tensors of a batch on `device`: the model's input, then the tensors of layers `input`."""
         shapes = [(-1, self.file["input"], not self.images)]
         shapes += [(i, self.file["layers"][i]["output"], self.is_sequence[i]) for i in self.input_layers]
         return [self.random(source, shape, sequence, samples, device) for source, shape, sequence in shapes]
@@ -678,7 +679,7 @@ class Network(nn.Module):
 
 
 def apply(layer, inputs):
-    """Layers that know nothing of experts work on the tokens of each."""
+    """Applies a layer to its inputs. Layers for single tensors are applied to the tokens of each expert."""
     if inputs and isinstance(inputs[0], Groups) and not isinstance(layer, (ExpertLinear, Combine)):
         return Groups(layer(*each) for each in zip(*inputs))
     return layer(*inputs)
@@ -698,7 +699,7 @@ def check_parameters(network):
 
 
 def check_shape(network, samples):
-    """A function that compares what each layer makes with the file."""
+    """Returns a function that compares the output shape of a layer with the file."""
 
     def check(i, out):
         layer = network.file["layers"][i]

@@ -1,4 +1,5 @@
-"""The operators of a step, as PyTorch's profiler sees them: a Chrome trace for `ddl-oracle profile import`, or a table to look at."""
+"""Writes the operators of a step, as recorded by PyTorch's profiler: a Chrome trace for `ddl-oracle profile import`, or a table
+for people."""
 
 import csv
 import json
@@ -7,7 +8,7 @@ import torch
 
 
 def profiled(training, path, steps):
-    """Chrome trace (.json), or a table of operators by shape (.csv), of `steps` steps."""
+    """Profiles `steps` steps and writes a Chrome trace (.json), or a table of operators by shape (.csv), to `path`."""
     from torch.profiler import ProfilerActivity, profile, record_function
 
     activities = [ProfilerActivity.CPU]
@@ -36,14 +37,14 @@ def self_device_time(event):
 
 
 def is_step(event):
-    return event.name.startswith("ProfilerStep")  # its number may have become a '*'
+    return event.name.startswith("ProfilerStep")  # PyTorch may replace the number after ProfilerStep by '*'
 
 
 def write_operators(events, path, steps):
     begin = min(event.time_range.start for event in events if is_step(event))
     sums = {}
     for event in events:
-        # Device activities are separate events, whose time is also in the events that launched them.
+        # Device activities are separate events. Their time is also part of the operators that launched them.
         of_processor = getattr(event, "device_type", None) in (None, torch.autograd.DeviceType.CPU)
         if event.time_range.start >= begin and of_processor and not is_step(event):
             total = sums.setdefault((event.name, json.dumps(event.input_shapes)), [0, 0.0, 0.0])
@@ -58,7 +59,7 @@ def write_operators(events, path, steps):
 
 
 def write_trace(events, path):
-    """What Kineto would write, of a PyTorch that was built without it (Debian's)."""
+    """Writes the trace in Kineto's format, for a PyTorch that was built without Kineto (such as Debian's)."""
     entries, steps = [], 0
     for event in sorted(events, key=lambda event: event.time_range.start):
         steps += is_step(event)

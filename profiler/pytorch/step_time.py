@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Times training steps of a model of this project in eager PyTorch, to compare with predictions, and the operators of a step.
+"""Times training steps of a ddl-oracle model, and the operators of a step, in eager PyTorch.
 
     ddl-oracle models show resnet50 --format json | python3 step_time.py - --batch 4 --threads 1
     python3 step_time.py gpt2.json --device cuda --precision bf16 --optimizer adam --batch 8 --phases
-    python3 step_time.py vgg16.json --batch 2 --json >steps.json    # for `ddl-oracle profile import`, as is
-    python3 step_time.py vgg16.json --batch 2 --layers trace.json   # the same
+    python3 step_time.py vgg16.json --batch 2 --json >steps.json    # input of `ddl-oracle profile import`
+    python3 step_time.py vgg16.json --batch 2 --layers trace.json   # input of `ddl-oracle profile import`
 
-It is not installed with the program and needs nothing but PyTorch (1.13 or newer; on Debian, python3-torch) and the files step_*.py next to
-it. The model is what `models show --format json` says of it: every layer becomes a module as its reference implementation writes it in
-eager mode. Data and labels are random and stay on the device. Before anything is timed, the number of parameters and the shape that every
-layer makes are compared with the file.
+This script is not installed with the program. It needs only PyTorch (1.13 or newer; on Debian, python3-torch) and the files
+step_*.py in the same folder. The script builds the model from the JSON of `models show --format json`: every layer becomes a
+module, as in the eager reference implementation of the model. Data and labels are random and stay on the device. Before timing,
+the script compares the number of parameters and the output shape of every layer with the JSON.
 
-A step is zero_grad(set_to_none=True), forward, loss, backward and the optimizer's step. On a GPU, steps are timed by events on the stream,
-with at most two steps queued ahead, as a training loop runs that waits for nothing.
+A step is zero_grad(set_to_none=True), forward, loss, backward and the optimizer's step. On a GPU, events on the stream time the
+steps. The host queues at most two steps ahead, like a training loop that never waits for the device.
 
-Ends with 0; 1 where the model or the machine cannot do it, with the reason; 2 where an option is wrong; 3 where the device's memory ran out.
+Exit codes: 0 (success), 1 (the model or the machine cannot run the step; the reason is printed), 2 (wrong option), 3 (out of
+device memory).
 """
 
 import argparse
@@ -49,7 +50,7 @@ phases = ("forward", "backward", "update")
 
 
 class Clock:
-    """Marks between the phases of steps: times of the processor, or events on the GPU's stream."""
+    """Makes marks between the phases of a step: host times in seconds, or events on the GPU's stream."""
 
     def __init__(self, device):
         self.cuda = device.type == "cuda"
@@ -70,8 +71,8 @@ class Clock:
 
 
 def make_optimizer(options, network):
-    """By PyTorch's own choice of implementation, or that of the options: one kernel or pass for lists of tensors (foreach), one for all that
-    is done to them (fused), or all tensors one after the other (single)."""
+    """The optimizer of `options`, with the implementation of `options` or, by default, PyTorch's choice. `foreach` runs each
+    operator over lists of tensors, `fused` runs one kernel for the whole update, `single` updates one tensor at a time."""
     kind = torch.optim.Adam if options.optimizer == "adam" else torch.optim.SGD
     arguments = {"lr": 1e-5} if options.optimizer == "adam" else {"lr": 1e-4}
     if options.optimizer == "momentum":
@@ -83,7 +84,7 @@ def make_optimizer(options, network):
     if implementation == "fused":
         arguments["fused"] = True
     if getattr(options, "graph", False) and options.optimizer == "adam":
-        arguments["capturable"] = True  # its step count has to be on the device
+        arguments["capturable"] = True  # CUDA graphs need the step count on the device
     for name in arguments:
         if name not in known:
             raise Refusal(f"{kind.__name__} of PyTorch {torch.__version__} has no '{name}'; leave --optimizer-implementation out")
@@ -91,8 +92,8 @@ def make_optimizer(options, network):
 
 
 class Training:
-    """Steps of a network on one batch, which Network.batch makes. Of the options it needs precision and optimizer;
-    optimizer_implementation and graph may be left out."""
+    """Runs steps of a network on one batch, made by Network.batch. `options` needs `precision` and `optimizer`;
+    `optimizer_implementation` and `graph` are optional."""
 
     def __init__(self, network, batch, options, device):
         self.network, self.batch, self.device = network, batch, device
@@ -105,7 +106,7 @@ class Training:
 
     @staticmethod
     def new_scaler():
-        # PyTorch 2.3 moved it.
+        # PyTorch 2.3 moved GradScaler.
         return torch.amp.GradScaler("cuda") if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler()
 
     def forward(self, check=None):
@@ -127,7 +128,7 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
 
     def step(self, check=None):
-        """Marks before forward, before backward, before the update, and behind it."""
+        """Runs a step. Returns four marks: before forward, before backward, before the update and after the update."""
         marks = [self.clock.mark()]
         if self.graphs is not None:
             for graph in self.graphs:
@@ -143,12 +144,12 @@ class Training:
         return marks
 
     def capture(self, warm_up):
-        """Makes CUDA graphs of the step, one for each of its parts, which share a pool of memory and are replayed one behind another: as one
-        graph of all, but that events fit between them."""
+        """Captures forward, backward and update of the step in one CUDA graph each. The graphs share a memory pool. Separate graphs leave
+        room for events between the phases."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            # Initial algorithm choices and allocations of libraries, autograd's streams, the optimizer state.
+            # The first steps choose algorithms, allocate library memory, and create autograd's streams and the optimizer state.
             for _ in range(max(3, warm_up)):
                 self.step()
         torch.cuda.current_stream().wait_stream(side)
@@ -164,7 +165,7 @@ class Training:
 
 
 def take_samples(training, warm_up, steps, seconds):
-    """Seconds of the phases of each step; the step is their sum."""
+    """Returns [forward, backward, update] in seconds for each step; the step time is the sum of the three."""
     for _ in range(warm_up):
         training.clock.wait(training.step()[-1])
     begin = time.perf_counter()
@@ -175,7 +176,7 @@ def take_samples(training, warm_up, steps, seconds):
             training.clock.wait(marks[-3][-1])
     training.clock.wait(marks[-1][-1])
     clock = training.clock
-    # On a GPU a step ends where the next one starts; the last has no next.
+    # On a GPU, a step ends where the next step starts. The last step ends at its last mark.
     ends = [step[0] for step in marks[1:]] + [marks[-1][-1]]
     result = []
     for step, end in zip(marks, ends):
@@ -185,7 +186,8 @@ def take_samples(training, warm_up, steps, seconds):
 
 
 def median_interval(values, confidence=0.95):
-    """Of the median, by order statistics (Conover, "Practical nonparametric statistics", section 3.2); all of them if they are too few."""
+    """Confidence interval (low, high) of the median by order statistics (Conover, "Practical nonparametric statistics", section
+    3.2). For too few values, the interval is their whole range."""
     n = len(values)
     tail, below = 0, 0.0
     while tail < n // 2:
@@ -225,8 +227,8 @@ def processor_name():
 
 
 def keeps_memory():
-    """Whether freed memory stays with the process: glibc maps large blocks anew unless it is told not to (mallopt(3)); other allocators,
-    which are preloaded, keep it."""
+    """Whether freed memory stays with the process. glibc returns large blocks to the system, unless environment variables forbid it
+    (mallopt(3)); other preloaded allocators keep freed memory."""
     preloaded = os.environ.get("LD_PRELOAD", "")
     maps = os.environ.get("MALLOC_MMAP_MAX_") != "0" and "glibc.malloc.mmap_max=0" not in os.environ.get("GLIBC_TUNABLES", "")
     return not maps or any(name in preloaded for name in ("jemalloc", "tcmalloc", "mimalloc"))
@@ -236,30 +238,33 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", help="file that `ddl-oracle models show MODEL --format json` wrote, or - for the standard input")
     parser.add_argument("--batch", type=int, default=1, help="samples of a step (1)")
-    parser.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16"], default="fp32", help="fp16 and bf16 by autocast")
+    parser.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16"], default="fp32",
+                        help="number format; fp16 and bf16 use autocast (fp32)")
     parser.add_argument("--optimizer", choices=["sgd", "momentum", "adam"], default="sgd")
     parser.add_argument("--optimizer-implementation", choices=["default", "foreach", "fused", "single"], default="default",
-                        help="of torch.optim (PyTorch's choice)")
+                        help="implementation in torch.optim (PyTorch's choice)")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--threads", type=int, help="of the processor (PyTorch's choice)")
-    parser.add_argument("--channels-last", action="store_true", help="images with their channels last in memory")
-    parser.add_argument("--benchmark", action="store_true", help="torch.backends.cudnn.benchmark")
+    parser.add_argument("--threads", type=int, help="threads of the processor (PyTorch's choice)")
+    parser.add_argument("--channels-last", action="store_true", help="put the channels of images and volumes last in memory")
+    parser.add_argument("--benchmark", action="store_true", help="set torch.backends.cudnn.benchmark: cuDNN tries algorithms")
     parser.add_argument("--graph", action="store_true",
                         help="capture the step in CUDA graphs and time their replay; needs --device cuda")
     parser.add_argument("--sparse-tables", action="store_true",
-                        help="tables of recommendation models have gradients of the rows that were read alone, as DLRM trains them")
+                        help="compute gradients only for the table rows that were read, as DLRM does")
     parser.add_argument("--gelu", choices=["none", "tanh", "composed"], default="none",
-                        help="approximation: none, tanh, or tanh operator by operator as GPT-2 of transformers has it (none)")
-    parser.add_argument("--warm-up", type=int, default=3, metavar="STEPS", help="that do not count (3)")
-    parser.add_argument("--steps", type=int, default=50, help="at most (50)")
-    parser.add_argument("--seconds", type=float, default=60, help="at most, though at least 6 steps (60)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--phases", action="store_true", help="forward, backward and update apart; --json has them")
-    parser.add_argument("--layers", metavar="FILE", help="operators of a step: a table (.csv) or a Chrome trace (.json); nothing is timed")
-    parser.add_argument("--layer-steps", type=int, default=3, metavar="STEPS", help="of --layers (3)")
+                        help="gelu: none (exact), tanh (approximation), or composed (approximation by single operators, as in "
+                             "GPT-2 of transformers) (none)")
+    parser.add_argument("--warm-up", type=int, default=3, metavar="STEPS", help="untimed steps at the beginning (3)")
+    parser.add_argument("--steps", type=int, default=50, help="maximum number of timed steps (50)")
+    parser.add_argument("--seconds", type=float, default=60, help="maximum time of timed steps in s; at least 6 steps run (60)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of weights and data (0)")
+    parser.add_argument("--phases", action="store_true", help="print forward, backward and update separately; --json always contains them")
+    parser.add_argument("--layers", metavar="FILE",
+                        help="write the operators of a step as a table (.csv) or a Chrome trace (.json), without timing steps")
+    parser.add_argument("--layer-steps", type=int, default=3, metavar="STEPS", help="number of steps in the file of --layers (3)")
     parser.add_argument("--check", action="store_true", 
-                        help="only compare the model with the file; from PyTorch 2.0 on without its memory, whatever its size")
-    parser.add_argument("--json", action="store_true", help="the result as JSON, for `ddl-oracle profile import`")
+                        help="only compare parameters and shapes with the file; from PyTorch 2.0 on, without allocating the model")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, for `ddl-oracle profile import`")
     options = parser.parse_args()
     for name in ("batch", "steps", "layer_steps"):
         if getattr(options, name) < 1:
@@ -273,12 +278,12 @@ def parse_arguments():
     if options.graph and options.device != "cuda":
         parser.error("--graph needs --device cuda: a processor has no CUDA graphs")
     if options.graph and options.layers:
-        parser.error("--layers shows operators, which a graph has none of: leave --graph or --layers out")
+        parser.error("--layers shows operators, but a replayed CUDA graph has none: leave --graph or --layers out")
     if options.graph and options.precision == "fp16" and options.optimizer_implementation != "fused":
         # The gradient scaler asks the device whether to step; a fused optimizer does this on the device.
         parser.error("--graph with fp16 needs --optimizer-implementation fused")
     if options.sparse_tables and (options.optimizer != "sgd" or options.graph or options.optimizer_implementation != "default"):
-        parser.error("--sparse-tables is for --optimizer sgd, by PyTorch's choice of implementation, without --graph")
+        parser.error("--sparse-tables is for --optimizer sgd, without --optimizer-implementation and --graph")
     if options.layers and not options.layers.endswith((".json", ".csv")):
         parser.error("--layers takes a name that ends in .json or .csv")
     return options
@@ -298,12 +303,12 @@ def read_model(path):
             raise ValueError("not the JSON of a model")
         for key, kind in (("name", str), ("input", list), ("parameters", int), ("layers", list)):
             if key not in file:
-                raise ValueError(f"it has no '{key}'")
+                raise ValueError(f"the file has no '{key}'")
             if not isinstance(file[key], kind):
-                raise ValueError(f"'{key}' is not what a model has")
+                raise ValueError(f"'{key}' has the wrong type")
         for layer in file["layers"]:
             if not isinstance(layer, dict) or any(key not in layer for key in layer_keys):
-                raise ValueError(f"a layer without one of {', '.join(layer_keys)}")
+                raise ValueError(f"a layer lacks one of the keys {', '.join(layer_keys)}")
         return file
     except (OSError, ValueError, RecursionError) as error:
         raise Refusal(f"{path}: {error}; write it with: ddl-oracle models show MODEL --format json") from None
@@ -323,18 +328,18 @@ def set_up(options):
 
 
 def in_words(file, error):
-    """What PyTorch said, with the model."""
+    """The first line of PyTorch's error, after the name of the model."""
     said = str(error).strip().splitlines()
     return f"{file['name']}: PyTorch: {said[0] if said else type(error).__name__}"
 
 
 def is_out_of_memory(error):
-    """Of the device, or of the processor's allocator. cuBLAS and cuDNN have words of their own for it."""
+    """Whether the error means that the device or the host ran out of memory. cuBLAS and cuDNN have their own messages."""
     kinds = tuple(kind for kind in (getattr(torch.cuda, "OutOfMemoryError", None), MemoryError) if kind is not None)
     words = ("out of memory", "not enough memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
     if isinstance(error, kinds) or any(word in str(error) for word in words):
         return True
-    # A convolution without enough memory for its workspace.
+    # cuDNN reports this if memory is too small for a convolution's workspace.
     if "unable to find an engine" in str(error) and torch.cuda.is_available():
         free, total = torch.cuda.mem_get_info()
         return free < total / 10
@@ -342,7 +347,7 @@ def is_out_of_memory(error):
 
 
 def check(options, file):
-    """Compares the model with the file without running it, where PyTorch can: on a device that only knows shapes."""
+    """Compares parameters and shapes with the file. From PyTorch 2.0 on, the meta device infers shapes without computing."""
     torch.manual_seed(options.seed)
     device = torch.device("meta" if hasattr(torch, "set_default_device") else "cpu")
     if device.type == "meta":
@@ -358,17 +363,17 @@ def check(options, file):
 
 
 def refuse_what_would_mislead(options, network):
-    """What runs, but is not what the options or the file say."""
+    """Refuses combinations that would run, but not as the options or the file say."""
     fused = [l["name"] for l in network.file["layers"] if l["operation"] == "attention" and "fused=yes" in l["attributes"].split()]
     if fused and not step_modules.has_fused_attention:
-        raise Refusal(f"{fused[0]}: fused attention needs PyTorch 2.0 or newer; eager attention is that of {network.file['name']}@fused=no")
+        raise Refusal(f"{fused[0]}: fused attention needs PyTorch 2.0 or newer; for eager attention, use {network.file['name']}@fused=no")
     routed = [l["name"] for l in network.file["layers"] if l["operation"] == "dispatch"]
     if options.graph and routed:
         raise Refusal(f"{routed[0]}: a CUDA graph cannot choose which expert sees a token: leave --graph out")
 
 
 def put_channels_last(network, batch):
-    """The batch, and parameters of as many dimensions."""
+    """Puts the channels of the batch, and of parameters with as many dimensions, last in memory. Returns the batch."""
     layouts = {4: torch.channels_last, 5: torch.channels_last_3d}
     dimensions = batch[0].dim()
     if dimensions not in layouts:
@@ -458,7 +463,7 @@ def main():
         if is_out_of_memory(error):
             print(f"error: {file['name']}: memory of the device ran out with a batch of {options.batch}", file=sys.stderr)
             sys.exit(memory_ran_out)
-        # A norm of one value, an operator without a kernel for the precision.
+        # For example a norm of one value, or an operator without a kernel for the precision.
         sys.exit(f"error: {in_words(file, error)}")
     except KeyboardInterrupt:
         sys.exit(130)

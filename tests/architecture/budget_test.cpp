@@ -1,5 +1,5 @@
-// What may grow, and how far: settings that several bundled files use, bundled files that something uses, functions of at
-// most 80 lines and files of at most 500. budget.csv lists what is beyond that, each with its reason.
+// Checks the limits of growth. Every setting is used by several bundled files, every bundled file is used, functions have at
+// most 80 lines, and files have at most 500. budget.csv lists the exceptions, each with its reason.
 
 #include <algorithm>
 #include <filesystem>
@@ -37,7 +37,7 @@ std::vector<fs::path> sources() {
   return all;
 }
 
-/// What is beyond the budget, as `kind,name`.
+/// The exceptions beyond the budget, as `kind,name`.
 using Beyond = std::set<std::string>;
 
 Beyond listed(const std::string& kind) {
@@ -69,7 +69,8 @@ void check(const std::string& kind, const Beyond& found) {
   CHECK(fewer.empty());
 }
 
-/// The bodies of functions that begin at the left margin or inside a class, as clang-format lays them out.
+/// Finds long functions that begin at the left margin or inside a class, in the layout of
+/// clang-format.
 void add_long_functions(const fs::path& path, Beyond& found) {
   static const std::regex begin(
       R"(^( {0,2})(?![ }#/]|namespace|class|struct|enum|union|extern|using|if|for|while|switch|do |else|public|private|case|return).*\()");
@@ -157,7 +158,7 @@ TEST_CASE("every bundled software, machine and model is used") {
   Beyond found;
   for (const char* folder : {"calibration/software", "calibration/machines", "model_zoo/models"}) {
     for (const fs::path& path : files_in(folder, {".yaml"})) {
-      // A member of a family is a line of numbers: people use it, and its family is tried with others.
+      // A model of a family is a few numbers. Users need each model, and other models test the family.
       if (content_of(path).find("\nfamily:") == std::string::npos && !words.contains(path.stem().string()))
         found.insert(path.stem().string());
     }

@@ -1,5 +1,5 @@
-// Every limit of what a user hands in is a number that can be read off the source. The test writes them all to limits.md in
-// its working folder.
+// Checks that every limit on user input is a number that the test can read from the source. The
+// test writes all limits to limits.md in its working folder.
 
 #include <cctype>
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Constant {
   friend auto operator<=>(const Constant&, const Constant&) = default;
 };
 
-/// The initializers of all constants whose name starts like a limit's; in namespaces and classes only, or also inside
-/// functions.
+/// Returns the initializers of all constants whose name starts like the name of a limit. The
+/// constants are in namespaces and classes only, or with `of_functions` also inside functions.
 std::map<Constant, std::string> limits_of_source(bool of_functions) {
   static const std::string prefix = R"(constexpr\s+[\w:]+\s+((?:max|most|largest)_\w+)\s*=\s*([^;]+);)";
   static const std::regex any(prefix);
@@ -47,8 +47,8 @@ std::map<Constant, std::string> limits_of_source(bool of_functions) {
   return limits;
 }
 
-/// Evaluates the few forms that limits are written in: `16`, `100'000`, `1'000.0`, `std::size_t{16} << 20U`, `10 *
-/// max_layers`.
+/// Evaluates the few forms of initializers of limits: `16`, `100'000`, `1'000.0`, `std::size_t{16}
+/// << 20U`, `10 * max_layers`.
 class Initializer {
  public:
   Initializer(std::string_view text, const std::map<Constant, std::string>& limits) : limits_(limits) {
@@ -117,11 +117,11 @@ TEST_CASE("every limit of user input is a positive number in a table") {
   table << "| limit | at most | file |\n| --- | --- | --- |\n";
   std::size_t rows = 0;
   for (const auto& [constant, initializer] : limits) {
-    // The estimator reads no input: its limits are those of its own tables.
+    // The estimator reads no user input, so its limits concern only its own data.
     if (constant.file.starts_with("estimator/")) continue;
     INFO(constant.name << " in " << constant.file << ": " << initializer);
     const auto value = Initializer(initializer, limits).value();
-    if (!value) continue;  // a quantity or an expression of others
+    if (!value) continue;  // a quantity, or an expression of other constants
     CHECK(*value > 0);
     table << "| `" << constant.name << "` | " << *value << " | `" << constant.file << "` |\n";
     ++rows;

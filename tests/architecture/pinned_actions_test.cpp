@@ -1,4 +1,5 @@
-// The workflows and action.yml refer to actions of others by commit: a tag may be moved to other code later.
+// The workflows and action.yml must refer to actions of other projects by commit, because a tag may
+// be moved to other code later.
 
 #include <filesystem>
 #include <fstream>
@@ -28,7 +29,7 @@ bool is_pinned(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("a commit and its version name an action, a tag does not") {
+TEST_CASE("a commit and its version identify an action, but a tag does not") {
   CHECK(is_pinned("      - uses: ./"));
   CHECK(is_pinned("      uses: owner/action/part@0123456789012345678901234567890123456789  # v1.2.3"));
   CHECK_FALSE(is_pinned("      - uses: owner/action@v1.2.3"));

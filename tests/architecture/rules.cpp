@@ -34,13 +34,13 @@ const std::vector<Module>& modules() {
   return list;
 }
 
-/// Files, streams, clock, YAML and randomness.
+/// Headers of files, streams, clock, YAML and randomness.
 constexpr std::array<std::string_view, 17> impure_headers{
     "fstream",      "filesystem",           "iostream",         "cstdio", "stdio.h",  "chrono",  "ctime",
     "time.h",       "sys/time.h",           "random",           "thread", "unistd.h", "fcntl.h", "core/yaml_node.hpp",
     "core/csv.hpp", "core/source_text.hpp", "core/embedded.hpp"};
 
-/// C++ with its comments, and the texts in quotes, blanked out; line breaks stay.
+/// Returns C++ code with comments and texts in quotes blanked out. Line breaks stay.
 std::string code_of(const std::string& text) {
   std::string code = text;
   const auto blank = [&](std::size_t begin, std::size_t end) {
@@ -95,7 +95,7 @@ class Inspection {
     if (!fs::exists(root_ / folder)) return;
     for (auto entry = fs::recursive_directory_iterator(root_ / folder); entry != fs::recursive_directory_iterator();
          ++entry) {
-      // Trees that violate the rules on purpose.
+      // Fixtures are trees that violate the rules on purpose.
       if (entry->is_directory() && entry->path().filename() == "fixtures") {
         entry.disable_recursion_pending();
       } else if (entry->is_regular_file()) {
@@ -110,11 +110,11 @@ class Inspection {
     }
   }
 
-  /// The includes between the folders in one folder, each with an example.
+  /// The includes between the folders inside one folder, each with an example.
   using Edges = std::map<std::pair<std::string, std::string>, std::string>;
 
   /// Records which of two folders, inside the innermost folder that contains both, includes the other. A folder's own files
-  /// and its subfolders are one room; the files at the top of a module are a separate room, `.`.
+  /// and its subfolders are one room. The files at the top of a module are a separate room, `.`.
   void note_edge(const fs::path& from, std::size_t line, const fs::path& to) {
     const fs::path source = from.parent_path(), target = to.parent_path();
     const auto [left, right] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
@@ -149,7 +149,7 @@ class Inspection {
   void inspect_source(const fs::path& path, const Module& module) {
     static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^">]+)[">])re");
     static const std::regex condition(R"(^\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b)");
-    // Calls and declarations, not members such as `group.abort()`.
+    // The pattern matches calls and declarations, but no members such as `group.abort()`.
     static const std::regex ending(R"((^|[^\w.>])(exit|_exit|_Exit|quick_exit|abort|terminate)\s*\()");
     static const std::regex impure(R"((^|[^\w.>])(s?rand|fopen|getenv|std::time|std::clock|std::remove|std::rename)\s*\()");
 
@@ -160,7 +160,7 @@ class Inspection {
     const bool back_end = module.name == "profiler" && std::distance(path.begin(), path.end()) > 3;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::smatch match;
-      // The path of an include is a text: read from the line as it is, unless the line is a comment.
+      // The path of an include is a text, so it is read from the original line, unless the line is a comment.
       if (code[i].find('#') != std::string::npos && std::regex_search(lines[i], match, include)) {
         inspect_include(path, i, module, match[2], match[1] == "\"");
       }
@@ -224,7 +224,8 @@ class Inspection {
     }
   }
 
-  /// A file counts as listed if a CMakeLists.txt of its folder or of one above names it, with or without folders.
+  /// Checks that a file is listed: a CMakeLists.txt of its folder or of a folder above names the
+  /// file, with or without folders.
   void inspect_listing(const fs::path& path) {
     for (fs::path folder = path.parent_path(); !folder.empty(); folder = folder.parent_path()) {
       for (std::string line : lines_of(content_of(root_ / folder / "CMakeLists.txt"))) {
@@ -247,9 +248,9 @@ class Inspection {
 
   fs::path root_;
   std::vector<std::string> violations_;
-  std::map<std::string, std::string> types_;  ///< to the file
+  std::map<std::string, std::string> types_;  ///< the file that defines each type
   std::set<std::string> two_;
-  std::map<std::string, Edges> edges_;  ///< of the folders in a folder
+  std::map<std::string, Edges> edges_;  ///< for each folder, the includes between the folders inside it
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Comments, strings and pages are written in the words of the field (CONTRIBUTING.md, "Words").
+// Checks that comments, strings and pages are written in the words of the field (CONTRIBUTING.md, "Words").
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 using ddl::checkout, ddl::content_of;
 namespace fs = std::filesystem;
 
-/// The comments and strings of C++, everything else blanked out; line breaks stay.
+/// Returns the comments and strings of C++ code, with all other code blanked out. Line breaks stay.
 std::string prose_of(const std::string& text) {
   std::string prose(text.size(), ' ');
   const auto keep = [&](std::size_t begin, std::size_t end) {
@@ -40,7 +40,7 @@ std::string prose_of(const std::string& text) {
   return prose;
 }
 
-/// `file:line: word` of each word that the field does not use.
+/// Adds `file:line: word` for each word that the field does not use.
 void add_words(const fs::path& path, const std::string& prose, std::vector<std::string>& found) {
   static const std::regex word(
       R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told from|computed again|held back|nothing where)\b)",
@@ -83,7 +83,7 @@ TEST_CASE("pages use the words of the field") {
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(checkout / "docs")) {
     if (entry.path().extension() != ".md") continue;
-    // What the program prints is looked at where it is written.
+    // Output of the program is checked where the program's source contains it.
     const std::string text = content_of(entry.path());
     std::string prose;
     for (std::size_t at = 0; at < text.size();) {

@@ -2,9 +2,9 @@
 
   python3 tests/benchmarks/against.py THIS OTHER [--turns 3] [--only TEXT]
 
-Each command runs as often as --turns says, THIS and OTHER one after the other, so that what else the machine does meets both.
-A time is the least user time of a program's turns, in seconds; the ratio is OTHER's over THIS's: above 1, this one is faster.
-Exit 1 where a command of THIS fails.
+Each command runs as often as --turns says, THIS and OTHER in turn, so that other load on the machine affects both.
+A time is the least user time of a program's turns, in seconds; the ratio is OTHER's divided by THIS's: above 1, THIS is faster.
+Exits with 1 if a command of THIS fails.
 """
 
 import argparse
@@ -18,7 +18,7 @@ CHAIN = "format: 1\nmodel: chain\ninput: {channels: 16, size: 32x32}\nlayers:\n"
 
 
 def commands(folder):
-    """Names and arguments; the chain is a model without blocks, ten thousand layers long."""
+    """Returns commands as names and arguments. The chain is a model of ten thousand layers without blocks."""
     chain = os.path.join(folder, "chain.yaml")
     with open(chain, "w", encoding="utf-8") as file:
         file.write(CHAIN + "  - convolution: {filters: 16, kernel: 3, padding: same}\n" * 10_000)
@@ -35,7 +35,7 @@ def commands(folder):
 
 
 def user_time(program, arguments, folder):
-    """User seconds of one run and its exit status."""
+    """Runs a command once; returns its user time in seconds and its exit status."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     environment = dict(os.environ, DDL_ORACLE_DATA=os.path.join(folder, "data"), NO_COLOR="1")
     status = subprocess.run([program, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)

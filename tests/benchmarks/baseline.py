@@ -2,10 +2,10 @@
 
   python3 tests/benchmarks/baseline.py PROGRAM LOOP [--turns 5] [--only TEXT] [--accept]
 
-A figure is the user time of a command over that of LOOP, a fixed amount of work (calibration_loop.cpp), both the least of all turns
-of this run: so a baseline of one machine holds roughly on another of the same kind, and on one that is busy. The ratio is the
-present figure over the baseline's: above 1, the program has become slower. Ratios from 0.8 to 1.25 say little on a busy
-machine: run it again, or use --against. --accept rewrites the baseline. It is no test: exit 1 only where a command fails.
+A figure is the user time of a command divided by that of LOOP, a fixed amount of work (calibration_loop.cpp). Both are minima of all
+turns, so a baseline roughly holds on other machines of the same type, and on a busy machine. The ratio is the
+present figure divided by the baseline's: above 1, the program has become slower. Ratios from 0.8 to 1.25 say little on a busy
+machine: repeat the command, or use --against. --accept rewrites the baseline. The script exits with 1 only if a command fails.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-// A fixed amount of work, for `./dev bench`: user times of commands are divided by that of this program, so that a baseline
-// from one machine is meaningful on another. It does what the program mostly does: arithmetic on doubles, small allocations,
-// look-ups in trees, text. A change of it invalidates every baseline.
+// A fixed amount of work, for `./dev bench`. User times of commands are divided by the user time of this program, so that a
+// baseline from one machine is meaningful on another machine. The program does what `ddl-oracle` mostly does: arithmetic on
+// doubles, small allocations, look-ups in trees, and text. A change of this program invalidates every baseline.
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The start-up cost of every command, and the cost of one answer.
+// Measures the start-up cost of every command, and the cost of one estimate.
 
 #include <cstddef>
 #include <string>
@@ -23,7 +23,7 @@ void load_bundled_model(benchmark::State& state, const std::string& name) {
   state.counters["layers"] = static_cast<double>(layers);
 }
 
-/// Model, data set, machine and coefficients are read, kernel times are predicted.
+/// Reads model, data set, machine and coefficients, and predicts kernel times.
 void prepare_study(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;
@@ -45,7 +45,7 @@ Plan plan_for(const Study& study) {
   return plan;
 }
 
-/// A single plan, without cached results of others.
+/// Estimates a single plan, without cached results of other plans.
 void estimate_first(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;
@@ -57,7 +57,7 @@ void estimate_first(benchmark::State& state, const std::string& name) {
   }
 }
 
-/// Another ZeRO stage of the previous plan, as in a search.
+/// Estimates the previous plan with another ZeRO stage, as in a search.
 void estimate_next(benchmark::State& state, const std::string& name) {
   StudySpec spec;
   spec.model = name;

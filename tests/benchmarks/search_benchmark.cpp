@@ -1,5 +1,5 @@
-// Speed of finding and estimating plans. The argument of each benchmark is the number of GPUs; the global batch is 32 per
-// GPU, the default of `recommend`. Counters: plans by outcome, and plans per second of CPU time.
+// Measures the speed of finding and estimating plans. The argument of each benchmark is the number of GPUs. The global batch
+// is 32 per GPU, the default of `recommend`. Counters are the numbers of plans by outcome, and plans per second of CPU time.
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ SearchOptions options_for(const Study& study, std::int64_t devices) {
   return options;
 }
 
-/// The study's job on devices with memory for every plan, so that each estimated plan counts as feasible.
+/// Returns the study's job on devices with memory for every plan, so that each estimated plan is feasible.
 Job roomy_job(const Study& study) {
   Machine machine = study.machine();
   machine.device.memory = Bytes(1e30);
@@ -36,12 +36,12 @@ Job roomy_job(const Study& study) {
 }
 
 benchmark::Counter count(std::int64_t number) { return benchmark::Counter(static_cast<double>(number)); }
-/// Per second, for a number that is the same in every step_time.
+/// Returns a rate per second, for a number that is equal in all repetitions.
 benchmark::Counter rate(std::int64_t number) {
   return {static_cast<double>(number), benchmark::Counter::kIsIterationInvariantRate};
 }
 
-/// What `recommend` does.
+/// Searches as `recommend` does.
 void search_best(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
   const SearchOptions options = options_for(study, state.range(0));
@@ -60,7 +60,7 @@ void search_best(benchmark::State& state, const char* machine) {
   state.SetComplexityN(result.considered);
 }
 
-/// What `recommend --all` does: every possible plan is estimated, none is pruned.
+/// Searches as `recommend --all` does: every possible plan is estimated, and none is pruned.
 void estimate_all(benchmark::State& state, const char* machine) {
   const Study study(resnet50_on(machine));
   const Job roomy = roomy_job(study);
@@ -79,8 +79,8 @@ void estimate_all(benchmark::State& state, const char* machine) {
   state.SetComplexityN(result.feasible);
 }
 
-// 720 has many divisors: more than ten times the plans of 1,024 GPUs. N of the complexity is the number of plans, not of
-// GPUs: a fit by O(N) means that the cost per plan is constant.
+// 720 has many divisors, which give more than ten times as many plans as 1,024 GPUs. N of the complexity is the number of
+// plans, not of GPUs. A fit by O(N) therefore means that the cost per plan is constant.
 void all_sizes(benchmark::internal::Benchmark* benchmark) {
   for (const int devices : {64, 256, 720, 1024, 4096}) benchmark->Arg(devices);
   benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);

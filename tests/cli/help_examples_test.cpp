@@ -33,7 +33,7 @@ class Files {
  public:
   Files(const Sandbox& sandbox, std::string command) : sandbox_(sandbox), command_(std::move(command)) {}
 
-  /// Files that the example writes itself are not created.
+  /// Creates a file, unless the example itself writes the file.
   void add(const std::string& name, const std::string& text) const {
     if (command_.find(name) != std::string::npos && command_.find("-o " + name) == std::string::npos)
       sandbox_.write({name, text});
@@ -89,13 +89,14 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
         true);
     REQUIRE(made.exit_code == 0);
   }
-  // Files that the example overwrites.
+  // The example overwrites these files.
   for (const auto& [option, name] : {std::pair("--force", "ours.yaml"), std::pair("--overwrite", "net.profile")}) {
     if (command.find(option) != std::string::npos) sandbox.write({name, ""});
   }
 }
 
-/// Examples that need a GPU, a launcher of ranks or a terminal, or serve until they are stopped, are parsed, but not run.
+/// Returns whether an example runs here. Examples that need a GPU, a launcher of ranks or a
+/// terminal, or that serve until they are stopped, are only parsed.
 bool runs_here(const std::string& command) {
   for (const char* const other :
        {"ddl-oracle profile resnet50", "ddl-oracle serve", "mpirun ", "srun ", "ddl-oracle man | man"}) {

@@ -33,7 +33,7 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// This process's environment, with these settings in place of its own.
+/// Returns the environment of this process, with some variables replaced by `settings`.
 std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
   std::vector<std::string> result = settings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -95,7 +95,7 @@ CommandOutcome Sandbox::run(const std::string& shell_command, bool one_output) c
   }
   posix_spawn_file_actions_addchdir_np(actions.get(), work.c_str());
 
-  // A separate process group, so that all processes started by a command are killed with it.
+  // The command gets a separate process group, so that all processes that it starts are killed with it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -104,7 +104,7 @@ CommandOutcome Sandbox::run(const std::string& shell_command, bool one_output) c
   std::vector<std::string> environment = environment_with({
       "PATH=" + program_.parent_path().string() + ":" + (path != nullptr ? path : "/usr/bin:/bin"), "PWD=" + work,
       "HOME=" + work, "DDL_ORACLE_DATA=" + work + "/data", "LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
-      "COLUMNS=",  // pages are as wide as they are without a terminal
+      "COLUMNS=",  // pages are as wide as without a terminal
   });
   std::vector<char*> environment_pointers;
   for (std::string& variable : environment) environment_pointers.push_back(variable.data());

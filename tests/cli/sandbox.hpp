@@ -12,14 +12,14 @@ namespace ddl {
 /// colours, and 100 columns. The folder is removed with the object.
 class Sandbox {
  public:
-  /// `program`: the executable whose folder is put on PATH. A command that runs longer than `limit` is killed.
+  /// `program`: the executable in the folder that is put on PATH. A command that runs longer than `limit` is killed.
   explicit Sandbox(const std::filesystem::path& program, std::chrono::milliseconds limit = std::chrono::seconds(60));
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
   void write(const TranscriptFile& file) const;
-  /// With `one_output`, standard error goes where standard output goes, in the order of writing.
+  /// Runs a command. With `one_output`, standard error is written to standard output, in the order of writing.
   [[nodiscard]] CommandOutcome run(const std::string& shell_command, bool one_output) const;
 
  private:

@@ -40,7 +40,7 @@ std::vector<std::string> split_lines(std::string_view text, std::string_view mar
   throw Error(transcript.origin + ":" + std::to_string(line + 1) + ": " + message);
 }
 
-/// `? 2`
+/// Returns the exit code of a line such as `? 2`.
 std::optional<int> exit_code_of(std::string_view line) {
   if (!line.starts_with("? ") || line.size() < 3 || line.size() > 5) return std::nullopt;
   int code = 0;
@@ -54,7 +54,7 @@ std::optional<int> exit_code_of(std::string_view line) {
 bool is_error_line(std::string_view line) { return line == "!" || line.starts_with("! "); }
 bool is_comment(std::string_view line) { return line == "#" || line.starts_with("# "); }
 
-/// Whether the line, at this position of an expected output, would be parsed as something else.
+/// Returns whether the line, at this position of an expected output, would be parsed as something other than output.
 bool needs_escape(std::string_view line, TranscriptForm form) {
   if (line.starts_with("$ ") || line.starts_with("> ") || line.starts_with('\\') || line == any_lines) return true;
   if (exit_code_of(line).has_value()) return true;
@@ -83,7 +83,7 @@ bool line_matches(std::string_view pattern, std::string_view line) {
   }
 }
 
-/// `# figures: exact`, and nothing for other comments
+/// Returns the value of a comment `# figures: exact`; empty for other comments.
 std::optional<Figures> figures_of(const Transcript& transcript, std::size_t at) {
   const std::string_view line = transcript.lines[at];
   if (!line.starts_with(figures_start)) return std::nullopt;
@@ -93,13 +93,13 @@ std::optional<Figures> figures_of(const Transcript& transcript, std::size_t at) 
   fail_at(transcript, at, "figures are 'exact' or 'any', not '" + std::string(value) + "'");
 }
 
-/// Reads one command and its expectation, from line `at` to before line `end`; returns the line after both.
+/// Reads one command and its expectation, from line `at` to before line `end`. Returns the line after the expectation.
 std::size_t read_command(Transcript& transcript, std::size_t at, std::size_t end, Figures figures) {
   const std::vector<std::string>& lines = transcript.lines;
   TranscriptCommand command;
   command.line = at;
   command.shell = lines[at].substr(2);
-  // For readers of the markdown file, who have the source tree; in tests the program is on the path.
+  // The prefix is for readers of the markdown file, who have the source tree. In tests, the program is on the path.
   constexpr std::string_view from_source_tree = "./dev run ";
   if (transcript.form == TranscriptForm::markdown && command.shell.starts_with(from_source_tree)) {
     command.shell.replace(0, from_source_tree.size(), "ddl-oracle ");
@@ -114,7 +114,7 @@ std::size_t read_command(Transcript& transcript, std::size_t at, std::size_t end
   command.expected_begin = at;
   command.expected_end = at;
   const bool plain = transcript.form == TranscriptForm::plain;
-  std::size_t empty_lines = 0;  // that count only if more output follows
+  std::size_t empty_lines = 0;  // these lines are part of the output only if more output follows
   for (; at < end && !lines[at].starts_with("$ "); ++at) {
     const std::string_view line = lines[at];
     if (plain && (is_comment(line) || line.starts_with(file_start))) break;
@@ -194,13 +194,13 @@ std::string indented(std::string_view text) {
   return result;
 }
 
-/// A line of an expected output paired with one of the actual output, or only one of the two.
+/// A line of an expected output paired with a line of the actual output, or a single unpaired line.
 struct LinePair {
   const LinePattern* expected = nullptr;
   const std::string* actual = nullptr;
 };
 
-/// The line in its two readings without figures.
+/// A line without figures, for each of the two meanings of a comma.
 struct Readings {
   explicit Readings(std::string_view line)
       : figures(without_figures(line, CommaIn::figures)), columns(without_figures(line, CommaIn::columns)) {}
@@ -208,7 +208,7 @@ struct Readings {
   std::string columns;
 };
 
-/// Pairs the lines so that as few as possible are unpaired. Lines matched by `...` are omitted.
+/// Pairs the lines so that as few lines as possible are unpaired. Lines matched by `...` are omitted.
 std::vector<LinePair> pair_lines(std::span<const LinePattern> expected, const std::vector<std::string>& lines,
                                  Figures figures) {
   std::vector<Readings> expected_readings;
@@ -262,7 +262,7 @@ std::vector<LinePair> pair_lines(std::span<const LinePattern> expected, const st
   return pairs;
 }
 
-/// The lines of the output, with the patterns that match them where these have wildcards.
+/// Returns the lines of the output, replaced by matching patterns where these have wildcards.
 std::vector<LinePattern> accepted_patterns(std::span<const LinePattern> expected, std::string_view actual, Figures figures) {
   const std::vector<std::string> lines = split_lines(actual, no_line_break);
   std::vector<LinePattern> result;
@@ -279,14 +279,14 @@ std::vector<LinePattern> accepted_patterns(std::span<const LinePattern> expected
   return result;
 }
 
-/// Whether the outcome is exactly as written, including its figures.
+/// Returns whether the outcome is exactly as written, including its figures.
 bool as_written(const TranscriptCommand& command, const CommandOutcome& outcome) {
   return outcome.exit_code == command.exit_code &&
          output_difference(command.output, outcome.output, Figures::exact).empty() &&
          output_difference(command.errors, outcome.errors, Figures::exact).empty();
 }
 
-/// The lines that state this outcome.
+/// Returns the lines that state this outcome.
 std::vector<std::string> state_outcome(const Transcript& transcript, const TranscriptCommand& command,
                                        const CommandOutcome& outcome) {
   const auto escaped = [&](const LinePattern& pattern) {

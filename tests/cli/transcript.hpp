@@ -34,18 +34,18 @@ namespace ddl {
 // are expected as one, as a terminal shows them. A block with a name after its language (```yaml job.yaml) creates that
 // file.
 
-/// One line of an expected output: a text in which `[..]` matches anything, or any number of lines.
+/// One line of an expected output: a text in which `[..]` matches any text, or a line that matches any number of lines.
 struct LinePattern {
   std::string text;
   bool any_lines = false;
 };
 
-/// Whether a figure of standard output must match exactly, or may be any.
+/// Whether a figure of standard output must match exactly, or may have any value.
 enum class Figures : std::uint8_t { any, exact };
 
 /// A command as written, and its expected outcome.
 struct TranscriptCommand {
-  std::string shell;  ///< what `sh -c` runs
+  std::string shell;  ///< command line that `sh -c` runs
   std::vector<LinePattern> output;
   std::vector<LinePattern> errors;
   int exit_code = 0;
@@ -64,7 +64,7 @@ enum class TranscriptForm { plain, markdown };
 
 /// A parsed transcript.
 struct Transcript {
-  std::string origin;  ///< for messages
+  std::string origin;  ///< name of the file, for messages
   TranscriptForm form = TranscriptForm::plain;
   std::vector<std::string> lines;
   std::vector<std::variant<TranscriptFile, TranscriptCommand>> steps;
@@ -78,18 +78,19 @@ struct CommandOutcome {
   bool timed_out = false;
 };
 
-/// An Error, placed in the text, for invalid lines, and for a text without any command.
+/// Parses a transcript. Throws Error, with the position in the text, for invalid lines, and for a text without any command.
 [[nodiscard]] Transcript parse_transcript(std::string_view text, std::string origin, TranscriptForm form);
 
-/// The lines of `expected` and `actual` as a diff, `-` and `+` before those that differ; empty if none does.
+/// Returns the lines of `expected` and `actual` as a diff, with `-` or `+` before lines that
+/// differ; empty if no line differs.
 [[nodiscard]] std::string output_difference(std::span<const LinePattern> expected, std::string_view actual, Figures figures);
 
-/// The differences of an outcome, with the command and its position; empty if it is as expected.
+/// Returns the differences of an outcome, with the command and its position; empty if the outcome is as expected.
 [[nodiscard]] std::string judge(const Transcript& transcript, const TranscriptCommand& command,
                                 const CommandOutcome& outcome);
 
-/// The text of the transcript with differing expectations replaced by the outcomes, one for each command, figures included.
-/// Lines with `[..]` and `...` are kept if they match.
+/// Returns the text of the transcript with differing expectations replaced by the outcomes, figures included. There is one
+/// outcome for each command. Lines with `[..]` and `...` are kept if they match.
 [[nodiscard]] std::string accept_outcomes(const Transcript& transcript, std::span<const CommandOutcome> outcomes);
 
 }  // namespace ddl

@@ -1,6 +1,6 @@
-// transcript [--markdown] PROGRAM FILE: runs the commands in FILE with PROGRAM's folder on PATH, and exits with 0 if all
-// outputs match, else with 1. With DDL_ACCEPT=1 in the environment, writes their outputs into FILE, figures included, and
-// exits with 0.
+// Usage: transcript [--markdown] PROGRAM FILE. Runs the commands in FILE with PROGRAM's folder on
+// PATH, and exits with 0 if all outputs match, else with 1. With DDL_ACCEPT=1 in the environment,
+// writes the outputs into FILE, figures included, and exits with 0.
 
 #include <cstdlib>
 #include <exception>
@@ -34,7 +34,7 @@ int run(const std::string& program, const std::string& path, ddl::TranscriptForm
     const auto& command = std::get<ddl::TranscriptCommand>(step);
     outcomes.push_back(sandbox.run(command.shell, form == ddl::TranscriptForm::markdown));
     if (outcomes.back().timed_out) {
-      // Nothing after it can be judged or accepted.
+      // No command after this one can be judged or accepted.
       std::cout << ddl::judge(transcript, command, outcomes.back());
       return 1;
     }

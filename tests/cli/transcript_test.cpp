@@ -36,7 +36,7 @@ Result run(std::string_view text, TranscriptForm form = TranscriptForm::plain) {
   return result;
 }
 
-/// The differences when a transcript is run: empty if there are none.
+/// Returns the differences when a transcript is run; empty if there are none.
 std::string report_of(std::string_view text) { return run(text).report; }
 std::string markdown_report_of(std::string_view text) { return run(text, TranscriptForm::markdown).report; }
 
@@ -51,7 +51,7 @@ std::string problem_of(std::string_view text, TranscriptForm form = TranscriptFo
 
 }  // namespace
 
-TEST_CASE("a transcript whose commands print what it says passes") {
+TEST_CASE("a transcript passes if its commands print the expected output") {
   CHECK(report_of("$ echo one; echo two\none\ntwo\n").empty());
   CHECK(report_of("# a comment\n\n$ echo one\none\n\n# another\n$ true\n").empty());
 }
@@ -96,10 +96,10 @@ TEST_CASE("[..] matches any text within a line") {
   CHECK(report_of("$ echo one\none[..]\n").empty());
   CHECK_FALSE(report_of("# figures: exact\n$ echo 'took 12.5 ms in all'\ntook [..] s in all\n").empty());
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms in all'\n[..] ms\n").empty());
-  CHECK_FALSE(report_of("$ echo aba\nab[..]ba\n").empty());  // the two ends must not overlap
+  CHECK_FALSE(report_of("$ echo aba\nab[..]ba\n").empty());  // the two ends of the pattern must not overlap
 }
 
-TEST_CASE("... matches any number of lines, none included") {
+TEST_CASE("... matches any number of lines, including none") {
   CHECK(report_of("# figures: exact\n$ seq 9\n1\n...\n9\n").empty());
   CHECK(report_of("# figures: exact\n$ seq 9\n...\n").empty());
   CHECK(report_of("# figures: exact\n$ seq 2\n1\n...\n2\n...\n").empty());
@@ -108,16 +108,16 @@ TEST_CASE("... matches any number of lines, none included") {
   CHECK_FALSE(report_of("# figures: exact\n$ seq 9\n1\n...\n8\n").empty());
   CHECK_FALSE(report_of("# figures: exact\n$ seq 9\n...\n7\n...\n3\n...\n").empty());
   CHECK(report_of("# figures: exact\n$ seq 9\n1\n...\n8\n").find("- 8") ==
-        std::string::npos);  // 8 was there: only 9 is wrong
+        std::string::npos);  // 8 is expected; only 9 is wrong
 }
 
-TEST_CASE("a backslash makes text of what would be something else") {
+TEST_CASE("a backslash makes a line output that would be parsed as something else") {
   CHECK(
       report_of("$ echo '$ x'; echo '# x'; echo '! x'; echo '? 2'; echo ...\n\\$ x\n\\# x\n\\! x\n\\? 2\n\\...\n").empty());
   CHECK_FALSE(report_of("$ seq 3\n\\...\n").empty());
 }
 
-TEST_CASE("empty lines count within an output, and at its end only where marked") {
+TEST_CASE("empty lines count within an output, and at its end only if marked") {
   CHECK(report_of("$ echo one; echo; echo two\none\n\ntwo\n\n\n").empty());
   CHECK_FALSE(report_of("$ echo one; echo two\none\n\ntwo\n").empty());
   CHECK_FALSE(report_of("$ echo one; echo\none\n\n").empty());
@@ -138,8 +138,8 @@ TEST_CASE("a difference in anything but figures fails if any figure is allowed")
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms'\ntakes 12.5 ms\n").empty());           // another word
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms'; exit 1\ntook 3 ms\n").empty());       // another exit code
   CHECK_FALSE(report_of("$ echo 'took 12.5 ms'; exit 1\ntook 3 ms\n? 3\n").empty());  // another exit code
-  CHECK_FALSE(report_of("$ seq 3\n1\n2\n").empty());                                  // one line more
-  CHECK_FALSE(report_of("$ seq 3\n1\n2\n3\n4\n").empty());                            // one line less
+  CHECK_FALSE(report_of("$ seq 3\n1\n2\n").empty());                                  // an additional line
+  CHECK_FALSE(report_of("$ seq 3\n1\n2\n3\n4\n").empty());                            // a missing line
   CHECK_FALSE(report_of("$ echo 'bound by 12'\nbound by forward\n").empty());         // a figure in place of a word
   CHECK_FALSE(report_of("$ echo 'bound by forward'\nbound by 12\n").empty());         // a word in place of a figure
   CHECK_FALSE(report_of("$ echo 'took nan ms'\ntook 12.5 ms\n").empty());
@@ -176,7 +176,7 @@ TEST_CASE("figures are compared after '# figures: exact', until '# figures: any'
   CHECK(problem_of("$ true\n# figures: exactly\n$ true\n") == "t:2: figures are 'exact' or 'any', not 'exactly'");
 }
 
-TEST_CASE("figures of a markdown file count for commands with exit code 2 alone") {
+TEST_CASE("figures of a markdown file are compared only for commands with exit code 2") {
   CHECK(markdown_report_of("```console\n$ echo 12\n13\n```\n").empty());
   CHECK_FALSE(markdown_report_of("```console\n$ echo 12; exit 2\n13\n? 2\n```\n").empty());
 }
@@ -186,12 +186,12 @@ TEST_CASE("a missing final line break is reported") {
   CHECK_FALSE(report_of("$ printf one\none\n").empty());
 }
 
-TEST_CASE("a command may go on in further lines") {
+TEST_CASE("a command may have several lines") {
   CHECK(report_of("$ echo one \\\n    two\none two\n").empty());
   CHECK(report_of("$ cat <<END\n> one\n> two\n> END\none\ntwo\n").empty());
 }
 
-TEST_CASE("commands run in a fresh folder of their own, in which a transcript creates files") {
+TEST_CASE("the commands of a transcript run in a fresh folder, in which the transcript may create files") {
   CHECK(report_of("$ ls\n").empty());
   CHECK(report_of("< file a/b.txt\n# not a comment\n\n$ neither a command\n< end\n"
                   "$ cat a/b.txt\n\\# not a comment\n\n\\$ neither a command\n")
@@ -201,8 +201,7 @@ TEST_CASE("commands run in a fresh folder of their own, in which a transcript cr
 
 TEST_CASE("commands have no input, no colours and 100 columns") {
   CHECK(report_of("$ cat\n$ echo $NO_COLOR ${COLUMNS:-unset}\n1 unset\n").empty());
-  CHECK(report_of("$ command -v transcript > /dev/null\n").empty());  // represents ddl-oracle: in the folder of the given
-                                                                      // program
+  CHECK(report_of("$ command -v transcript > /dev/null\n").empty());  // in the folder of the given program
 }
 
 TEST_CASE("a command that does not end is killed") {
@@ -212,10 +211,10 @@ TEST_CASE("a command that does not end is killed") {
   CHECK(ddl::judge(transcript, command, sandbox.run(command.shell, false)).find("did not end in time") != std::string::npos);
 }
 
-TEST_CASE("accepting rewrites what differs, and nothing else") {
+TEST_CASE("accepting rewrites only lines that differ") {
   CHECK(run("# why\n$ echo one\n1\n\n$ seq 9\n1\n...\n9\n\n$ exit 1\n").accepted ==
         "# why\n$ echo one\none\n\n$ seq 9\n1\n...\n9\n\n$ exit 1\n? 1\n");
-  // A part that is as expected keeps its wildcards.
+  // An expectation that matches keeps its wildcards.
   CHECK(run("$ echo 12 ms; echo b >&2\n[..] ms\n! a\n").accepted == "$ echo 12 ms; echo b >&2\n[..] ms\n! b\n");
   CHECK(run("$ true\nnothing\n! at all\n? 3\n").accepted == "$ true\n");
 }
@@ -226,7 +225,7 @@ TEST_CASE("accepting rewrites figures that match, and keeps the wildcards around
         "$ echo 12 ms in 5; seq 9; echo end\n[..] ms in 4\n...\n8\n9\nend\n");
 }
 
-TEST_CASE("what was accepted passes") {
+TEST_CASE("an accepted transcript passes") {
   const std::string accepted =
       run("$ echo '$ x'; echo; echo '# y'; echo '> z'; echo; echo '\\'; echo ...; echo '? 1'; echo\n"
           "$ echo '...' >&2; echo >&2; exit 7\n"
@@ -244,7 +243,7 @@ TEST_CASE("text that is not a transcript is refused, with the line") {
   CHECK(problem_of("") == "t:1: no command ('$ ') to run");
 }
 
-TEST_CASE("the console blocks of a markdown file are run, and no others") {
+TEST_CASE("only the console blocks of a markdown file are run") {
   CHECK(markdown_report_of(
             "# Title\n\n```sh\n$ false\n```\n\n```console\n$ echo one\none\n\n$ echo '# two'\n# two\n```\n$ false\n")
             .empty());
@@ -254,7 +253,7 @@ TEST_CASE("the console blocks of a markdown file are run, and no others") {
   CHECK(markdown_report_of("```console\n$ exit 2\n? 2\n```\n").empty());
 }
 
-TEST_CASE("in a markdown file both outputs are one") {
+TEST_CASE("in a markdown file, standard output and standard error are one output") {
   CHECK(markdown_report_of("```console\n$ echo one; echo two >&2; echo three\none\ntwo\nthree\n```\n").empty());
 }
 
@@ -281,7 +280,7 @@ TEST_CASE("a markdown file that would not be tested is refused") {
         "t:3: a console block starts with a command ('$ '), not with 'true'");
 }
 
-TEST_CASE("the program ends with 0, 1 or 2, and rewrites its file only when told to") {
+TEST_CASE("the program ends with 0, 1 or 2, and rewrites its file only with DDL_ACCEPT=1") {
   // Transcripts of the transcript runner itself: it is in the folder of the program that is on PATH.
   CHECK(report_of("< file good.transcript\n$ echo one\none\n< end\n"
                   "$ transcript x good.transcript\n"

@@ -20,7 +20,7 @@ std::size_t digits_at(std::string_view text, std::size_t at) {
   return end - at;
 }
 
-/// The length of a number without its sign, 0 if there is none.
+/// Returns the length of a number without its sign; 0 if there is no number.
 std::size_t number_at(std::string_view text, std::size_t at, CommaIn commas) {
   std::size_t end = at + digits_at(text, at);
   if (end == at) return 0;
@@ -35,14 +35,14 @@ std::size_t number_at(std::string_view text, std::size_t at, CommaIn commas) {
   return end - at;
 }
 
-/// The letters and digits that start here.
+/// Returns the letters and digits that start at this position.
 std::string_view word_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && is_word(text[end])) ++end;
   return text.substr(at, end - at);
 }
 
-/// A unit without its prefix, empty if the text is not a unit.
+/// Returns a unit without its prefix; empty if the text is not a unit.
 std::string_view base_unit(std::string_view unit) {
   constexpr std::array<std::string_view, 7> times{"ns", "us", "ms", "s", "min", "h", "d"};
   if (std::ranges::find(times, unit) != times.end()) return "s";
@@ -57,7 +57,7 @@ std::string_view base_unit(std::string_view unit) {
   return {};
 }
 
-/// The length of the character that starts here if it is a space, box-drawing (U+2500) or a bar (U+2580), else 0.
+/// Returns the length of the character at this position if it is a space, box-drawing (U+2500) or a bar (U+2580); else 0.
 std::size_t filler_at(std::string_view text, std::size_t at) {
   if (text[at] == ' ') return 1;
   if (at + 2 >= text.size() || text[at] != '\xE2') return 0;
@@ -105,7 +105,7 @@ class Reader {
     }
   }
 
-  /// A number and its unit; empty if the digits belong to a word.
+  /// Returns a number and its unit; empty if the digits belong to a word.
   [[nodiscard]] std::optional<Figure> figure_at(std::size_t at) const {
     if (at >= line_.size()) return std::nullopt;
     const bool sign = at + 1 < line_.size() && (line_[at] == '-' || line_[at] == '+');
@@ -117,7 +117,7 @@ class Reader {
     const std::size_t length = number_at(line_, start, commas_);
     if (length == 0) return std::nullopt;
     Figure figure{.end = start + length, .unit = {}};
-    while (true) {  // `2 h 05 min` has two
+    while (true) {  // `2 h 05 min` has two numbers
       const bool apart = figure.end < line_.size() && line_[figure.end] == ' ';
       const std::string_view letters = word_at(line_, figure.end + (apart ? 1 : 0));
       if (!apart && (letters.empty() || extent_at(figure.end))) return figure;
@@ -133,10 +133,11 @@ class Reader {
     }
   }
 
-  /// `x32` of `32x32`
+  /// Returns whether an extent starts at this position, such as `x32` in `32x32`.
   [[nodiscard]] bool extent_at(std::size_t at) const { return line_[at] == 'x' && digits_at(line_, at + 1) > 0; }
 
-  /// A word continues over separators inside names: `dgx-a100`, `stage1.conv1`, `job.yaml:5:24`, `runs/2.csv`.
+  /// Returns the end of a word. A word continues over separators inside names: `dgx-a100`,
+  /// `stage1.conv1`, `job.yaml:5:24`, `runs/2.csv`.
   [[nodiscard]] std::size_t end_of_word() const {
     if (line_[at_] == 'x' && at_ > 0 && is_digit(line_[at_ - 1]) && extent_at(at_)) return at_ + 1;
     std::size_t end = at_;

@@ -9,7 +9,7 @@ namespace {
 using ddl::CommaIn;
 using ddl::without_figures;
 
-/// Whether the lines only differ in figures.
+/// Returns whether two lines differ only in figures.
 bool alike(std::string_view one, std::string_view other, CommaIn commas = CommaIn::figures) {
   return without_figures(one, commas) == without_figures(other, commas);
 }
@@ -80,7 +80,7 @@ TEST_CASE("a comma is a part of a figure or separates columns") {
   CHECK_FALSE(alike("data,1,128", "data,1,", CommaIn::columns));
 }
 
-TEST_CASE("alignment does not count, an indentation does") {
+TEST_CASE("lines may differ in alignment, but not in indentation") {
   CHECK(alike("a    12  b", "a  1234  b"));
   CHECK(alike("  9 tests", " 10 tests"));
   CHECK(alike("  a ████▌ 12", "  a █ 3"));

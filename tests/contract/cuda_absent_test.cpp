@@ -1,4 +1,4 @@
-// Tests that need no GPU.
+// The tests in this file need no GPU.
 
 #include "profiler/backends/cuda/backend.hpp"
 #include "tests/catch.hpp"

@@ -12,7 +12,7 @@ namespace {
 using Layout = ImageLayout;
 using Algorithm = AlgorithmPreference;
 
-/// The back end, or null on a machine without a GPU, for which it must throw with CUDA's name of the status.
+/// Returns the back end, or null on a machine without a GPU. There, the back end must throw with CUDA's name of the status.
 std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
   try {
     return make_cuda_backend(options);
@@ -26,10 +26,10 @@ std::unique_ptr<KernelBackend> backend_of(const CudaOptions& options) {
   }
 }
 
-/// Choosing the first candidate of the heuristics takes no time.
+/// Returns options that choose the first candidate of the heuristics, which takes no time.
 CudaOptions quick(Layout layout) { return {.device = 0, .layout = layout, .algorithm = Algorithm::first}; }
 
-/// It refuses none of them.
+/// Returns the number of the contract's problems, because the back end refuses none of them.
 int all_problems() { return static_cast<int>(contract_problems().size()); }
 
 int check_all(KernelBackend& backend, Precision precision, double tolerance) {
@@ -44,7 +44,7 @@ TEST_CASE("the cuda back end passes the contract of all back ends") {
   if (const auto backend = backend_of(quick(Layout::channels_last))) check_behaves(*backend);
 }
 
-TEST_CASE("the cuda back end computes what the definitions say, gradients too, in both layouts") {
+TEST_CASE("the cuda back end computes outputs and gradients by their definitions, in both layouts") {
   for (const Layout layout : {Layout::channels_last, Layout::channels_first}) {
     INFO((layout == Layout::channels_last ? "nhwc" : "nchw"));
     const auto backend = backend_of(quick(layout));
@@ -67,7 +67,7 @@ TEST_CASE("the cuda back end multiplies fp32 in fp32, and tf32 on tensor cores")
 TEST_CASE("the cuda back end computes in tf32, fp16 and bf16") {
   const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;
-  // Products of numbers with 10, 10 and 7 bits after the binary point; the last two formats have as many.
+  // The inputs are numbers with 10, 10 and 7 bits after the binary point. The last two formats have as many.
   CHECK(check_all(*backend, Precision::tf32, 5e-3) == all_problems());
   CHECK(check_all(*backend, Precision::fp16, 1e-2) == all_problems());
   CHECK(check_all(*backend, Precision::bf16, 4e-2) == all_problems());

@@ -11,9 +11,9 @@
 
 using namespace ddl;
 
-// The real back end over an emulation of CUDA's runtime, of the two libraries and of the grid that its own kernels run on:
-// this tests which tensors are passed, in which order, format and size, and our own kernels. Whether the emulation matches
-// the real libraries can only be tested on a GPU.
+// Tests the real back end over an emulation of CUDA's runtime, of the two libraries, and of the grid that its own kernels
+// run on. The tests cover our own kernels, and which tensors are passed in which order, format and size. Only a GPU can show
+// whether the emulation matches the real libraries.
 
 namespace {
 
@@ -40,7 +40,7 @@ int all_it_runs() {
 
 }  // namespace
 
-TEST_CASE("over an emulated device the cuda back end computes what the definitions say, in both layouts") {
+TEST_CASE("over an emulated device the cuda back end computes by the definitions, in both layouts") {
   const int problems = all_it_runs();
   CHECK(check_all({.layout = Layout::channels_last, .algorithm = Algorithm::fastest}, Precision::fp32, 2e-4) == problems);
   CHECK(check_all({.layout = Layout::channels_first, .algorithm = Algorithm::smallest}, Precision::fp32, 2e-4) == problems);
@@ -69,10 +69,10 @@ TEST_CASE("over an emulated device fp32 is multiplied in fp32, and tf32 with 10 
   CHECK(product_bits_of(*backend, Precision::tf32).rounded == 5);
 }
 
-// Our own kernels read several items at once if sizes divide, use a block for long rows, and divide large sums: the suite's
-// problems are too small for that.
+// Our own kernels read several items at once if sizes divide, use a block for long rows, and divide
+// large sums. The problems of the contract are too small to test this.
 TEST_CASE("over an emulated device the cuda back end computes wide, long and large problems") {
-  std::string vectors = "interaction in=1";  // more than one kernel supports
+  std::string vectors = "interaction in=1";  // a problem that more than one kernel supports
   for (int i = 1; i < 66; ++i) vectors += ",1";
   const std::vector<std::string> lines{
       "rotary_embedding heads=1 in=48x2t",
@@ -124,7 +124,7 @@ TEST_CASE("over an emulated device the cuda back end steps optimizers") { check_
 TEST_CASE("over an emulated device the library runs the operations that it supports, and our own kernels the rest") {
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   const auto algorithm = [&](const std::string& line) { return backend->prepare(parse_problem(line, "test"))->algorithm(); };
-  // The emulation has batch norms, except for bf16, and engines for even numbers of channels.
+  // The emulation has batch norms, except in bf16, and engines for even numbers of channels.
   CHECK(algorithm("norm kind=batch in=3x3x3 samples=2 precision=fp16 pass=forward") == "cudnn:batch_norm:persistent");
   CHECK(algorithm("norm kind=batch in=4x3x3 samples=2 precision=bf16 pass=forward") == "cudnn:engine0");
   CHECK(algorithm("norm kind=batch in=3x3x3 samples=2 precision=bf16 pass=forward") == "own:batch_norm");
@@ -142,7 +142,7 @@ TEST_CASE("over an emulated device the library runs the operations that it suppo
   CHECK(algorithm(grouped) == "cudnn:engine1");
   CHECK(algorithm("attention heads=2 causal=yes window=3 fused=yes in=48x6t samples=2 pass=forward precision=bf16")
             .starts_with("cublaslt"));
-  // The second has tensor cores: strict fp32 takes the third.
+  // The second engine has tensor cores, so strict fp32 uses the third.
   const std::string convolution = "convolution filters=4 kernel=3x3 in=3x6x5 samples=2 bias=no pass=forward precision=";
   CHECK(algorithm(convolution + "tf32") == "cudnn:engine1");
   CHECK(algorithm(convolution + "fp32") == "cudnn:engine2");

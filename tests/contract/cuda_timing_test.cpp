@@ -22,8 +22,8 @@ using namespace ddl;
 using namespace ddl::cuda;
 using emulation::Timeline;
 
-// Measurements over an emulated device and host with simulated clocks: a kernel takes 10 µs of the device and its launch 5
-// µs of the host by default.
+// Tests measurements over an emulated device and host with simulated clocks. By default, a kernel
+// takes 10 µs of the device, and its launch takes 5 µs of the host.
 
 namespace {
 
@@ -51,7 +51,7 @@ std::function<void()> kernels(int count) {
   };
 }
 
-/// A chain of layers with one kernel each.
+/// Returns a chain of layers with one kernel each.
 Model chain(int layers) {
   std::string text = "  - fully_connected: {features: 2, bias: no}\n";
   for (int i = 0; i < layers; ++i) text += "  - activation: hardswish\n";
@@ -60,12 +60,12 @@ Model chain(int layers) {
 
 }  // namespace
 
-TEST_CASE("the time of a kernel is the device's, however long the host takes to launch it") {
+TEST_CASE("the time of a kernel is the device's, for any launch time of the host") {
   const Clocks clocks({.launch_cost = 200e-6});
   Stopwatch stopwatch(nullptr, clock_hz);
   TimedWork work(kernels(1));
   CHECK(stopwatch.time(work).value() == Approx(10e-6));
-  // The host takes a millisecond for five kernels of 10 µs: its last launch time determines how long to hold the device.
+  // The host takes a millisecond for five kernels of 10 µs. Its last launch time determines how long the device is held.
   TimedWork several(kernels(5));
   static_cast<void>(stopwatch.time(several));
   CHECK(stopwatch.time(several).value() == Approx(50e-6));
@@ -97,8 +97,9 @@ TEST_CASE("the time between two events without work is subtracted") {
   CHECK(stopwatch.time(nothing).value() == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("work that does not fit into the launch queue is known to wait for the host, and is complete in pieces") {
-  // 3000 kernels of 2 µs, whose launches take the host 5 µs each: the device finishes queued ones long before.
+TEST_CASE("work that does not fit into the launch queue waits for the host, unless it is divided into pieces") {
+  // There are 3000 kernels of 2 µs, each of which the host launches in 5 µs. The device finishes
+  // queued kernels long before the last launch.
   const Clocks clocks({.kernel_time = 2e-6});
   Stopwatch stopwatch(nullptr, clock_hz);
   TimedWork at_once(kernels(3000));
@@ -118,7 +119,7 @@ TEST_CASE("a whole step is timed without the host, part by part") {
   const Model model = chain(200);
   SequenceSampling sampling(*backend, model, 1, Precision::fp32, Optimizer::sgd);
   REQUIRE_FALSE(sampling.failed());
-  // Readings of the device's speed come between steps, each of one kernel whose launch takes no time.
+  // Measurements of the device's speed are made between steps. Each is one kernel with a launch that takes no time.
   TimedWork look(kernels(1));
   for (int i = 0; i < 6; ++i) {
     static_cast<void>(backend->time_again(look));
@@ -161,7 +162,7 @@ TEST_CASE("a step recorded as graphs launches each part once") {
   CHECK(parts[0].samples.median.value() == Approx(sequence.kernels(StepPart::forward) * 3e-6));
 }
 
-TEST_CASE("a graph is recorded again after the shared workspace has moved") {
+TEST_CASE("a graph is recorded anew after the shared workspace has moved") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   int recorded = 0;
@@ -172,7 +173,7 @@ TEST_CASE("a graph is recorded again after the shared workspace has moved") {
   start();
   start();
   CHECK(recorded == 1);
-  // An algorithm that needs a larger workspace than all before.
+  // The algorithm needs a larger workspace than all earlier algorithms.
   static_cast<void>(backend->prepare(parse_problem("fully_connected features=4 in=4 samples=2", "test")));
   start();
   CHECK(recorded == 2);
@@ -182,7 +183,7 @@ TEST_CASE("a failed recording gives the reason, and leaves the device usable") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({});
   CHECK_THROWS_WITH(backend->record([] { throw Error("not in a graph"); }), "not in a graph");
-  // A CUDA error inside, while waiting for the device is not allowed.
+  // A CUDA error occurs during the recording, where waiting for the device is not allowed.
   CHECK_THROWS_WITH(backend->record([] { check(cudaErrorInvalidValue, "a kernel"); }), ContainsSubstring("a kernel: "));
   CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
 }
@@ -192,7 +193,7 @@ TEST_CASE("kernels too short for the clock are timed in batches, each kernel on 
   const auto backend = make_cuda_backend({});
   const SamplingRule rule{.warm_up = 0, .least = 6, .most = 6};
   const char* line = "activation kind=hardswish in=8 samples=2";
-  // An algorithm is chosen once.
+  // The first measurement chooses an algorithm, which later ones use.
   static_cast<void>(measure(*backend, line, rule, CacheState::warm));
   const auto launches = [&](CacheState caches) {
     const std::int64_t before = emulation::timeline().launches;
@@ -201,9 +202,10 @@ TEST_CASE("kernels too short for the clock are timed in batches, each kernel on 
     CHECK(measured.samples.median.value() == Approx(2e-6));
     return emulation::timeline().launches - before;
   };
-  // Six samples of 32 runs, two single runs before, and a hold before each of the eight.
+  // There are six samples of 32 repetitions, two single repetitions before, and a hold before each of the eight.
   CHECK(launches(CacheState::warm) == 6 * 33 + 2 * 2);
-  // With cold caches, also a flush before each; with those of a step, the input of each of the 32 runs is touched too.
+  // With cold caches, there is also a flush before each of the eight. With the caches of a step,
+  // the input of each of the 32 repetitions is touched, too.
   const std::int64_t cold = launches(CacheState::cold);
   CHECK(cold >= 6 * 34);
   CHECK(launches(CacheState::step) == cold + 6 * 32 + 2);
@@ -219,7 +221,7 @@ TEST_CASE("short kernels with large tensors are timed in as large a batch as the
     CHECK(measure(*backend, line, rule, CacheState::cold).samples.median.value() == Approx(2e-6));
     return emulation::timeline().launches - before;
   };
-  // 1 MiB of cache: half of it holds four copies of two tensors of 64 KiB, but only one of two tensors of 256 KiB.
+  // The cache has 1 MiB. Half of it holds four copies of two tensors of 64 KiB, but only one copy of two tensors of 256 KiB.
   CHECK(launches("activation kind=hardswish in=16384 samples=1") < 6 * (2 + 5) + 20);
   CHECK(launches("activation kind=hardswish in=65536 samples=1") < 6 * 4 + 10);
 }
@@ -232,7 +234,7 @@ TEST_CASE("candidates are ranked by the device's time, not by the host's") {
 }
 
 TEST_CASE("a permanent error ends the process instead of becoming the reason of a row") {
-  // Long kernels, so that the device is warm after a few, and small ones, because they are computed.
+  // Long kernels warm the device after a few launches. The kernels are small, because they are actually computed.
   const Clocks clocks({.kernel_time = 0.3});
   emulation::properties().multiprocessors = 0;
   const auto backend = make_cuda_backend({});
@@ -278,7 +280,7 @@ TEST_CASE("an algorithm that was chosen with too little memory is chosen again")
   const double with_little = backend->prepare(problem)->workspace().value();
   CHECK(with_little == 0);
   emulation::properties().memory = std::size_t{1} << 30U;
-  // The faster one is random here: both are tried again.
+  // Which of the two is faster is random here, so both are tried again.
   const std::int64_t before = emulation::timeline().launches;
   static_cast<void>(backend->prepare(problem));
   CHECK(emulation::timeline().launches > before);
@@ -302,7 +304,7 @@ TEST_CASE("a temporary error leaves the device usable") {
   CHECK(backend->time(kernels(1)).value() == Approx(10e-6));
 }
 
-TEST_CASE("all kernels share one workspace, as large as the largest of them asks for") {
+TEST_CASE("all kernels share one workspace of the size of the largest request") {
   const Clocks clocks({});
   const auto backend = make_cuda_backend({.algorithm = AlgorithmPreference::first});
   const Problem product = parse_problem("fully_connected features=4 in=4 samples=2", "test");
@@ -312,9 +314,9 @@ TEST_CASE("all kernels share one workspace, as large as the largest of them asks
   for (int i = 0; i < 5; ++i) kept.push_back(backend->prepare(product));
   CHECK(kept.front()->workspace().value() == 1024);
   start();
-  // Recorded at first, and once more after the first of the five: the others found their workspace unchanged.
+  // Kernels are recorded at first, and once more after the first of the five. All later ones find their workspace unchanged.
   CHECK(moved == 2);
-  // The same holds for the intermediates between the kernels of an attention.
+  // The intermediates between the kernels of attention share memory in the same way.
   const Problem attention = parse_problem("attention heads=2 in=48x6t samples=2", "test");
   for (int i = 0; i < 5; ++i) {
     kept.push_back(backend->prepare(attention));
@@ -335,7 +337,7 @@ TEST_CASE("a device that the program was not compiled for is refused by name, wi
     }
     return std::string();
   };
-  // A V100, with the toolkit that this test was built with: only CUDA 12 and older compile for it.
+  // The device is a V100, with the toolkit that this test was built with. Only CUDA 12 and older compile for a V100.
   if (device_refusal(compiled_architectures(), 7, 0).empty()) {
     CHECK(refusal(7, 0).empty());
   } else {
@@ -379,7 +381,7 @@ TEST_CASE("a driver that is too old is reported with its version and the require
   CHECK_THAT(error_of([] { static_cast<void>(count_cuda_devices()); }), ContainsSubstring("there is no driver"));
 }
 
-TEST_CASE("the floor of events and the preference for algorithms are written with the device") {
+TEST_CASE("a profile contains the event overhead and the preference for algorithms of the device") {
   const Clocks clocks({.event_time = 1.5e-6});
   const auto backend = make_cuda_backend({});
   std::string all;

@@ -18,7 +18,7 @@ namespace {
 using Key = std::pair<TensorRole, int>;
 using Buffers = std::map<Key, std::unique_ptr<DeviceBuffer>>;
 
-/// Buffers of a kernel in its order; missing ones are allocated.
+/// Returns the buffers of a kernel in the kernel's order. Missing buffers are allocated.
 std::vector<DeviceBuffer*> buffers_of(KernelBackend& backend, const PreparedKernel& kernel, Buffers& buffers) {
   std::vector<DeviceBuffer*> bound;
   for (const KernelTensor& tensor : kernel.tensors()) {
@@ -202,8 +202,8 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
   if (!backend.refusal(problem).empty()) return 0;
 
   std::mt19937_64 random(std::hash<std::string>{}(line));
-  // Multiples of 1/64 up to 2, which bf16 represents exactly, each with each sign once before any is repeated: no ties
-  // within a window of a maximum, and none at the kinks of relu.
+  // Values are multiples of 1/64 up to 2, which bf16 represents exactly. Each value occurs with each sign before any is
+  // repeated, so there are no ties within a window of a maximum, and no values at the kinks of relu.
   constexpr int distinct = 254;
   std::vector<float> shuffled;
   for (int i = 0; i < distinct; ++i) shuffled.push_back(static_cast<float>(i / 2 + 1) / (i % 2 == 0 ? 64.0F : -64.0F));
@@ -230,7 +230,7 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
   CHECK(backend.time([&] { forward->run(bound); }).value() >= 0);
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const KernelTensor& tensor = forward->tensors()[i];
-    // A mask, which the reference needs to know; other kept tensors may have any content.
+    // The reference needs to know a mask. Other kept tensors may have any content.
     if (tensor.role == TensorRole::kept && (tensor.bytes || precision == Precision::fp32)) {
       tensors[{tensor.role, tensor.index}] = read(*bound[i]);
     }
@@ -253,7 +253,7 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
       output_gradient = read(buffer);
     }
     backward->run(backward_bound);
-    backward->run(backward_bound);  // nothing accumulates from one run to the next
+    backward->run(backward_bound);  // nothing may accumulate between two calls
     for (const KernelTensor& tensor : backward->tensors()) {
       if (!tensor.written) continue;
       INFO(to_string(tensor.role) << " " << tensor.index);
@@ -279,8 +279,8 @@ int check_computes(KernelBackend& backend, const std::string& line, Precision pr
 }
 
 ProductBits product_bits_of(KernelBackend& backend, Precision precision) {
-  // Cases that a passing fp32 test does not cover if its inputs are exact in fewer bits. Backward of the data and of the
-  // weights are separate products, which may use other kernels.
+  // A passing fp32 test with inputs that are exact in fewer bits does not cover these cases.
+  // Backward of the data and of the weights are separate products, which may use other kernels.
   const std::vector<std::string> lines{"convolution filters=8 kernel=3x3 padding=1 bias=no in=8x6x5",
                                        "convolution filters=8 kernel=1x1 bias=no in=16x4x4",
                                        "convolution filters=4 kernel=3x3x3 padding=1 bias=no in=4x4x4x4",
@@ -293,8 +293,8 @@ ProductBits product_bits_of(KernelBackend& backend, Precision precision) {
     if (!backend.refusal(problem).empty()) continue;
     ++bits.ran;
     int state = 0;
-    // 1 + n/4096 for odd n up to 63, which tf32 rounds by 1/4096 or by 1/2048, always away from or towards zero with its
-    // sign.
+    // Values are 1 + n/4096 for odd n up to 63. tf32 rounds them by 1/4096 or by 1/2048, always
+    // away from or towards zero with the sign of the value.
     const auto fill = [&](DeviceBuffer& buffer) {
       std::vector<float> values(static_cast<std::size_t>(buffer.items()));
       for (float& value : values) value = 1.0F + static_cast<float>(state++ % 16 * 4 + 1) / 4096.0F;
@@ -367,7 +367,7 @@ void check_updates(KernelBackend& backend) {
       buffers.at({TensorRole::weight_gradient, 0})->write(gradients);
       kernel->run(bound);
       kernel->run(bound);
-      // Two steps of rate 0.001 on a gradient of 0.5, states from zero.
+      // The loop runs two steps of rate 0.001 on a gradient of 0.5, with states that start at zero.
       const Optimizer timed = timed_as(optimizer);
       double expected = 1 - 2 * 1e-3 * 0.5;
       if (timed == Optimizer::momentum) expected = 1 - 1e-3 * (0.5 + (0.9 * 0.5 + 0.5));
@@ -395,7 +395,7 @@ int check_casts(KernelBackend& backend, Precision half) {
   const std::unique_ptr<PreparedKernel> kernel = backend.prepare(problem);
   Buffers buffers;
   const std::vector<DeviceBuffer*> bound = buffers_of(backend, *kernel, buffers);
-  // Nine more bits than bf16 has and one more than fp16.
+  // The value has nine more bits than bf16, and one more than fp16.
   buffers.at({TensorRole::input, 0})->write(std::vector<float>(9, 1 + 1.0F / 4096));
   kernel->run(bound);
   CHECK(backend.time([] {}).value() >= 0);
@@ -416,7 +416,7 @@ void check_behaves(KernelBackend& backend) {
   backend.touch(*buffer);
   CHECK(read(*buffer) == std::vector<double>{1.0, -2.0, 0.5, 1e30F, 0.0});
 
-  // Every kind of operation of every model, each attribute text once.
+  // Every operation of every model is included, with each text of attributes once.
   std::set<std::string> seen;
   int ran = 0;
   for (const std::string& name : model_names()) {
@@ -435,7 +435,7 @@ void check_behaves(KernelBackend& backend) {
         CHECK_THROWS(backend.prepare(problem));
         continue;
       }
-      // Large ones are prepared elsewhere: this covers all of them, not time.
+      // Large problems are prepared in other tests. This test covers all operations, but not their time.
       std::int64_t items = problem.output.items() + layer.weights;
       for (const TensorShape& input : problem.inputs) items += input.items();
       if (items > 2'000'000) continue;

@@ -7,29 +7,30 @@
 
 namespace ddl {
 
-/// Small problems of every operation that the reference supports, with error-prone cases: strides, padding, groups,
-/// dilations, odd sizes, one to three extents. Lines without samples, precision and pass.
+/// Returns small problems of every operation that the reference supports, as lines without samples, precision and pass. They
+/// include error-prone cases: strides, padding, groups, dilations, odd sizes, one to three extents.
 [[nodiscard]] std::vector<std::string> contract_problems();
 
-/// Runs forward, then both backward passes, on random values, and compares all written tensors with the reference, to
-/// `tolerance` times the largest item. Problems that the back end refuses are counted, not checked. Returns how many ran.
+/// Runs forward, then both backward passes, on random values. Compares all written tensors with the
+/// reference, with a tolerance of `tolerance` times the largest item. Problems that the back end
+/// refuses are not checked. Returns the number of checked problems.
 int check_computes(KernelBackend& backend, const std::string& line, Precision precision, double tolerance);
 
-/// Products of numbers that need 12 bits after the binary point. fp32 has to be exact to 1e-5; tensor cores, which read 10
-/// bits of fp32 in tf32, are not.
+/// The results of products of numbers that need 12 bits after the binary point. fp32 has to be
+/// exact to 1e-5. Tensor cores, which read 10 bits of fp32 in tf32, are not exact.
 struct ProductBits {
-  int ran = 0;      ///< problems; those that the back end refuses are omitted
-  int rounded = 0;  ///< of them, those that were not exact to 1e-5
+  int ran = 0;      ///< number of problems that the back end does not refuse
+  int rounded = 0;  ///< number of problems whose results were not exact to 1e-5
 };
 [[nodiscard]] ProductBits product_bits_of(KernelBackend& backend, Precision precision);
 
-/// Casts between fp32 and this format, there and back; returns how many of the two ran.
+/// Checks casts from fp32 to this format and back. Returns how many of the two casts the back end supports.
 int check_casts(KernelBackend& backend, Precision half);
-/// Steps of every optimizer, in every implementation, against their definition.
+/// Checks steps of every optimizer, in every implementation, against their definition.
 void check_updates(KernelBackend& backend);
 
-/// For every back end: every operation of the bundled models is prepared and timed, or refused with a reason; times are
-/// positive and finite; buffers return what was written.
+/// Checks any back end. Every operation of the bundled models is prepared and timed, or refused
+/// with a reason. Times are positive and finite. Buffers return the values that were written.
 void check_behaves(KernelBackend& backend);
 
 }  // namespace ddl

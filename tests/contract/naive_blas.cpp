@@ -1,4 +1,4 @@
-// A BLAS of one function in plain loops, loaded by name as a real one would be.
+// A BLAS library with one function in plain loops, which tests load by name like a real BLAS library.
 
 extern "C" __attribute__((visibility("default"))) void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k,
                                                                    float alpha, const float* a, int lda, const float* b,

@@ -1,5 +1,5 @@
-// The transport over an emulated NCCL: which functions it calls, in which order, and its behaviour if a call does not
-// return.
+// Tests the transport over an emulated NCCL: which functions it calls, in which order, and its
+// behaviour if a call does not return.
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +23,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// Four processes of one node, of which this one is the second; the others return the same values.
+/// Emulates four processes of one node. This process is the second; the other processes return the same values.
 class FourProcesses final : public Processes {
  public:
   [[nodiscard]] int rank() const override { return 1; }
@@ -31,7 +31,7 @@ class FourProcesses final : public Processes {
   [[nodiscard]] const std::vector<int>& nodes() const override { return nodes_; }
   [[nodiscard]] const std::vector<std::string>& node_names() const override { return names_; }
   [[nodiscard]] std::vector<std::string> gather(const std::string& text) override {
-    // The first rank of a group creates its id; this process is only in its own.
+    // The first rank of a group creates the group's id. Here, this process is the only rank of its group.
     return std::vector<std::string>(4, text.empty() ? "emulated" : text);
   }
   void look() override {
@@ -55,8 +55,8 @@ ExchangeStep step_of(SweepOperation operation, std::int64_t bytes) {
           .groups = of_pair ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0, 1, 2, 3}}};
 }
 
-/// Local ranks are read from the launcher's environment, which tests do not have: as one process, whatever the others
-/// report.
+/// Returns a transport for one process, whatever the other processes report. The launcher's
+/// environment would give local ranks, but tests have no launcher.
 std::unique_ptr<Transport> transport(Processes& processes, const TransportOptions& options = {}) {
   emulated::reset();
   return nccl::make_transport(&processes, options);
@@ -118,7 +118,7 @@ TEST_CASE("an asynchronous error of NCCL ends the exchange, with NCCL's message"
   CHECK(emulated::seen().aborted == 1);
 }
 
-TEST_CASE("an exchange that never ends is aborted after the patience") {
+TEST_CASE("an exchange that never ends is aborted after a time limit") {
   FourProcesses processes;
   const auto nccl = transport(processes, {.patience = Seconds(0.1)});
   emulated::script().stall_at = 2;  // after the barrier
@@ -129,15 +129,15 @@ TEST_CASE("an exchange that never ends is aborted after the patience") {
   CHECK(emulated::seen().destroyed == 0);
 }
 
-TEST_CASE("if a rank is known to have ended, the error names it instead of NCCL's error") {
+TEST_CASE("if a rank is known to have ended, the error names the rank instead of NCCL's error") {
   FourProcesses processes;
   const auto nccl = transport(processes, {.patience = Seconds(60)});
-  SECTION("while the exchange waits for it") {
+  SECTION("while an exchange waits for the rank") {
     emulated::script().stall_at = 3;
     processes.ends_at = processes.looks + 3;
     CHECK_THROWS_WITH(nccl->time(step_of(SweepOperation::allreduce, 64), 9), "rank 3 of 4 on nodeB ended without a message");
   }
-  SECTION("where NCCL notices it first") {
+  SECTION("if NCCL notices the ended rank first") {
     emulated::script().error_at = 3;
     processes.ends_at = processes.looks + 10;
     CHECK_THROWS_AS(nccl->time(step_of(SweepOperation::allreduce, 64), 9), EndedElsewhere);
@@ -145,20 +145,20 @@ TEST_CASE("if a rank is known to have ended, the error names it instead of NCCL'
   CHECK(emulated::seen().aborted == 1);
 }
 
-TEST_CASE("joining a communicator is aborted after the patience") {
+TEST_CASE("joining a communicator is aborted after a time limit") {
   FourProcesses processes;
   auto nccl = transport(processes, {.patience = Seconds(0.1)});
   emulated::script().joining_hangs = true;
   CHECK(error_of([&] {
           static_cast<void>(nccl->time(step_of(SweepOperation::allreduce, 64), 1));
         }).starts_with("NCCL: joining a communicator is not done after 0.1 s"));
-  nccl.reset();  // does not wait for it either
+  nccl.reset();  // the reset must not wait for the join, either
   const auto joined = [] {
     const std::lock_guard lock(emulated::guard());
     emulated::script().joining_hangs = false;
     return emulated::seen().joined;
   };
-  // Abandoned work ends before the next test: within a minute.
+  // Abandoned work ends before the next test, within a minute.
   for (int i = 0; i < 6000 && joined() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(joined() == 1);
 }
@@ -200,7 +200,7 @@ TEST_CASE("abandoned work owns the data that it uses") {
     *used = true;
   }));
   *may_end = true;
-  // Within a minute.
+  // Abandoned work ends within a minute.
   for (int i = 0; i < 6000 && used.use_count() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   CHECK(used.use_count() == 1);
   CHECK(*used);

@@ -5,7 +5,8 @@
 
 namespace ddl {
 
-/// Operations that models of the zoo need and no back end computes: a model with another missing operation fails below.
+/// The operations that models of the zoo need and no back end computes. A model with another
+/// missing operation fails the tests.
 inline const std::set<std::string> not_computed{
     "attention whose values have another size than its keys is not supported by this back end",
     "attention with capped scores is not supported by this back end",

@@ -13,7 +13,7 @@ using namespace ddl;
 
 TEST_CASE("oneDNN passes the contract of all back ends") { check_behaves(*make_onednn_backend(1)); }
 
-TEST_CASE("oneDNN computes what the definitions say, gradients too") {
+TEST_CASE("oneDNN computes outputs and gradients by their definitions") {
   const auto backend = make_onednn_backend(1);
   for (const std::string& line : contract_problems()) {
     CAPTURE(line);
@@ -21,7 +21,7 @@ TEST_CASE("oneDNN computes what the definitions say, gradients too") {
   }
 }
 
-TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients too") {
+TEST_CASE("matrix products of a BLAS compute outputs and gradients by their definitions") {
   const auto backend = make_onednn_backend(1, DDL_NAIVE_BLAS);
   CHECK(backend->info().details.back() == std::pair<std::string, std::string>("blas", DDL_NAIVE_BLAS));
   const auto algorithm = [&](const std::string& line) { return backend->prepare(parse_problem(line, "test"))->algorithm(); };
@@ -35,7 +35,7 @@ TEST_CASE("matrix products of a BLAS compute what the definitions say, gradients
     CHECK(check_computes(*backend, line, Precision::fp32, 2e-4) == 1);
   }
   for (const std::string pass : {"forward", "backward-data", "backward-weight"}) {
-    // As in PyTorch: 1x1 without stride, with fewer than 16 samples.
+    // As in PyTorch, these are 1x1 convolutions without stride, with fewer than 16 samples.
     for (const std::string line :
          {"fully_connected features=5 in=7 samples=3", "convolution filters=4 kernel=1x1 in=3x5x5 samples=15"}) {
       CHECK(algorithm(line + " pass=" + pass) == "cblas_sgemm");
@@ -105,7 +105,7 @@ TEST_CASE("oneDNN casts between fp32 and bf16 if the processor supports it") {
   CHECK(backend->refusal(parse_problem("cast to=fp16 in=7", "test")) == "processors have no fp16");
 }
 
-// Hidden: for a CPU without AVX-512, or an environment in which the library treats the CPU as one.
+// The test is hidden, because it needs a CPU without AVX-512, or an environment in which the library treats the CPU as one.
 TEST_CASE("oneDNN refuses bf16 on a processor without AVX-512", "[.][avx2]") {
   const auto backend = make_onednn_backend(1);
   for (const std::string& line : contract_problems()) {
@@ -128,7 +128,7 @@ TEST_CASE("oneDNN multiplies fp32 in fp32") {
 
 TEST_CASE("oneDNN steps optimizers") { check_updates(*make_onednn_backend(1)); }
 
-TEST_CASE("oneDNN's tensors lie in memory that is mapped page by page") {
+TEST_CASE("oneDNN's tensors are in memory that is mapped page by page") {
   const auto backend = make_onednn_backend(1);
   REQUIRE(backend->maps_pages());
   CHECK(backend->first_touch(Bytes(1 << 20)).value() > 0);

@@ -17,7 +17,7 @@ using Point = std::array<std::int64_t, 3>;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Index in a sample's tensor of a channel and position; channels are first in images and last in sequences.
+/// Returns the index of a channel and position in a sample's tensor. Channels are first in images and last in sequences.
 std::size_t at(const TensorShape& shape, std::int64_t sample, std::int64_t channel, const Point& position) {
   const std::int64_t place = (position[0] * shape.extent[1] + position[1]) * shape.extent[2] + position[2];
   const std::int64_t inside = shape.sequence ? place * shape.channels + channel : channel * shape.positions() + place;
@@ -32,7 +32,7 @@ void each_position(const std::array<std::int64_t, 3>& extent, const std::functio
   }
 }
 
-/// The input position of one element of the window; false if it is outside.
+/// Computes the input position of one element of the window. Returns false if the position is outside of the input.
 bool landing(const Point& place, const Point& step, const WindowGeometry& window, const TensorShape& shape,
              Point& position) {
   for (std::size_t d = 0; d < 3; ++d) {
@@ -120,7 +120,7 @@ Values fully_connected(const Call& c) {
   const std::int64_t experts = c.attributes.integer("experts", 1);
   std::int64_t expert = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
-    // Rows are grouped by expert, in groups as equal as possible.
+    // Rows are grouped by expert, in groups of sizes as equal as possible.
     while (r >= (expert + 1) * rows / experts) ++expert;
     for (std::int64_t f = 0; f < c.out.channels; ++f) {
       double sum = c.attributes.flag("bias", true) ? c.get(TensorRole::bias)[index(expert * c.out.channels + f)] : 0.0;
@@ -149,7 +149,7 @@ Values pool(const Call& c) {
         std::array<std::int64_t, 3> extent = window.kernel;
         Point start{};
         for (std::size_t d = 0; adaptive && d < 3; ++d) {
-          // From ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉, as frameworks define it.
+          // As in frameworks, the window reaches from ⌊i·in/out⌋ to ⌈(i+1)·in/out⌉.
           start[d] = place[d] * c.in.extent[d] / c.out.extent[d];
           extent[d] = ((place[d] + 1) * c.in.extent[d] + c.out.extent[d] - 1) / c.out.extent[d] - start[d];
         }
@@ -179,8 +179,8 @@ Values norm(const Call& c) {
   const std::int64_t channels = c.out.channels;
   const std::int64_t members = kind == "group" ? channels / c.attributes.integer("groups", 1) : 1;
   Values output(index(c.problem.samples * c.out.items()));
-  // Items that share a mean: a channel's over the batch and all positions, a position's over its channels, or those of a
-  // sample's channel or group of them.
+  // Each group contains the items that share a mean: the items of a channel over the batch and all
+  // positions, of a position over its channels, or of a sample's channel or group of channels.
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
   std::vector<std::int64_t> channel_of(output.size());
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -205,7 +205,7 @@ Values norm(const Call& c) {
     variance /= static_cast<double>(items.size());
     for (const std::size_t i : items) {
       const std::size_t f = index(channel_of[i]);
-      // The scales of all channels, followed by the shifts.
+      // The tensor contains the scales of all channels, followed by the shifts.
       const double scale = has_scale ? c.get(TensorRole::bias)[f] : 1.0;
       const double shift = has_shift ? c.get(TensorRole::bias)[index(has_scale ? channels : 0) + f] : 0.0;
       output[i] = (input[i] - mean) / std::sqrt(variance + epsilon) * scale + shift;
@@ -246,12 +246,13 @@ Values softmax_rows(const Values& input, std::int64_t columns) {
   return output;
 }
 
-/// The factor of an item in dropout. Masks contain whether it is kept, and some also the factor.
+/// Returns the factor of an item in dropout. A mask says whether the item is kept; some masks also contain the factor.
 double scale_of(const Call& c, double rate, int mask, std::size_t item) {
   return c.get(TensorRole::kept, mask)[item] != 0 ? 1 / (1 - rate) : 0.0;
 }
 
-/// The bias added to the score of a query and a key: a multiple of their distance, or the trained bias of its bucket.
+/// Returns the bias added to the score of a query and a key: a multiple of their distance, or the
+/// trained bias of its bucket.
 double attention_bias(const Call& c, std::int64_t head, std::int64_t query, std::int64_t key) {
   const std::int64_t heads = c.attributes.integer("heads", 1);
   const bool causal = c.attributes.flag("causal", false);
@@ -261,8 +262,8 @@ double attention_bias(const Call& c, std::int64_t head, std::int64_t query, std:
   }
   const std::int64_t all = c.attributes.integer("buckets", 0);
   if (all == 0) return 0;
-  // Half of the buckets for later keys, unless there are none; the first half of each has one distance per bucket, the rest
-  // is logarithmic up to 128.
+  // Half of the buckets are for later keys, unless attention is causal. Half of the buckets of each
+  // side have one distance each. All further distances, up to 128, are divided logarithmically.
   const std::int64_t buckets = causal ? all : all / 2;
   const std::int64_t exact = buckets / 2;
   std::int64_t bucket = std::abs(query - key);
@@ -287,7 +288,7 @@ Values attention(const Call& c) {
   const auto query = [&](std::int64_t n, std::int64_t t, std::int64_t h, std::int64_t d) {
     return c.get(TensorRole::input)[index((n * queries + t) * c.in.channels + h * size + d)];
   };
-  // Keys, then values, after the queries or in a separate tensor.
+  // Keys, then values, follow the queries in one tensor, or are in a separate tensor.
   const bool crossed = c.problem.inputs.size() == 2;
   const auto other = [&](std::int64_t n, std::int64_t u, std::int64_t part, std::int64_t h, std::int64_t d) {
     const std::int64_t head = (crossed ? 0 : heads) + part * kv_heads + h / (heads / kv_heads);
@@ -330,7 +331,7 @@ Values window_attention(const Call& c) {
     if (window[d] < c.out.extent[d]) shift[d] = c.attributes.integer("shift", 0);
     sides *= window[d];
   }
-  // The coordinate after the image is rolled, and whether it wrapped around an edge.
+  // Returns the coordinate after the image is rolled, and whether it wrapped around an edge.
   const auto rolled = [&](const Point& p, std::size_t d) { return (p[d] - shift[d] + c.out.extent[d]) % c.out.extent[d]; };
   Values output(index(c.problem.samples * c.out.items()), 0.0);
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -344,7 +345,7 @@ Values window_attention(const Call& c) {
         each_position(c.out.extent, [&](const Point& key) {
           std::int64_t row = 0;
           for (std::size_t d = 0; d < 3; ++d) {
-            // In the same window, and on the same side of the edge.
+            // Both positions must be in the same window, and on the same side of the edge.
             if (rolled(query, d) / window[d] != rolled(key, d) / window[d]) return;
             if ((query[d] < shift[d]) != (key[d] < shift[d])) return;
             row = row * (2 * window[d] - 1) + rolled(query, d) - rolled(key, d) + window[d] - 1;
@@ -369,7 +370,7 @@ Values additive_attention(const Call& c) {
   const TensorShape& other = c.problem.inputs[1];
   const std::int64_t features = c.attributes.integer("features", 1);
   const bool normalized = c.attributes.flag("normalized", false);
-  const Values& biases = c.get(TensorRole::bias);  // v, the bias of the sums, the length of v
+  const Values& biases = c.get(TensorRole::bias);  // the vector v, the bias of the sums, and the length of v
   double length = 0;
   for (std::int64_t f = 0; f < features; ++f) length += biases[index(f)] * biases[index(f)];
   const auto projected = [&](int input, std::int64_t row, std::int64_t f) {
@@ -464,7 +465,7 @@ Values lstm(const Call& c) {
   return output;
 }
 
-/// Whether an expert is among the best `active` of a row of scores.
+/// Returns whether an expert is among the best `active` experts of a row of scores.
 bool is_taken(const Values& scores, std::int64_t row, std::int64_t experts, std::int64_t active, std::int64_t expert) {
   std::int64_t better = 0;
   for (std::int64_t e = 0; e < experts; ++e) {
@@ -544,7 +545,7 @@ Values interaction(const Call& c) {
   return output;
 }
 
-/// Each item of the output is copied from a channel and position of the input.
+/// Copies each item of the output from a channel and position of the input.
 Values gathered(const Call& c, const std::function<std::pair<std::int64_t, Point>(std::int64_t, const Point&)>& from) {
   Values output(index(c.problem.samples * c.out.items()));
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -595,7 +596,8 @@ Values resize(const Call& c) {
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
     for (std::int64_t f = 0; f < c.out.channels; ++f) {
       each_position(c.out.extent, [&](const Point& p) {
-        // The centre of the position in the input: the nearest, or the two around it weighted by distance.
+        // The centre of the output position in the input selects the nearest position, or the two
+        // positions around it, weighted by distance.
         Point low{}, high{};
         std::array<double, 3> share{};
         for (std::size_t d = 0; d < 3; ++d) {
@@ -637,7 +639,7 @@ Values scale(const Call& c) {
   return output;
 }
 
-// The gradient of a cast is its output's.
+// The gradient of a cast is the gradient of its output.
 Values cast(const Call& c) { return c.get(TensorRole::input); }
 
 Values softmax(const Call& c) {
@@ -664,7 +666,7 @@ Values loss(const Call& c) {
       total += sum / static_cast<double>(input.size());
       continue;
     }
-    // Rows are samples, tokens or positions; the target of row i is class i modulo their number.
+    // Rows are samples, tokens or positions. The target of row i is class i modulo the number of classes.
     std::int64_t row = 0;
     for (std::int64_t n = 0; n < c.problem.samples; ++n) {
       each_position(shape.extent, [&](const Point& p) {
@@ -750,7 +752,7 @@ Values multiply(const Call& c) {
 
 Values dropout(const Call& c) {
   Values output = c.get(TensorRole::input);
-  // Of items, or of whole samples.
+  // Dropout applies to items, or to whole samples.
   const std::size_t each = c.attributes.text("of") == "samples" ? index(c.out.items()) : 1;
   for (std::size_t i = 0; i < output.size(); ++i) output[i] *= scale_of(c, c.attributes.number("rate", 0), 0, i / each);
   return output;

@@ -3,12 +3,12 @@
   python3 figures.py PROGRAM TABLE
 
 TABLE is a CSV file with one figure a row: its name, the command line behind `ddl-oracle` (run in the folder of the table, with
---format json), the place of the figure in the answer, its value, the relative tolerance, and where the value comes from. A place is
+--format json), the place of the figure in the output, its value, the relative tolerance, and where the value comes from. A place is
 a list of keys with dots between them; in an array, a key is an index, or `name=conv1` for the first element whose name is conv1.
 
 A source starts with `derivation:`, `measured:` or `regression:`. With DDL_ACCEPT=1 in the environment, the values of regressions that
-are missed are rewritten. A value that is derived or measured is nothing that a program may rewrite: where it is missed, the test
-fails all the same. Each distinct command line is run once. Exit 1 where a figure is missed.
+differ are rewritten. A derived or measured value is never rewritten: if the figure differs, the test
+fails nevertheless. Each distinct command line is run once. The script exits with 1 if a figure differs.
 """
 
 import csv
@@ -25,7 +25,7 @@ SOURCES = ("derivation: ", "measured: ", "regression: ")
 
 
 def answer_of(program, command, folder, data):
-    """The JSON answer of a command, or what went wrong, as text. A verdict has an exit code of its own and an answer."""
+    """Returns the JSON output of a command, or its error as text. Exit codes of verdicts are no errors."""
     environment = dict(os.environ, DDL_ORACLE_DATA=data)
     run = subprocess.run(
         [program, *command.split(), "--format", "json"], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -48,7 +48,7 @@ def step(value, key):
 
 
 def figure_at(answer, path):
-    """The figure at this place, or what went wrong, as text."""
+    """Returns the figure at this place, or an error as text."""
     if isinstance(answer, str):
         return answer
     value = answer

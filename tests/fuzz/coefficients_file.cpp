@@ -1,4 +1,4 @@
-// A coefficients file: parse it, predict kernel times with it, and write fitted values into it.
+// Fuzzes a coefficients file: the file is parsed, kernel times are predicted with it, and fitted values are written into it.
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"

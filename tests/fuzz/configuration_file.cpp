@@ -1,11 +1,11 @@
-// A configuration of another tool: any text is parsed, not recognized, or refused.
+// Fuzzes a configuration of another tool: any text is parsed, not recognized, or refused.
 
 #include "cli/options/configurations/configuration.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 #include "tests/fuzz/reports.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Braces are YAML in some files.
+  // A brace also starts some YAML files.
   const bool is_yaml = size > 1 && data[0] == '{' && size % 2 == 1;
   const ddl::FileOfText file(ddl::text_of(data, size), is_yaml ? ".yml" : ".sh");
   const auto read = ddl::result_of([&] { return ddl::recognise_configuration(file.path()); });

@@ -1,4 +1,4 @@
-// Any CSV: rewritten cells are parsed to the same values.
+// Fuzzes any CSV text: rewritten cells are parsed to the same values.
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// A data set's file.
+// Fuzzes a data set's file.
 
 #include <cmath>
 

@@ -12,7 +12,7 @@ using namespace ddl;
 
 namespace {
 
-/// The words of a fuzzer's dictionary, in its syntax: quoted, with backslashes before quotes.
+/// Returns the words of a fuzzer's dictionary, in the dictionary's syntax: quoted, with backslashes before quotes.
 std::set<std::string> words_of(const std::string& fuzzer) {
   const std::string text = read_file(fmt::format(FUZZ_DICTIONARIES "/{}.dict", fuzzer));
   std::set<std::string> words;
@@ -26,7 +26,7 @@ std::set<std::string> words_of(const std::string& fuzzer) {
 
 }  // namespace
 
-// A fuzzer does not find a choice whose name has many letters by itself.
+// A fuzzer does not find a choice with a long name by itself.
 TEST_CASE("the dictionaries know each choice of a plan, and each axis") {
   const std::set<std::string> job = words_of("job_file"), plan = words_of("plan_file"), runs = words_of("runs_file");
   for (const PlanChoiceRow& row : plan_choices()) {

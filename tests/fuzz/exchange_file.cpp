@@ -1,5 +1,5 @@
-// Output of a communication benchmark: times are above zero, and facts do not contradict each other; fitted values are
-// finite, and are parsed back from a coefficients file.
+// Fuzzes the output of a communication benchmark. Times are above zero, and facts do not contradict
+// each other. Fitted values are finite, and are parsed back from a coefficients file.
 
 #include "calibration/network/benchmarks/exchange_file.hpp"
 
@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// This many rows are fitted instantly.
+/// The number of rows that are fitted instantly.
 constexpr std::size_t few_rows = 24;
 
 bool are_few(const std::vector<ExchangeSeries>& series) {

@@ -1,4 +1,4 @@
-// An expression of a model file.
+// Fuzzes an expression of a model file.
 
 #include "model_zoo/values/expression.hpp"
 

@@ -11,10 +11,10 @@
 
 namespace ddl {
 
-/// The input of a fuzzer as the text of a file.
+/// Returns the input of a fuzzer as the text of a file.
 inline std::string text_of(const std::uint8_t* data, std::size_t size) { return {data, data + size}; }
 
-/// Whether `action` ends without an Error. Any other exception is a bug, which stops the fuzzer.
+/// Returns whether `action` ends without an Error. Any other exception is a bug, which stops the fuzzer.
 template <class F>
 bool succeeds(F&& action) {
   try {
@@ -25,7 +25,7 @@ bool succeeds(F&& action) {
   }
 }
 
-/// The result of `action`, or empty if it throws an Error.
+/// Returns the result of `action`; empty if it throws an Error.
 template <class F>
 std::optional<std::invoke_result_t<F>> result_of(F&& action) {
   try {

@@ -1,4 +1,4 @@
-// A configuration of Hugging Face's transformers.
+// Fuzzes a configuration of Hugging Face's transformers.
 
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/importers/hugging_face/hugging_face.hpp"

@@ -1,4 +1,4 @@
-// A job: after parsing it is written and parsed back to the same.
+// Fuzzes a job: a parsed job is written, and parsed back to the same job.
 
 #include "cli/options/job_file.hpp"
 

@@ -1,4 +1,4 @@
-// Any JSON: after parsing it is written and parsed back to the same, and every key has a position.
+// Fuzzes any JSON: a parsed value is written, and parsed back to the same value. Every key has a position.
 
 #include <memory>
 

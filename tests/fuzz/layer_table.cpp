@@ -1,4 +1,4 @@
-// A table of layer times: the resulting profile can be parsed back.
+// Fuzzes a table of layer times: the resulting profile can be parsed back.
 
 #include "profiler/importers/layer_table.hpp"
 

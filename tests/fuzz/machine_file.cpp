@@ -1,4 +1,5 @@
-// A machine file: parse it, estimate a plan with it, and write it as a file that is parsed to the same.
+// Fuzzes a machine file: the file is parsed, a plan is estimated, and the machine is written and
+// parsed back to the same machine.
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"

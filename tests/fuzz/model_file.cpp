@@ -1,4 +1,4 @@
-// A model file: parse it, analyse its graph, and estimate a few plans of it.
+// Fuzzes a model file: the file is parsed, the model's graph is analysed, and a few plans are estimated.
 
 #include <cmath>
 #include <string_view>
@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// One plan for each way of dividing layers.
+/// Returns one plan for each way of dividing layers.
 std::vector<Plan> plans() {
   std::vector<Plan> plans(4);
   plans[1].mesh.set(Axis::data, 2);
@@ -76,7 +76,7 @@ void price(Model model) {
 }  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Enough for every kind of layer; an estimate takes longer the more there are.
+  // The number is sufficient for every kind of layer. More layers would make estimates slower.
 #ifdef DDL_FUZZES
   constexpr std::size_t most_layers = 100;
 #else

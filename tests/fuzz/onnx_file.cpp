@@ -1,4 +1,5 @@
-// An ONNX file: import it, with unknown operators refused or kept and with sizes given, and parse the resulting model file.
+// Fuzzes an ONNX file: the file is imported, with unknown operators refused or kept and with sizes
+// given, and the resulting model file is parsed.
 
 #include <algorithm>
 #include <cmath>

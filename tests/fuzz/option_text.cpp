@@ -1,5 +1,5 @@
-// The values of options that are small languages: --degrees, --placement, --strategy, --where, --margin, and the device and
-// the network of a simulation.
+// Fuzzes the values of options that are small languages: --degrees, --placement, --strategy,
+// --where, --margin, and the device and the network of a simulation.
 
 #include <cmath>
 
@@ -54,7 +54,7 @@ void read_network(const std::string& text) {
   SimulatedNetwork network;
   if (!succeeds([&] { network = parse_simulated_network(text, "fuzzed"); })) return;
   require(network.ranks >= 1 && network.nodes >= 1 && network.ranks % network.nodes == 0, "a network without ranks");
-  // So that each of these is timed quickly.
+  // With at most 16 ranks, each input is timed quickly.
   if (network.ranks > 16) return;
   const std::unique_ptr<Transport> transport = make_simulated_network(network);
   std::vector<int> all;

@@ -1,4 +1,4 @@
-// A plan in JSON, or a report that contains one: after parsing it is written and parsed back to the same.
+// Fuzzes a plan in JSON, or a report that contains a plan: a parsed plan is written, and parsed back to the same plan.
 
 #include "cli/options/plan_file.hpp"
 

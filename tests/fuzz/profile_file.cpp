@@ -1,4 +1,4 @@
-// A profile: after parsing it is written and parsed back, and times based on it are finite.
+// Fuzzes a profile: a parsed profile is written and parsed back, and times based on the profile are finite.
 
 #include "profiler/profiles/profile_file.hpp"
 

@@ -1,4 +1,4 @@
-// A trace of PyTorch's profiler: the resulting profile can be parsed back.
+// Fuzzes a trace of PyTorch's profiler: the resulting profile can be parsed back.
 
 #include "profiler/importers/pytorch_trace.hpp"
 

@@ -1,4 +1,4 @@
-// A quantity with its unit: after parsing it is printed and parsed back to the same.
+// Fuzzes a quantity with its unit: a parsed quantity is printed, and parsed back to the same quantity.
 
 #include <cmath>
 

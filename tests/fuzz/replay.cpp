@@ -1,4 +1,4 @@
-// Replaces libFuzzer in a build without it: runs the fuzzer's function on every file of a folder.
+// Replaces libFuzzer in a build without libFuzzer. It runs the fuzzer's function on every file of a folder.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     }
     std::ranges::sort(inputs);
     for (const std::filesystem::path& input : inputs) {
-      std::cout << input.string() << std::endl;  // flushed: the last one printed is the one that crashed
+      std::cout << input.string() << std::endl;  // flushed, so that the last printed file is the one that crashed
       std::ifstream in(input, std::ios::binary);
       const std::vector<char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
       const std::vector<std::uint8_t> data(bytes.begin(), bytes.end());

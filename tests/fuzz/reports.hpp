@@ -31,8 +31,9 @@ class FileOfText {
   std::string path_;
 };
 
-/// Whether reports of this input are checked: for one in 32 while a fuzzer searches for inputs, since a command with
-/// sanitizers takes a hundred times as long as a parser, and for each stored input. Deterministic for an input.
+/// Returns whether reports of this input are checked: for one in 32 inputs while a fuzzer searches,
+/// because a command with sanitizers takes a hundred times as long as a parser, and for each stored
+/// input. The result is always the same for an input.
 inline bool is_reported(const std::string& text) {
 #ifdef DDL_FUZZES
   std::uint32_t hash = 2166136261U;  // FNV-1a
@@ -43,8 +44,8 @@ inline bool is_reported(const std::string& text) {
 #endif
 }
 
-/// Runs a command line and checks its output in each of the formats: no figure is missing or not finite, and there are no
-/// terminal control characters. `prose`: texts of the input itself may contain such words, and are not checked.
+/// Runs a command line and checks its output in each of the formats. No figure may be missing or not finite, and no terminal
+/// control characters may occur. `prose`: texts of the input itself may contain words like nan, and are not checked.
 inline void look_at_reports(const std::vector<std::string>& words, const std::vector<std::string>& formats,
                             const std::string& prose) {
   if (!is_reported(prose)) return;

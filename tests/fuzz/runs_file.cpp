@@ -1,4 +1,5 @@
-// A table of measured runs: parsed rows are found by filters on their own cells, and errors relative to them are finite.
+// Fuzzes a table of measured runs: filters on the cells of a parsed row find the row, and errors
+// relative to rows are finite.
 
 #include <cmath>
 

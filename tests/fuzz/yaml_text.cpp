@@ -1,4 +1,4 @@
-// Any YAML: all accessors are called on each node.
+// Fuzzes any YAML: all accessors are called on each node.
 
 #include "core/yaml_node.hpp"
 #include "tests/fuzz/fuzzer.hpp"

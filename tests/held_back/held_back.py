@@ -1,8 +1,8 @@
-"""Asks `validate` for a table that is held back, and prints nothing but the error over all of it.
+"""Runs `validate` on a held-out table, and prints only the error over the whole table.
 
   python3 held_back.py PROGRAM TABLE MACHINE BOUND
 
-BOUND is the largest mean absolute percentage error that passes. Exit 1 where the error is above it, or a row cannot be predicted.
+BOUND is the largest mean absolute percentage error that passes. Exits with 1 if the error is above BOUND, or if a row cannot be predicted.
 """
 
 import csv

@@ -1,11 +1,11 @@
-"""Fits kernel models to a part of tables of measured kernels, and prints how far they are from the rest.
+"""Fits kernel models to some rows of tables of measured kernels, and prints the errors of predictions for all other rows.
 
   python3 left_out.py PROGRAM FOLDER [WORD]
 
 FOLDER holds published tables with the columns that docs/kernels.md names, and `source` and `gpu`: gemm.csv, attention.csv,
-conv.csv, memory_bound.csv. WORD: only the lines that have it. Each line is one fit: of the rows of some sources on one GPU,
-those are left out that a stable number says (30 %), or all of a region. Lines of "constants of" fit nothing: they predict what
-ran on one GPU with the bundled file of another.
+conv.csv, memory_bound.csv. WORD: print only lines that contain this word. Each line is one fit to the rows of some sources on one GPU.
+Left out are 30 % of the rows, selected by a stable number, or all rows of a region. Lines of "constants of" fit nothing: they predict
+the rows of one GPU with the bundled file of another GPU.
 """
 
 import csv
@@ -60,7 +60,7 @@ def everything(_):
 
 
 def is_drawn(draw):
-    """Three of ten rows, others in each draw. The same shape is drawn in all sources and on all GPUs."""
+    """Selects three of ten rows, different ones in each draw. A shape is drawn in all sources and on all GPUs, or in none."""
 
     def holds(row):
         shape = [value for column, value in row.items() if column not in ("source", "gpu", "time_us", "kernel", "algo")]
@@ -70,7 +70,7 @@ def is_drawn(draw):
 
 
 class Case:
-    """Which rows fits may see, and which they are asked for. Of several fits, the means of their figures count."""
+    """Which rows a fit may use, and which rows it predicts. With several fits, their figures are averaged."""
 
     def __init__(self, name, table, gpu, chosen, left_out, asked, device=None):
         self.name, self.table, self.gpu = name, table, gpu
@@ -188,7 +188,7 @@ class Runner:
         return json.loads(run.stdout)
 
     def figures(self, case, left_out):
-        """Median and 90th percentile of |error| and the median ratio, by what is asked for."""
+        """Median and 90th percentile of |error|, and the median ratio, for each group of predicted rows."""
         rows = [row for row in self.rows(case.table) if row["gpu"] == case.gpu and case.chosen(row)]
         fitted = [row for row in rows if not left_out(row)]
         left = [row for row in rows if left_out(row)]

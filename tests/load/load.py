@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many processes of ddl-oracle in a row and side by side: load.py PROGRAM [--runs N] [--beside N]
+"""Runs many processes of ddl-oracle, one after the other and at once: load.py PROGRAM [--runs N] [--beside N]
 
 Runs `check` and `recommend` N times in turn, one after the other, then `--beside` of them at once. Each must end with the exit
 code and the output of the first. Prints the runs, those that differ, the median and longest wall time, and the most memory of one

@@ -311,13 +311,13 @@ case $case in
     lacks "$calls" profile
     # A CUDA compatibility package lets it run all the same.
     runs 0 DRIVER=550.54.15 PARTS=kernels
-    has "$results/check.txt" 'yet it starts'
+    has "$results/check.txt" 'yet the program starts'
     lacks "$results/check.txt" STOP
     runs 2 DRIVER=515.10 BACKENDS=no TORCH=none
-    lacks "$results/check.txt" 'for which this one is new enough'
+    lacks "$results/check.txt" 'which runs with this driver'
     sed -i 's/^cuda .*/cuda 12.6.85/' "$pack/pack.txt"
     runs 0 DRIVER=550.54.15 CUDNN=12 PARTS=kernels
-    has "$results/check.txt" 'ok    driver 550.54.15, needed is 525.60.13'
+    has "$results/check.txt" 'ok    driver 550.54.15; the pack needs 525.60.13'
     ;;
 
   an_old_glibc_is_named)
@@ -346,14 +346,14 @@ case $case in
     runs 1 MISSING='libcublasLt.so.13 libnccl.so.2' TORCH=12.6 BACKENDS=no PARTS='kernels sweep'
     has "$results/check.txt" 'STOP  libcublasLt.so.13 is not found: it comes with cuBLAS of CUDA 13'
     has "$results/check.txt" "pip install --target $pack/site 'nvidia-cublas==13.*'"
-    has "$results/check.txt" 'PyTorch is of CUDA 12'
+    has "$results/check.txt" 'PyTorch includes libraries of CUDA 12'
     # Without NCCL alone the rest runs.
     runs 0 MISSING=libnccl.so.2 PARTS='kernels sweep'
     has "$results/check.txt" 'runs: kernels pytorch'
     lacks "$calls" calibrate
     # cuDNN has the same name for both CUDAs.
     CUDNN=12 TORCH=none PARTS=kernels "$pack/check.sh" >"$scratch/check"
-    has "$scratch/check" 'libcudnn.so.9 that is found is one for CUDA 12'
+    has "$scratch/check" 'libcudnn.so.9 is for CUDA 12'
     MISSING=libcudnn.so.9 "$pack/bin/launched" >"$scratch/out" 2>&1 && fail 'it was launched'
     has "$scratch/out" 'error: launched needs libcudnn.so.9, which is not found here'
     has "$scratch/out" "hint: it comes with cuDNN 9 for CUDA 13"
@@ -364,7 +364,7 @@ case $case in
     runs 2 SMI=fails TORCH=none
     has "$results/check.txt" "STOP  no GPU: nvidia-smi fails: NVIDIA-SMI has failed"
     runs 2 GPUS=0 TORCH=none
-    has "$results/check.txt" 'STOP  no GPU: the driver is there and lists none'
+    has "$results/check.txt" 'STOP  no GPU: the driver is installed, but lists no GPU'
     lacks "$calls" 'profile'
     lacks "$calls" 'contract_cuda'
     has "$results/summary.txt" 'no GPU'
@@ -382,7 +382,7 @@ case $case in
     runs 0 BUDGET=400 TAKES=150 PARTS=profile MODELS='resnet50 vgg16 gpt2 bert-large'
     equal "$(outcome 'profile resnet50 bf16 8') $(outcome 'profile vgg16 bf16 8')" 'done done'
     equal "$(outcome 'profile gpt2 bf16 8') $(outcome 'profile bert-large bf16 8')" 'done not begun'
-    has "$results/summary.txt" '1 are still to do: the same command goes on with them'
+    has "$results/summary.txt" '1 are still to do: call this script again with the same folder'
     runs 0 BUDGET=400 TAKES=150 PARTS=profile MODELS='resnet50 vgg16 gpt2 bert-large'
     equal "$(outcome 'profile bert-large bf16 8')" 'done'
     lacks "$results/summary.txt" 'still to do'
@@ -420,7 +420,7 @@ case $case in
     runs 1 CONTRACT=fails
     for text in 'NVIDIA H100 80GB HBM3' 'driver 580.95.05' 'resnet50 bf16 8' '30 ms' '45 ms' '1.50' '+10.0 %' \
       '4 x in gpt2, resnet50: no engine at 0x12ab' 'the first: attention x' '2 of 3 cases passed' 'failed (1): it steps optimizers' \
-      'product of 4096 x 4096 matrices, bf16: 0.2 ms, 687 TFLOP/s, +0.0 % later' 'held back 50 % of that time by: power cap' \
+      'product of 4096 x 4096 matrices, bf16: 0.2 ms, 687 TFLOP/s, +0.0 % later' 'clocks lowered in 50 % of the busy samples by: power cap' \
       'SM clock from 1410 to 1980 MHz' '1.00 GiB' '1.10 GiB' '+10.0 %' 'resnet50 fp32 32: does not fit: out of memory' 'What to do next'; do
       has "$results/summary.txt" "$text"
     done

@@ -1,5 +1,5 @@
-"""usage: step_memory_test.py STEP_MEMORY [DDL_ORACLE]. The script beside a PyTorch, a step_time.py and an oracle that only play their parts;
-and what it asks of the true oracle."""
+"""usage: step_memory_test.py STEP_MEMORY [DDL_ORACLE]. Tests the script with stand-ins for PyTorch, step_time.py and the oracle;
+also tests its commands with the true oracle."""
 
 import argparse
 import csv

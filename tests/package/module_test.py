@@ -1,4 +1,4 @@
-"""ddl_oracle asks the program in $DDL_ORACLE: python3 module_test.py, with the module on PYTHONPATH."""
+"""Tests the module ddl_oracle with the program in $DDL_ORACLE: python3 module_test.py, with the module on PYTHONPATH."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ class Answers(unittest.TestCase):
         table = subprocess.run([ddl_oracle.program(), *options], capture_output=True, text=True, check=True).stdout
         columns = set(table.splitlines()[0].split(","))
         row = ddl_oracle.recommend("resnet50", gpus=8).best.row()
-        # CSV has the findings and reasons as text, JSON has more of the memory.
+        # CSV has the findings and reasons as text. JSON has more figures of the memory.
         self.assertLessEqual(set(row) - columns, {"workspace_is", "level"})
         # JSON has the ratios of all plans in a separate list.
         ratios = {column for column in columns if column.startswith("ratio_to_first")}

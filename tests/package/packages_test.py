@@ -1,4 +1,4 @@
-"""What is in the packages, and that they install without a network: python3 packages_test.py FOLDER."""
+"""Tests the content of packages, and that they can be installed without a network: python3 packages_test.py FOLDER."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ class Packages(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def check_program(self, program):
-        """Says its version and answers, with no environment at all."""
+        """Checks that a program prints its version and answers without any environment."""
         self.assertTrue(output("env", "-i", program, "--version").startswith(f"ddl-oracle {VERSION}\n"))
         answer = output("env", "-i", program, "recommend", "resnet50", "--gpus", "8", cwd=self.folder)
         self.assertIn("FITS", answer.splitlines()[0])

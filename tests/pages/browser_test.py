@@ -1,4 +1,4 @@
-"""A browser shows pages light, dark and narrow without an error, and nothing of them is wider than the screen."""
+"""Tests that a browser shows light, dark and narrow pages without an error, and that no element is wider than the screen."""
 
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ import reports
 
 PROGRAM, CHROMIUM = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 SKIPPED = 77
-# Runs in the page itself, which returns the answer as a console message.
+# The script runs in the page itself, and returns the answer as a console message.
 PROBE = """<script>addEventListener("load", () => {
   const root = document.documentElement, zooms = [...document.querySelectorAll("[data-zoom='2']")];
   for (const button of zooms) button.click();
@@ -24,7 +24,7 @@ PROBE = """<script>addEventListener("load", () => {
 
 
 def console(page, width, dark):
-    """What the browser says to a page in a frame of so many pixels, which may be narrower than a window can be."""
+    """Returns the browser's messages for a page in a frame of this width in pixels, which may be narrower than any window."""
     host = page.with_name("host.html")
     host.write_text(f'<!DOCTYPE html><iframe src="{page.name}" style="width: {width}px; height: 800px; border: 0"></iframe>')
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=3000"]

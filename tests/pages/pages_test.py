@@ -1,4 +1,4 @@
-"""Pages, traces and Markdown hold what the report in JSON holds, and nothing of a file is markup in them."""
+"""Tests that pages, traces and Markdown contain the content of the JSON report, and that no text of a file becomes markup."""
 
 import collections
 import html.parser
@@ -17,12 +17,12 @@ import reports
 
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-# Elements that a page may contain: no link, image, frame or form.
+# A page may contain these elements, but no link, image, frame or form.
 KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text"}
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page, with their attributes; every one is closed where it was opened."""
+    """Returns the elements of a page, with their attributes. Each element must be closed in the element where it was opened."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -129,7 +129,7 @@ class Reports(unittest.TestCase):
         self.assertGreater(drawings, 100)
 
     def bars(self, name):
-        """The bars of times, in their order: the sum that each says, and its parts."""
+        """Returns the bars of times in order: for each bar, the printed sum and its parts."""
         body = self.texts[name].split("<body>")[1]
         bars = []
         for found in re.finditer(r'<svg[^>]*data-unit="s" data-sum="([^"]*)".*?</svg>', body, re.DOTALL):

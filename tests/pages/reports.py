@@ -1,4 +1,4 @@
-"""Commands whose reports are read, and files with names that are markup."""
+"""Commands with reports that tests read, and files with names that contain markup."""
 
 import json
 import pathlib
@@ -26,7 +26,7 @@ layers:
 PIPELINE = ["llama3-8b", "--machine", "h100", "--strategy", "data+pipeline", "--degrees", "data=16,pipeline=4"]
 PIPELINE += ["--micro-batches", "8"]
 
-# Each has a page and, but for the last ones, a trace.
+# Each command has a page and, except for the last commands, a trace.
 COMMANDS = {
     "ranked": ["recommend", "llama3-8b", "--machine", "h100", "--gpus", "64"],
     "images": ["recommend", "cosmoflow-512", "--machine", "abci", "--gpus", "64"],
@@ -54,7 +54,7 @@ def write_files(folder):
 
 
 def report(program, folder, name, form):
-    """What a command writes; nothing is to go wrong but that it says that a plan does not fit."""
+    """Returns the output of a command, which must succeed, or report that a plan does not fit."""
     ran = subprocess.run([program, *COMMANDS[name], "--format", form], cwd=folder, capture_output=True, check=False, timeout=120)
     if ran.returncode not in (0, 1, 3):
         raise AssertionError(f"{name}: exit {ran.returncode}\n{ran.stderr.decode()}")

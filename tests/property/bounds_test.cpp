@@ -1,6 +1,6 @@
-// No completed plan takes less time, or needs less memory, than any bound that a search gives plans up by: plans of all
-// bundled models on bundled machines, at random. DDL_RANDOM_SEED and DDL_RANDOM_COUNT choose others and more of them; what
-// fails names the seed that repeats it alone.
+// Tests that no completed plan takes less time, or needs less memory, than any bound by which a search prunes plans. Random
+// plans of all bundled models on bundled machines are tested. DDL_RANDOM_SEED and DDL_RANDOM_COUNT select other plans and
+// more plans. A failure prints the seed that repeats the failing plan alone.
 
 #include <algorithm>
 #include <cstdint>
@@ -34,7 +34,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// As written, or with adapters, or with a part of it frozen.
+/// Returns a model as written, with adapters, or with some layers frozen.
 std::string random_variant(Random& random, const std::string& model) {
   switch (random.whole(0, 7)) {
     case 0:
@@ -46,7 +46,8 @@ std::string random_variant(Random& random, const std::string& model) {
   }
 }
 
-/// A model on any machine, priced for any software. None where the machine lacks the precision, or the model such parts.
+/// Returns a model on any machine, predicted for any software. Null if the machine lacks the
+/// precision, or if the model lacks the parts of a variant.
 std::unique_ptr<const Study> random_study(Random& random, const std::string& model) {
   static const std::vector<std::string> machines = machine_names(), softwares = software_names();
   StudySpec spec;
@@ -132,7 +133,7 @@ std::string described(const Study& study, const Plan& plan) {
   return text;
 }
 
-/// The plan with the first value of each choice that `is_reset` says.
+/// Returns the plan with the first value of each choice for which `is_reset` is true.
 template <class IsReset>
 Plan with_first_values(Plan plan, const IsReset& is_reset) {
   for (const PlanChoiceRow& row : plan_choices()) {
@@ -141,9 +142,9 @@ Plan with_first_values(Plan plan, const IsReset& is_reset) {
   return plan;
 }
 
-/// Reports a bound that is above what it bounds.
+/// Reports a bound that is above the value that it bounds.
 void require_below(std::string_view bound, double value, double whole) {
-  // A bound is a sum of the same parts in an order of its own.
+  // A bound is a sum of the same terms in a different order.
   constexpr double sums = 1 + 1e-9;
   if (!(value <= whole * sums))
     FAIL_CHECK(fmt::format("{} is {}, beyond {} by {:.3g} %", bound, value, whole, (value / whole - 1) * 100));
@@ -151,11 +152,12 @@ void require_below(std::string_view bound, double value, double whole) {
 
 void check_times(const Estimator& estimator, const Plan& plan, double time) {
   const TimeBounds bounds(estimator);
-  // A search asks for the bounds of many plans at once, of which it knows degrees, placement, or what divides layers.
+  // A search requests bounds for many plans at once, of which it knows only the degrees, the
+  // placement, or the choices that divide layers.
   const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   Plan like = with_first_values(plan, [](const PlanChoiceRow& row) { return !row.divides_layers; });
   Plan placed = plainest;
-  // It is known where it was asked for.
+  // A requested shard group is known before the search.
   like.shard_group = placed.shard_group = plan.shard_group;
   const auto check = [&](const char* bound, Seconds value) { require_below(bound, value.value(), time); };
   check("by size", bounds.least(Closeness::size, plainest));
@@ -168,7 +170,7 @@ void check_times(const Estimator& estimator, const Plan& plan, double time) {
     check("by stages", bounds.least(Closeness::stages, each));
     check("by layers", bounds.least(Closeness::layers, each));
   }
-  // Micro-batches are left out by the first where it is longer than another's second.
+  // A number of micro-batches is left out by its bound by size, if this bound exceeds another number's bound by degrees.
   require_below("by size, of that by degrees,", bounds.least(Closeness::size, plainest).value(),
                 bounds.least(Closeness::degrees, plainest).value());
 }
@@ -212,7 +214,7 @@ void check_memory(const Estimator& estimator, const Plan& plan) {
   CHECK_FALSE(needs_more_than(estimator, plan, more));
 }
 
-/// Random plans of a model; how many of them are possible.
+/// Checks random plans of a model. Returns the number of possible plans.
 int check_plans(Random& random, const std::string& model, int tries) {
   const std::unique_ptr<const Study> study = random_study(random, model);
   if (study == nullptr) return 0;

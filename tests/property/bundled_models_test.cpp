@@ -14,11 +14,11 @@ namespace bundled_models_tests {
 
 using namespace ddl;
 
-// Properties of every model of the zoo.
+// The tests check properties of every model of the zoo.
 
 namespace {
 
-/// Two ranks along one axis; a spatial split along the first extent.
+/// Returns plans of two ranks along one axis; a spatial split is along the first extent.
 std::vector<Plan> plans_of_two(bool has_extents) {
   std::vector<Plan> plans;
   for (Axis axis : {Axis::data, Axis::filter, Axis::channel, Axis::tensor, Axis::pipeline}) {
@@ -35,7 +35,7 @@ std::vector<Plan> plans_of_two(bool has_extents) {
   return plans;
 }
 
-/// Attention with one head of keys and values cannot be split by heads.
+/// Returns whether a model has attention with one head of keys and values, which cannot be split by heads.
 bool has_one_kv_head(const Model& model) {
   return std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
     return layer.operation->type() == "attention" && layer.operation->attribute_values().integer("kv_heads", 0) == 1;
@@ -62,7 +62,7 @@ TEST_CASE("every bundled model can be split in two along each of its axes, with 
                           [](const Limit& limit) { return limit.kind == Limit::Kind::tensor_units; }));
         continue;
       }
-      // Nor can a convolution that has a single filter or channel.
+      // A convolution with a single filter or channel cannot be split, either.
       const auto is_of_one = [](const Limit& limit) {
         return limit.available == 1 && (limit.kind == Limit::Kind::filters || limit.kind == Limit::Kind::channels ||
                                         limit.kind == Limit::Kind::tensor_units);
@@ -85,7 +85,7 @@ TEST_CASE("every bundled model can be split in two along each of its axes, with 
   }
 }
 
-TEST_CASE("the default data set has the channels of the model, if a bundled one has them") {
+TEST_CASE("the default data set has the channels of the model, if a bundled data set has these channels") {
   for (const auto& [model, dataset] : {std::pair{"resnet50", "imagenet"},
                                        {"inception_v3", "imagenet"},
                                        {"cosmoflow-128", "cosmoflow"},
@@ -104,7 +104,7 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
                                     {"deepcam", {2, 4, 1}}}) {
     StudySpec spec;
     spec.model = name;
-    // A CPU: kernels of a GPU lose efficiency with smaller sizes, which is not tested here.
+    // The machine is a CPU cluster, because kernels of a GPU lose efficiency at smaller sizes, which is not tested here.
     spec.machine = "cpu-cluster";
     const Study study(spec);
     Plan plan;
@@ -116,7 +116,7 @@ TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
     const Estimate tiled = estimator.estimate(plan);
     const Estimate whole = estimator.estimate(serial);
     CHECK(tiled.feasible());
-    // Nothing large is replicated, in compute or memory.
+    // No large layer is replicated, in compute or memory.
     CHECK(tiled.replicated_share < 0.1);
     CHECK(tiled.memory.activations.value() < 1.5 / plan.mesh[Axis::spatial] * whole.memory.activations.value());
   }

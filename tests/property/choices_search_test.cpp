@@ -1,4 +1,4 @@
-// Whether a search finds the best of all plans if parts are frozen, experts stay whole, or host memory is used.
+// Tests whether a search finds the best of all plans if some layers are frozen, experts stay whole, or host memory is used.
 
 #include <algorithm>
 #include <array>
@@ -28,8 +28,8 @@ namespace {
 
 using namespace ddl;
 
-/// Four nodes of four devices: 10 TFLOP/s (40 in half precision) and 1 TB/s each, a link of 20 GB/s to a host per two
-/// devices.
+/// Returns four nodes of four devices, each with 10 TFLOP/s (40 in half precision) and 1 TB/s. Two
+/// devices share a link of 20 GB/s to the host.
 Machine small_cluster(double memory) {
   Machine machine;
   machine.name = "small";
@@ -37,7 +37,7 @@ Machine small_cluster(double memory) {
   machine.device.peak = {FlopRate(10e12), std::nullopt, FlopRate(40e12), FlopRate(40e12), std::nullopt, std::nullopt};
   machine.device.memory = Bytes(memory);
   machine.device.memory_bandwidth = Bandwidth(1e12);
-  machine.device.is_processor = true;  // without buffers and a driver's context
+  machine.device.is_processor = true;  // without buffers and without a driver's context
   machine.levels.push_back({"node", 4, Seconds(3e-6), Bandwidth(50e9), 2});
   machine.levels.push_back({"system", 4, Seconds(8e-6), Bandwidth(12e9), 1});
   machine.host = HostPath{Bandwidth(20e9), 2, Seconds(0), Bandwidth(100e9)};
@@ -71,7 +71,7 @@ Model adapted() {
   return transformer(adapters);
 }
 
-/// With all choices.
+/// Returns a plan as text with all choices.
 std::string text_of_choices(const Plan& plan) {
   std::string text = fmt::format("{} ({}), S = {}", degrees_text(plan.mesh), placement_text(plan), plan.micro_batches);
   for (const PlanChoiceRow& row : plan_choices()) text += fmt::format(", {} {}", row.key, row.name(row.get(plan)));
@@ -81,7 +81,7 @@ std::string text_of_choices(const Plan& plan) {
 struct Case {
   std::string name;
   Model model;
-  double memory = 1e9;  ///< bytes of a device
+  double memory = 1e9;  ///< memory of a device in bytes
   std::int64_t devices = 8, batch = 16;
   bool offloads = false;
   ChosenOfPlan chosen{};
@@ -139,7 +139,7 @@ SearchOptions options_of(const Case& each) {
   return options;
 }
 
-/// What a search answers, and what it answers if it prices every plan. Neither answers with a plan that cannot be.
+/// The results of a search, and of a search that estimates every plan. Neither may contain a plan that is impossible.
 struct Answers {
   SearchResult found, all;
 };
@@ -161,7 +161,7 @@ Answers answers_to(const Case& each, const Machine& machine) {
   return answers;
 }
 
-/// Checks that a search finds the best plan of each family that there is; returns whether there is any.
+/// Checks that a search finds the best plan of each family that has a plan. Returns whether any family has one.
 bool finds_all(const Case& each) {
   INFO(each.name);
   const auto [found, all] = answers_to(each, small_cluster(each.memory));
@@ -175,7 +175,7 @@ bool finds_all(const Case& each) {
   return !all.best.empty();
 }
 
-/// Some values of a choice: the first ones, and of sizes those that divide small numbers of ranks.
+/// Returns some values of a choice: the first values, and for sizes the values that divide small numbers of ranks.
 std::vector<int> some_values(const PlanChoiceRow& row) {
   std::vector<int> values;
   for (int value = 0; value <= std::min(row.last, 4); ++value) values.push_back(value);
@@ -183,14 +183,14 @@ std::vector<int> some_values(const PlanChoiceRow& row) {
 }
 
 TEST_CASE("for each value to which a choice is fixed, a search finds the best of all plans") {
-  // Pairs of a model and of bytes of a device, with which about half of the plans fit.
+  // Each pair is a model, and a device memory in bytes with which about half of the plans fit.
   const std::vector<std::pair<Model, double>> models{
       {transformer(), 16e6}, {mixture(), 16e6}, {adapted(), 8e6}, {residual_images(), 16e6}, {volumes(), 24e6}};
   const bool is_long = std::getenv("DDL_LONG_TESTS") != nullptr;
   std::size_t turn = 0, possible = 0;
   for (const PlanChoiceRow& row : plan_choices()) {
     for (const int value : some_values(row)) {
-      // For every commit a question for each value, each time of another model.
+      // A normal run of the tests has one search for each value, each time with another model.
       for (int i = 0; i < (is_long ? 60 : 2); ++i, ++turn) {
         Random random(turn);
         const auto& [model, tight] = models[turn % models.size()];
@@ -209,7 +209,7 @@ TEST_CASE("for each value to which a choice is fixed, a search finds the best of
   CHECK(possible > turn / 2);
 }
 
-/// Blocks, each of which may be computed again.
+/// Returns a model of blocks, each of which may be recomputed.
 Model deep(int layers) {
   return parse_model(fmt::format("format: 1\nmodel: deep\nfamily: llama\nparameters: {{layers: {}, hidden: 64, heads: 4, "
                                  "feed_forward: 128, vocabulary: 64, tokens: 64}}\n",
@@ -230,8 +230,8 @@ TEST_CASE("a search answers with no plan whose time is not a number") {
   }
 }
 
-/// The best plan of each family of all that a search looks at, of each with every number of blocks that may be computed
-/// again.
+/// Returns the best plan of each family, of all plans that a search considers, each with every
+/// possible number of recomputed blocks.
 std::map<Family, RankedPlan> best_of_all_blocks(const Estimator& estimator, const SearchOptions& options,
                                                 const std::vector<RankedPlan>& all) {
   std::map<Family, RankedPlan> best;
@@ -317,7 +317,7 @@ TEST_CASE("more recomputed blocks never need more memory, and never take less ti
       REQUIRE(more.memory.upper_bound() <= before.memory.upper_bound() * (1 + 1e-12));
       before = more;
     }
-    // If one more does not leave a block unchanged, it recomputes all of them.
+    // If recomputing one more block leaves no block unchanged, all blocks are recomputed.
     if (plan.recompute_blocks > 1) REQUIRE(before.memory.total().value() == Approx(each.memory.value()));
   }
   CHECK(compared > 1000);
@@ -359,13 +359,13 @@ TEST_CASE("a search of partly frozen models finds the best of all plans") {
   check({"one block", transformer(middle), 12e6, 4, 16});
 }
 
-TEST_CASE("a search that may leave experts whole finds the best of all plans") {
+TEST_CASE("a search with unsplit experts finds the best of all plans") {
   check({"experts", mixture()});
   check({"experts, little memory", mixture(), 16e6, 8, 32});
   check({"experts on two nodes", mixture(), 1e9, 4, 8});
 }
 
-/// The kernels of all layers in the times that a roofline says, as if they were measured.
+/// Returns the kernels of all layers with roofline times, as if they were measured.
 MeasuredKernels measured_as_predicted(const ModelFacts& facts, const Device& device) {
   MeasuredKernels measured;
   measured.name = "as predicted";
@@ -379,7 +379,7 @@ MeasuredKernels measured_as_predicted(const ModelFacts& facts, const Device& dev
   return measured;
 }
 
-TEST_CASE("measured times are those of a rank's experts, whatever was estimated before") {
+TEST_CASE("measured times are the times of a rank's experts, regardless of earlier estimates") {
   const Machine machine = small_cluster(1e9);
   const Model model = mixture();
   const MeasuredKernels measured = measured_as_predicted(facts_of(model), machine.device);
@@ -420,7 +420,7 @@ TEST_CASE("a search finds the best of all plans if all-to-alls of experts are ov
 }
 
 TEST_CASE("if degrees are equal, tokens are only divided if they divide evenly") {
-  // Four ranks of tensor divide the tokens of two ranks of context evenly, but not those of four.
+  // Four tensor-parallel ranks divide the tokens of two context-parallel ranks evenly, but not those of four.
   const Model model = parse_model(R"(format: 1
 model: short
 family: llama
@@ -469,7 +469,7 @@ TEST_CASE("a search with the memory of the host finds the best of all plans") {
   check(moved);
 }
 
-TEST_CASE("host memory is only used if nothing fits without it") {
+TEST_CASE("host memory is used only if no plan fits without it") {
   SearchOptions options;
   options.devices = 2;
   options.global_batch = 8;

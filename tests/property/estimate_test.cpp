@@ -49,7 +49,7 @@ TEST_CASE("the parts of every breakdown are at least zero and add up to the step
   REQUIRE(priced > 500);
 }
 
-TEST_CASE("hardware computes what the model needs, and more only if a plan recomputes") {
+TEST_CASE("hardware FLOPs equal model FLOPs, and exceed them only if a plan recomputes") {
   int again = 0;
   for_random_plans(11, 200, [&](const OwnedJob& owned, const Plan& plan) {
     const SampleFlops flops = sample_flops(owned.facts);
@@ -68,7 +68,7 @@ TEST_CASE("hardware computes what the model needs, and more only if a plan recom
     if (!throughput->model_share) return;
     REQUIRE(std::isfinite(*throughput->hardware_share));
     REQUIRE(*throughput->hardware_share >= *throughput->model_share);
-    // All devices together compute a step's FLOPs in its time.
+    // All devices together execute a step's FLOPs in the step's time.
     const double all = throughput->model.value() * static_cast<double>(plan.mesh.devices());
     REQUIRE(all * estimate.time.step_time().value() ==
             Approx(flops.model() * static_cast<double>(plan.global_batch)).epsilon(1e-9));
@@ -84,7 +84,7 @@ TEST_CASE("on one device every strategy, placement, schedule and ZeRO stage is s
     Plan serial;
     serial.global_batch = 12;
     const Estimate expected = estimator.estimate(serial);
-    // Serial consists of all kernels at the batch of 12 and the update.
+    // A serial step consists of all kernels at the batch of 12 and the update.
     REQUIRE(expected.time.step_time() == expected.time.compute());
     for (int i = 0; i < 50; ++i) {
       Plan plan = serial;
@@ -165,7 +165,8 @@ TEST_CASE("slowdown by overlap lengthens plans, but not beyond running one after
   REQUIRE(lengthened > 100);
 }
 
-// Layers are assigned to stages by their times on one device, which a faster device may change: pipelines are excluded.
+// Pipelines are excluded, because layers are assigned to stages by their times on one device, which
+// a faster device may change.
 TEST_CASE("no plan without a pipeline takes longer on a device of higher peak or memory bandwidth") {
   for_random_plans(4, 100, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh[Axis::pipeline] > 1) return;
@@ -223,12 +224,12 @@ TEST_CASE("memory hardly grows with the ZeRO stage or with recomputation") {
   for_random_plans(5, 200, [&](const OwnedJob& owned, const Plan& original) {
     const Estimator estimator(owned.job);
     Plan plan = original;
-    // Shard groups have their own communicator.
+    // Without shard groups, which have their own communicator.
     plan.shard_group = 0;
     plan.secondary_shards = 0;
     plan.recompute_blocks = 0;
-    // A rank's shard of a layer's gradients exists in addition to the whole while that is scattered, and the gradient of a
-    // block's output while the block is recomputed.
+    // A rank's shard of a layer's gradients exists in addition to the whole gradients while these are scattered. The
+    // gradient of a block's output exists in addition while the block is recomputed.
     double largest_layer = 0, largest_output = 0;
     for (const Layer& layer : owned.model.layers) {
       largest_layer = std::max(largest_layer, static_cast<double>(layer.parameters()));
@@ -271,10 +272,10 @@ TEST_CASE(
     const Estimate all = estimator.estimate(plan);
     REQUIRE(all.time.step_time() == none.time.step_time());
     const double shard = (all.memory.weights - none.memory.weights).value();
-    // With a pipeline another stage may have the most memory.
+    // In a pipeline, another stage may need the most memory.
     const bool is_one_stage = plan.mesh[Axis::pipeline] == 1;
     REQUIRE((shard > 0 || !is_one_stage));
-    // Neighbours in a node are not slower together than all ranks.
+    // Neighbours in a node are not slower than all ranks together.
     const bool are_neighbours = placement_text(plan).starts_with("data") && plan.mesh.replicas() == data;
     const int node = owned.machine.devices_per_node();
     for (int ranks = 2; ranks < data; ++ranks) {
@@ -291,7 +292,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("the shorter packed documents are, the less attention costs, down from the whole sequence") {
+TEST_CASE("the shorter packed documents are, the less time attention takes, with the whole sequence as the maximum") {
   const auto packed = [](std::int64_t tokens) {
     Model model = parse_model(R"(format: 1
 model: transformer
@@ -362,7 +363,7 @@ TEST_CASE("the more blocks are recomputed, the more time and the less memory, up
       flops_before = own;
       before = some;
     }
-    // Their number, and one more, both mean all of them.
+    // The number of blocks, and one more, both mean all blocks.
     REQUIRE(before.time.step_time().value() == Approx(all.time.step_time().value()).epsilon(1e-9));
     REQUIRE(before.memory.total() == all.memory.total());
     REQUIRE(flops_before == Approx(flops.hardware(plan)));

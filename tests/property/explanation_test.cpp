@@ -1,4 +1,4 @@
-// The parts of an explanation add up to the estimate, for every model and plan.
+// Tests that the parts of an explanation add up to the estimate, for every model and plan.
 #include "estimator/explain/explanation.hpp"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace {
 
 using namespace ddl;
 
-/// Sums of the same parts in a different order; stages are differences of running sums, whose error is that of the whole.
+/// The tolerance of two sums of the same terms in different orders. Stages are differences of
+/// running sums, so their error is that of the whole sum.
 constexpr double rounding = 1e-9;
 
 struct Setting {
@@ -52,7 +53,7 @@ class Plans {
  public:
   explicit Plans(std::uint64_t seed) : engine_(seed) {}
 
-  /// Any plan of a few devices that the shape of the model may allow.
+  /// Returns any plan of a few devices that the shape of the model may allow.
   Plan next(const Study& study) {
     Plan plan;
     int devices = pick({1, 2, 4, 8, 12, 16, 32, 64});
@@ -139,7 +140,7 @@ int for_plans_of_the_zoo(std::uint64_t seed, int tries, const Check& check) {
   return checked;
 }
 
-/// Every strategy and hybrid of two, in degrees that a model of the zoo allows.
+/// Returns every strategy and every hybrid of two strategies, with degrees that a model of the zoo allows.
 std::vector<Plan> plans_of_every_strategy(const Study& study) {
   std::vector<Plan> plans;
   const bool extents = !study.model().input.sequence && study.model().input.rank > 0;
@@ -188,7 +189,7 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
     for (const LayerExplanation& layer : explanation.layers) layers += layer.time[part.part];
     REQUIRE(layers.value() == Approx(phase.time.value()).epsilon(rounding).margin(rounding * whole.value()));
   }
-  // Summed in the same order as the breakdown's.
+  // The sum has the order of the breakdown's sum.
   REQUIRE(phases == whole);
 
   Seconds collectives{}, halos{};
@@ -273,8 +274,8 @@ TEST_CASE("provenances follow from the measurements of the model and the machine
     }
     return farthest;
   };
-  // abci has a measured total of resnet50, none of resnet18, and a fit of split filters; there are no published fp32
-  // convolutions for dgx-a100.
+  // For abci, there are a measured total of resnet50, none of resnet18, and a fit of split filters.
+  // For dgx-a100, no fp32 convolutions were published.
   CHECK(source_of("resnet50", "abci", 1) == Provenance::interpolated);
   CHECK(source_of("resnet50", "abci", 4) == Provenance::curve);
   CHECK(source_of("resnet18", "abci", 1) == Provenance::curve);
@@ -328,7 +329,7 @@ void check_same_term(const std::optional<PairedTerm<Q>>& term, const std::option
   REQUIRE(term->difference() == -turned->difference());
 }
 
-TEST_CASE("swapping two plans turns the sign of every difference and leaves the term that decides") {
+TEST_CASE("swapping two plans changes the sign of every difference, and keeps the deciding term") {
   for (const char* model : {"vgg16", "cosmoflow-256", "gpt2"}) {
     const Study study(spec_of(model, settings().front()));
     const Estimator estimator(study.job());
@@ -353,7 +354,7 @@ TEST_CASE("swapping two plans turns the sign of every difference and leaves the 
       REQUIRE(sentence.find("inf") == std::string::npos);
       if (!forth.deciding_time) continue;
       ++decided;
-      // The term has the direction of the total.
+      // The deciding term has the sign of the total difference.
       Seconds whole{};
       for (const PairedTerm<Seconds>& term : forth.time) whole += term.difference();
       REQUIRE((whole.value() > 0) == (forth.deciding_time->difference().value() > 0));

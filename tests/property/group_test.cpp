@@ -24,7 +24,7 @@ Machine random_machine(Random& random) {
 
 Family random_axes(Random& random) { return static_cast<Family>(random.whole(0, (1 << axis_count) - 1)); }
 
-TEST_CASE("a group has the ranks of its axes, in wider units at least as many, in the widest one all") {
+TEST_CASE("a group has the ranks of its axes, with at least as many in wider units, and all in the widest unit") {
   Random random(7);
   for (int i = 0; i < 5000; ++i) {
     const Machine machine = random_machine(random);
@@ -54,9 +54,9 @@ TEST_CASE("a group has the ranks of its axes, in wider units at least as many, i
   }
 }
 
-// Ranks are numbered by the digits of the placement, the first axis fastest. Those of a group share all digits except those
-// of its axes, and consecutive ranks share a unit. All sizes are powers of two, so that units contain whole groups or equal
-// parts.
+// Ranks are numbered by the digits of the placement, with the first axis fastest. The ranks of a
+// group share all digits except those of the group's axes. Consecutive ranks share a unit. All
+// sizes are powers of two, so that units contain whole groups or equal parts of groups.
 TEST_CASE("members and flows equal those from counting ranks one by one") {
   Random random(8);
   for (int i = 0; i < 300; ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("members and flows equal those from counting ranks one by one") {
     const Family axes = random_axes(random);
     const Group group = group_of(plan, machine, axes);
     INFO(text_of(plan) << ", axes " << axes);
-    // For each rank, the number of its group: its digits outside the axes.
+    // Contains, for each rank, the number of its group, which are the rank's digits outside of the group's axes.
     std::vector<std::int64_t> group_of_rank;
     for (std::int64_t rank = 0; rank < plan.mesh.devices(); ++rank) {
       std::int64_t left = rank;

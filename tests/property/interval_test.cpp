@@ -1,4 +1,4 @@
-// The dependence of a step's time on its inputs, and its interval.
+// Tests how a step's time depends on its inputs, and the interval of the time.
 
 #include <cmath>
 
@@ -33,7 +33,7 @@ TEST_CASE("the interval of any plan contains its prediction, and its sensitiviti
       REQUIRE(each.faster <= 1.000001);
       if (each.source != ErrorSource::rare_splits) slower += each.slower;
     }
-    // If everything is slower by a factor, so is the step; hidden time is counted twice at most.
+    // If all times are longer by a factor, so is the step. Hidden time counts at most twice.
     REQUIRE(slower > 0.3);
     REQUIRE(slower < 2.5);
     ++plans;

@@ -1,5 +1,5 @@
-// What --save-dir writes for a tool is read back by --like: the same model, plan, batch and precision, wherever the tool
-// does not refuse the plan.
+// Tests that `--like` reads files that `--save-dir` writes for a tool with the same model, plan,
+// batch and precision, unless the tool refuses the plan.
 
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is removed with everything in it.
+/// A folder that is removed with all its files.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / fmt::format("ddl-launch-test-{}", ::getpid())) {
@@ -48,7 +48,7 @@ class Folder {
   fs::path path_;
 };
 
-/// A plan with any choices that the model allows: those that are added to the table of choices, too.
+/// Returns a plan with any choices that the model allows, including choices that are new in the table of choices.
 Plan random_plan_of(Random& random, const Study& study, int devices) {
   Plan plan;
   const auto take = [&](Axis axis) {
@@ -75,7 +75,7 @@ Plan random_plan_of(Random& random, const Study& study, int devices) {
   return plan;
 }
 
-/// A tool, the file of its launch that `--like` reads, and what that file leaves to the script of the user.
+/// A tool, its launch file that `--like` reads, and the settings that the file leaves to the user's script.
 struct Tool {
   std::string_view name;
   const ConfigurationFormat* format;
@@ -113,7 +113,7 @@ PlanStudy read_again(const Tool& tool, const std::string& file, const Study& stu
   return plan_study(said.study, said.own);
 }
 
-/// The optimizer's word in the table: Adam and AdamW have the same in some.
+/// Returns the optimizer's word in the table of the tool. Some tools have one word for Adam and AdamW.
 std::string optimizer_word(const ConfigurationFormat& format, const Plan& plan) {
   RunValues values;
   const bool is_plain = plan.optimizer == Optimizer::sgd;
@@ -148,7 +148,7 @@ void check_model(const Tool& tool, const Study& study, const Plan& plan, const M
   // A tensor split pads the vocabulary.
   const std::int64_t parts = plan.mesh[Axis::tensor];
   expected->vocabulary = (expected->vocabulary + parts - 1) / parts * parts;
-  expected->is_fused = true;  // a note says so
+  expected->is_fused = true;  // a note says that the optimizer is fused
   CHECK((*found == *expected));
 }
 
@@ -171,7 +171,7 @@ std::unique_ptr<Study> study_of(const char* model, const char* machine) {
   return std::make_unique<Study>(spec);
 }
 
-/// The file that the tool is started with; nothing if it refuses the plan.
+/// Returns the file that starts the tool; empty if the tool refuses the plan.
 std::optional<std::string> written_by(const Tool& tool, const Study& study, const Plan& plan, const Folder& folder) {
   const auto launcher =
       std::find_if(launchers().begin(), launchers().end(), [&](const Launcher& each) { return each.name == tool.name; });
@@ -184,14 +184,14 @@ std::optional<std::string> written_by(const Tool& tool, const Study& study, cons
   return folder.file(tool.file);
 }
 
-/// What the file itself says of a field, with its key: `key`, `value`.
+/// Returns the file's own entry for a field, as `key`, `value`.
 std::optional<std::pair<std::string, std::string>> said_in(const Configuration& configuration, RunField field) {
   if (!configuration.writes(field)) return std::nullopt;
   const ConfigEntry& entry = *configuration.find(field)->from;
   return std::pair{entry.key, entry.value.empty() ? "yes" : entry.value};
 }
 
-/// What an argument says that says what the tool does unasked.
+/// Returns the words of arguments that only state the tool's default.
 std::set<std::string> usual_words(const ConfigurationFormat& format, const std::string& key) {
   std::set<std::string> words{""};
   for (const ArgumentRow& row : format.rows) {
@@ -208,12 +208,12 @@ void check_changes(const Tool& tool, const Configuration& before, const Configur
   for (std::size_t i = 0; i < RunField::count; ++i) {
     const RunField field = RunField::numbered(i);
     const auto was = said_in(before, field), is = said_in(after, field);
-    // The split of tensor pads the vocabulary.
+    // A tensor split pads the vocabulary.
     if (was == is || field == ConfigField::overlap || field == ConfigField::vocabulary) continue;
     wanted[was ? was->first : is->first] = is ? is->second : "";
   }
   for (const ConfigurationChange& change : changes.arguments) found[change.argument] = change.then;
-  // What the tool does unasked may be said or left out.
+  // A tool's default may be stated or left out.
   for (auto* both : {&wanted, &found}) {
     for (auto& [argument, value] : *both) value = usual_words(*tool.format, argument).contains(value) ? "as usual" : value;
   }
@@ -223,7 +223,7 @@ void check_changes(const Tool& tool, const Configuration& before, const Configur
   }
   for (const auto& [argument, value] : found) found_text += fmt::format("{} {}\n", argument, value);
   CHECK(found_text == wanted_text);
-  // The script of the user recomputes.
+  // The user's script recomputes.
   for (const std::string& each : changes.unsaid) CHECK((!tool.names_model && each.starts_with("recompute")));
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("the files of each tool read back as the plan that they start") {
   }
 }
 
-TEST_CASE("the changes from one plan to another turn its file into that of the other") {
+TEST_CASE("the changes between two plans turn the file of the first plan into the file of the second") {
   Random random(97);
   const Folder folder;
   int compared = 0;
@@ -305,14 +305,14 @@ TEST_CASE("a file of accelerate and the arguments of its script read back as the
     Estimate estimate;
     estimate.plan = random_plan_of(random, *study, 16);
     const Plan& plan = estimate.plan;
-    // Its hybrid shards go among the GPUs of a node.
+    // Hybrid shards are distributed over the GPUs of a node.
     const int node = 8 * plan.mesh[Axis::data] / 16;
     if (!estimator.limits(plan).empty() || (plan.shard_group > 0 && (plan.shard_group != node || node == 1))) continue;
     RunValues values = values_of(plan, accelerate_yaml, blocks_of(study->model()));
     values.set(ConfigField::distributed_type, plan.zero_stage > 1 || random.chance() ? "fsdp" : "megatron");
     values.set(ConfigField::gpus, "16");
     values.set(ConfigField::nodes, "2");
-    // The script of the user has them as arguments.
+    // The user's script has these values as arguments.
     RunValues own;
     values.clear(ConfigField::global_batch);
     for (const ConfigField field :

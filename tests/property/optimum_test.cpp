@@ -1,5 +1,5 @@
-// Whether `recommend` answers with the best of all plans that it considers: bundled models on bundled machines.
-// DDL_RANDOM_SEED and DDL_RANDOM_COUNT select other random questions and more of them.
+// Tests whether `recommend` finds the best of all plans that it considers, for bundled models on bundled machines.
+// DDL_RANDOM_SEED and DDL_RANDOM_COUNT select other random questions and more questions.
 
 #include <algorithm>
 #include <cstdint>
@@ -88,7 +88,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Fixes one of the choices that change the space most, or none.
+/// Fixes one of the choices that change the search space most, or none.
 void fix_a_choice(Random& random, SearchOptions& options) {
   switch (random.whole(0, 7)) {
     case 0:
@@ -111,7 +111,7 @@ void fix_a_choice(Random& random, SearchOptions& options) {
   }
 }
 
-TEST_CASE("the answer to a random question ties with the best of all plans") {
+TEST_CASE("the plan recommended for a random model and machine ties with the best of all plans") {
   const std::vector<std::vector<std::string>> kinds{{"resnet50", "vgg16", "deepcam", "vit_b_16"},               // images
                                                     {"cosmoflow-256", "cosmoflow-512", "unet3d", "nnunet-3d"},  // volumes
                                                     {"gpt2-medium", "bert-large", "llama3.2-1b", "gnmt"},       // dense

@@ -17,7 +17,7 @@
 /// Small random models, machines and plans, for properties of estimates and searches.
 namespace ddl {
 
-/// Tolerance for sums of the same parts in a different order.
+/// Relative tolerance of two sums of the same terms in different orders.
 inline constexpr double rounding = 1 + 1e-12;
 
 inline Model residual_images() {
@@ -100,7 +100,8 @@ layers:
                      "perceptron.yaml");
 }
 
-/// Two layers read the batch, which has no gradient to exchange, and a window is longer than wide.
+/// Returns a model in which two layers read the batch, which has no gradient to exchange. A window
+/// is longer than it is wide.
 inline Model two_readers() {
   return parse_model(R"(format: 1
 model: two-readers
@@ -121,7 +122,7 @@ layers:
                      "two-readers.yaml");
 }
 
-/// Down and up again, with the other operations of U-shaped and mobile networks.
+/// Returns a model that halves and then doubles its extents, with operations of U-shaped and mobile networks.
 inline Model u_shaped() {
   return parse_model(R"(format: 1
 model: u-shaped
@@ -179,7 +180,7 @@ inline std::vector<Model> some_models() {
   return models;
 }
 
-/// Nodes of four with two NICs, three nodes under a leaf, an over-subscribed spine above.
+/// Returns a machine with nodes of four devices and two NICs, three nodes per leaf switch, and an over-subscribed spine.
 inline Machine three_levels() {
   Machine machine;
   machine.name = "three-levels";
@@ -197,7 +198,7 @@ inline Machine three_levels() {
   return machine;
 }
 
-/// One node of eight among others, a tile of one, and links slow enough to matter.
+/// Returns a machine with one node of eight devices, a tile of one, and links that are slow enough to affect plans.
 inline Machine slow_links() {
   Machine machine = three_levels();
   machine.name = "slow-links";
@@ -209,10 +210,11 @@ inline Machine slow_links() {
   return machine;
 }
 
-/// The measured software of ABCI: layer-wise exchanges through the host, fixed algorithms, no overlap.
+/// Returns coefficients with the measured software of ABCI: layer-wise exchanges through the host,
+/// fixed algorithms, no overlap.
 inline Coefficients abci_coefficients() { return bundled_coefficients("abci").value(); }
 
-/// Any plan of these devices that the shape of a model may allow.
+/// Returns any plan of these devices that the shape of a model may allow.
 inline Plan random_plan(Random& random, int devices, bool extents) {
   Plan plan;
   const auto taken = [&] {
@@ -240,10 +242,11 @@ inline Plan random_plan(Random& random, int devices, bool extents) {
   plan.global_batch = plan.mesh[Axis::data] * plan.micro_batches * random.whole(1, 4);
   plan.zero_stage = random.whole(0, 3);
   plan.recompute = random.of(std::vector{Recompute::none, Recompute::selective, Recompute::full});
-  // Derived from the samples, so that other plans stay unchanged.
+  // The number depends on the samples and not on a further random number, so that all other plans stay unchanged.
   if (plan.recompute == Recompute::full) plan.recompute_blocks = static_cast<int>(plan.global_batch % 3);
   plan.schedule = random.chance() ? Schedule::gpipe : Schedule::one_forward_one_backward;
-  // Derived from the samples of a micro-batch, so that other plans stay unchanged.
+  // The schedule depends on the samples of a micro-batch and not on a further random number, so
+  // that all other plans stay unchanged.
   const std::vector fillers{Schedule::one_forward_one_backward, Schedule::zero_bubble, Schedule::zero_bubble_v,
                             Schedule::dual_pipe};
   const auto samples = static_cast<std::size_t>(plan.global_batch / plan.mesh[Axis::data] / plan.micro_batches);

@@ -1,5 +1,6 @@
-// Random models on random machines: the search against estimating every plan, and plans against their common properties.
-// DDL_RANDOM_SEED and DDL_RANDOM_COUNT select others and more of them; a failure prints the seed that reproduces it.
+// Compares the search with estimating every plan, and checks common properties of plans, for random
+// models on random machines. DDL_RANDOM_SEED and DDL_RANDOM_COUNT select other cases and more
+// cases. A failure prints the seed that reproduces it.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +32,7 @@ double between(Random& random, double least, double most) {
   return least * std::pow(most / least, random.whole(0, 1000) / 1000.0);
 }
 
-/// A few convolutions and matrix products of any sizes.
+/// Returns a few convolutions and matrix products of random sizes.
 Model random_model(Random& random) {
   std::string text = fmt::format("format: 1\nmodel: random\ninput: {{channels: {}, size: {}x{}}}\nlayers:\n",
                                  random.whole(1, 24), 8 * random.whole(1, 4), 8 * random.whole(1, 4));

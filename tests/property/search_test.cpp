@@ -43,7 +43,7 @@ struct Setting {
 
 bool tests_are_long() { return std::getenv("DDL_LONG_TESTS") != nullptr; }
 
-/// One in `stride` of all combinations, for every commit; all of them if DDL_LONG_TESTS is set.
+/// Returns one in `stride` of all combinations; all combinations if DDL_LONG_TESTS is set.
 std::vector<Setting> settings(std::size_t stride) {
   std::vector<Setting> all;
   const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{8, 48}, {12, 36}, {16, 16}, {24, 96}, {36, 72}};
@@ -105,7 +105,7 @@ std::map<Family, Estimate> by_family(const std::vector<Estimate>& estimates) {
   return map;
 }
 
-/// The device memory with which about half of the plans fit.
+/// Returns the device memory with which about half of the plans fit.
 Bytes median_memory(const SearchResult& all) {
   std::vector<double> needs;
   for (const RankedPlan& plan : all.ranked) needs.push_back(plan.memory.value());
@@ -130,7 +130,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   }
   REQUIRE(pruned.considered == exhaustive.considered);
   REQUIRE(pruned.behind.empty());
-  // The answer is the first of all plans, with any pruning.
+  // With any pruning, the search must return the first of all plans.
   REQUIRE(exhaustive.ranked.size() == static_cast<std::size_t>(exhaustive.feasible));
   if (!pruned.best.empty()) {
     INFO("of all plans first: " << text_of(exhaustive.ranked.front().plan));
@@ -139,7 +139,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   REQUIRE(pruned.estimated + pruned.pruned <= pruned.considered);
   REQUIRE(pruned.feasible <= pruned.estimated);
 
-  // A simpler plan may replace one that is hardly faster.
+  // A simpler plan may replace a plan that is hardly faster.
   options.tie = usual_tie;
   const SearchResult tied = search(estimator, options);
   REQUIRE(tied.best.size() == pruned.best.size());
@@ -154,7 +154,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   }
   options.tie = 0;
 
-  // With only the best three wanted, these are found.
+  // If only the best three plans are requested, a search finds these.
   options.top = 3;
   const SearchResult few = search(estimator, options);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, exhaustive.best.size()); ++i) {
@@ -195,11 +195,11 @@ void check_search(bool tight_memory) {
   }
 }
 
-TEST_CASE("a pruning search finds the best plan of each family, as estimating every plan does") { check_search(false); }
+TEST_CASE("a pruning search finds the same best plan of each family as estimating every plan") { check_search(false); }
 
-TEST_CASE("a pruning search finds them as well if half of the plans do not fit") { check_search(true); }
+TEST_CASE("a pruning search finds the best plan of each family if half of the plans do not fit") { check_search(true); }
 
-TEST_CASE("a plan of a family with measured runs ranks before a faster one with a much wider interval") {
+TEST_CASE("a plan of a family with measured runs ranks before a faster plan with a much wider interval") {
   int seen = 0;
   for (const Setting& setting : settings(19)) {
     INFO(setting.name);
@@ -209,7 +209,7 @@ TEST_CASE("a plan of a family with measured runs ranks before a faster one with 
     coefficients.learned.clear();
     coefficients.learned_runs.clear();
     const auto with_runs_of = [&](Family of) {
-      // Nothing but that there were runs, which fit well: no price changes.
+      // The coefficients only state that there were runs, which fit well. No predicted time changes.
       coefficients.learned = {{of, Learned{}}};
       coefficients.learned_runs = {{of, LearnedRuns{20, 0.02}}};
     };
@@ -227,7 +227,7 @@ TEST_CASE("a plan of a family with measured runs ranks before a faster one with 
     const std::vector<Estimate> ranked = first_of(unsure);
     if (ranked.size() < 2 || !setting.assumptions.learned) continue;
     const auto family = [](const Estimate& each) { return each.plan.mesh.family(); };
-    // The same one with replicas, or without, has these runs as well.
+    // The family that differs only in data parallelism has these runs as well.
     const auto other = std::find_if(ranked.begin() + 1, ranked.end(), [&](const Estimate& each) {
       return (family(each) | family_bit(Axis::data)) != (family(ranked.front()) | family_bit(Axis::data));
     });
@@ -237,7 +237,7 @@ TEST_CASE("a plan of a family with measured runs ranks before a faster one with 
     const bool is_slower = other->time.step_time() > ranked.front().time.step_time();
     if (is_slower) {
       CHECK(family(first_of(sure).front()) == family(ranked.front()));
-      // Runs that say nothing of how far the family's plans are off leave it as unsure as the others.
+      // If the error of the runs is unknown, the family is as uncertain as all others.
       coefficients.learned_runs.clear();
       CHECK(family(first_of(unsure).front()) == family(ranked.front()));
     }
@@ -258,7 +258,7 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
                                                               {"of tasks", Closeness::tasks},
                                                               {"of stages", Closeness::stages},
                                                               {"of layers", Closeness::layers}}};
-  // A search prunes micro-batches by the first if it is longer than the second.
+  // A search prunes a number of micro-batches if its bound by size exceeds the bound by degrees of another number.
   if (bounds.least(Closeness::size, plan) > bounds.least(Closeness::degrees, plan) * rounding)
     FAIL(text_of(plan) << ": bounds fall where exchanges are added");
   for (const auto& [name, closeness] : all) {
@@ -281,7 +281,7 @@ TEST_CASE("no plan is below its lower bounds of time and memory") {
     options.all = true;
     for (const RankedPlan& ranked : search(estimator, options).ranked) {
       check_bounds(estimator, ranked);
-      // The formula with γ includes neither optimizer nor masters; γ may be below one.
+      // The formula with γ includes neither optimizer nor master weights; γ may be below one.
       if (setting.assumptions.memory_reuse) continue;
       if (memory_lower_bound(estimator.job(), ranked.plan) > ranked.memory * rounding)
         FAIL("memory of " << text_of(ranked.plan));
@@ -289,7 +289,8 @@ TEST_CASE("no plan is below its lower bounds of time and memory") {
   }
 }
 
-/// Some problems of the model and of its splits, with times unlike any device's: parts may be far faster than the whole.
+/// Returns measured times of some problems of the model and of its splits. The times are unlike any
+/// device's: parts may be far faster than the whole.
 MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine, Precision precision, Optimizer optimizer,
                                 std::uint64_t seed, const Assumptions& assumptions = {}) {
   Random random(seed);
@@ -318,7 +319,7 @@ MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine,
   return measured;
 }
 
-TEST_CASE("searches with measured kernel times find the best plan, even if these are erratic") {
+TEST_CASE("searches with measured kernel times find the best plan, even if the times are erratic") {
   std::uint64_t seed = 0;
   for (const Setting& setting : settings(19)) {
     if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
@@ -343,7 +344,7 @@ TEST_CASE("searches with measured kernel times find the best plan, even if these
   }
 }
 
-/// Every possible plan, whose time is at least its bounds.
+/// Returns every possible plan, after checking that its time is at least its bounds.
 SearchResult all_above_their_bounds(const OwnedJob& owned, const Setting& setting) {
   const Estimator estimator(owned.job);
   SearchOptions options = options_of(setting, Objective::time);
@@ -380,7 +381,7 @@ TEST_CASE("kernels under autocast take at least their bounds, measured in both p
   }
 }
 
-/// Sixteen nodes of four in each kind of network that is not a tree.
+/// Returns sixteen nodes of four devices, in one of the networks that are not a tree.
 Machine networked(std::size_t turn) {
   Machine machine = three_levels();
   machine.levels.resize(2);
@@ -410,7 +411,7 @@ TEST_CASE("a search on a network other than a tree, or with a measured φ, finds
     machine.device.memory = Bytes(1e15);
     Coefficients coefficients = setting.coefficients;
     if (turn % 4 != 0) {
-      // Less than flows over links would give, and more.
+      // The first φ is smaller, and the second larger, than flows divided by links.
       coefficients.contention = {
           {machine.levels[0].name, 1, 0.3, ""}, {machine.levels[1].name, 2, 0.4, ""}, {machine.levels[1].name, 4, 5, ""}};
     }
@@ -422,7 +423,7 @@ TEST_CASE("a search on a network other than a tree, or with a measured φ, finds
   }
 }
 
-/// Random fitted coefficients, faster and slower than the datasheet, for about half of the families.
+/// Returns random fitted coefficients, faster and slower than the datasheet, for about half of the families.
 LearnedFamilies anything_learned(std::uint64_t seed) {
   Random random(seed);
   const auto factor = [&] { return std::exp2(random.whole(-30, 30) / 10.0); };
@@ -486,7 +487,7 @@ TEST_CASE(
   }
 }
 
-/// Random measured times of exchanges: larger messages may take less time, other counts any.
+/// Returns random measured times of exchanges. Larger messages may take less time, and other counts any time.
 MeasuredExchanges anything_measured(const Machine& machine, std::uint64_t seed) {
   Random random(seed);
   std::vector<MeasuredCurve> curves;
@@ -526,7 +527,7 @@ TEST_CASE("a search with measured exchanges finds the best plans as well") {
   }
 }
 
-TEST_CASE("one device, and the closed forms, ignore factors fitted to runs") {
+TEST_CASE("plans on one device, and the closed forms, ignore factors fitted to runs") {
   for (const Model& model : some_models()) {
     const OwnedJob plain(model, three_levels(), Assumptions{}, 1e4);
     Coefficients coefficients;

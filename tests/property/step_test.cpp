@@ -1,4 +1,4 @@
-// A step and the results derived from it with coefficients other than those it was computed with.
+// Tests a step, and results derived from the step, with coefficients other than those that the step was computed with.
 
 #include "estimator/step/step.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace ddl;
 
-/// For coefficients that are zero by default, `least` or more in their own units.
+/// Returns random coefficients. Coefficients that are zero by default are `least` or more in their own units.
 Learned some_coefficients(Random& random, int least = 0) {
   Learned learned;
   for (const CoefficientRow& row : coefficient_table) {
@@ -34,7 +34,7 @@ Learned some_coefficients(Random& random, int least = 0) {
   return learned;
 }
 
-/// The same job with given algorithms, and its coefficients.
+/// Returns a copy of the job with given algorithms, and with these coefficients.
 Job with_given_algorithms(const Job& job, const Plan& plan, const Learned& learned, Seconds start) {
   Assumptions assumptions = job.assumptions;
   assumptions.ring_only = true;
@@ -100,7 +100,7 @@ TEST_CASE("no assignment of tasks to stages takes less than the step without sta
   }
 }
 
-TEST_CASE("derivatives of a step are those of its time") {
+TEST_CASE("derivatives of a step equal the derivatives of its time") {
   using Number = Eigen::AutoDiffScalar<Eigen::Matrix<double, coefficient_table.size(), 1>>;
   Random random(73);
   int compared = 0;
@@ -120,8 +120,8 @@ TEST_CASE("derivatives of a step are those of its time") {
     const Number time = predicted(step_template, x);
     REQUIRE(time.value() == predicted(step_template, at));
     for (const CoefficientRow& row : coefficient_table) {
-      // Where another stage becomes the longest, or something begins to be hidden, the time has a kink: over a short
-      // distance it is linear.
+      // Where another stage becomes the longest, or where overlap begins, the time has a kink. Over
+      // a short distance, the time is linear.
       const double scale = row.is_factor() ? at[row.coefficient] : (row.by_family ? 1e-3 : 1e-6);
       const double way = 1e-7 * scale;
       Learned more = at;

@@ -1,4 +1,4 @@
-// The slices of a step add up to its estimate, stage by stage.
+// Tests that the slices of a step add up to the step's estimate, stage by stage.
 
 #include "estimator/step/step_timeline.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace ddl;
 
-/// The same job with waiting for hosts and for other ranks.
+/// Returns a copy of the job with waiting for hosts and for other ranks.
 Job that_waits(const Job& job) {
   Assumptions assumptions = job.assumptions;
   assumptions.host_launch = true;
@@ -28,7 +28,7 @@ Job that_waits(const Job& job) {
   return job.with_assumptions(assumptions).with_coefficients(std::move(coefficients));
 }
 
-/// Each random plan with every schedule that supports it.
+/// Calls `check` with random plans, each with every schedule that supports the plan.
 template <class Check>
 void for_random_schedules(std::uint64_t seed, int plans, const Check& check) {
   for_random_plans(seed, plans, [&](const OwnedJob& owned, const Plan& plan) {
@@ -58,7 +58,7 @@ TEST_CASE("slices of a stage do not overlap, and end with the step") {
     if (!timeline) return;
     const double step_time = estimate.time.step_time().value(), margin = 1e-9 * step_time;
     REQUIRE(timeline->step_time.value() == Approx(step_time).epsilon(1e-12));
-    std::map<int, double> free;  // by stage
+    std::map<int, double> free;  // for each stage
     double last = 0, before = 0, once = 0;
     std::map<StepWork, double> sums;
     for (const StepSlice& slice : timeline->slices) {
@@ -67,7 +67,7 @@ TEST_CASE("slices of a stage do not overlap, and end with the step") {
       REQUIRE(slice.end > slice.begin);
       double& own = free[slice.stage];
       REQUIRE(slice.begin.value() >= own - margin);
-      // Work that is done once involves all stages.
+      // Work that is done once per step involves all stages.
       if (slice.stage == every_stage) REQUIRE(slice.begin.value() >= last - margin);
       REQUIRE(slice.begin.value() >= free[every_stage] - margin);
       own = slice.end.value();
@@ -88,7 +88,7 @@ TEST_CASE("slices of a stage do not overlap, and end with the step") {
       return;
     }
     ++alone;
-    // Only the order changes.
+    // The two timelines differ only in the order of slices.
     REQUIRE(timeline->pace == Approx(1).epsilon(1e-9));
     const Breakdown& time = estimate.time;
     REQUIRE(sums[StepWork::forward] == Approx(time[Part::forward].value()).epsilon(1e-9));
@@ -98,7 +98,7 @@ TEST_CASE("slices of a stage do not overlap, and end with the step") {
     REQUIRE(sums[StepWork::waiting] == Approx(time[Part::waiting].value()).epsilon(1e-9).margin(margin));
   });
   CHECK(schedules.size() == 5);
-  CHECK(works.size() == 8);  // nothing is read
+  CHECK(works.size() == 8);  // all kinds of work except reading samples
   CHECK(pipelines > 50);
   CHECK(alone > 50);
 }

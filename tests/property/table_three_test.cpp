@@ -1,5 +1,5 @@
-// The estimator computes layer by layer, the literature gives closed forms [ParaDL, Table III]. Under the table's
-// conventions both must agree, for any network:
+// The estimator computes layer by layer, whereas the literature gives closed forms [ParaDL, Table
+// III]. Under the table's conventions, both must agree for any network:
 //   - a chain of layers with weights and without bias, so that |x_l| = |y_{l−1}|;
 //   - stride 1 and "same" padding, odd K > 1 where a sample is split;
 //   - all degrees and S divide B, F, C, W, H and D; D/B is real;
@@ -77,7 +77,8 @@ struct Case {
   }
 };
 
-/// Everything but the plan's degrees. Each extent is 24 times a small number, so that twelve tiles hold a halo of two.
+/// A random network, apart from the plan's degrees. Each extent is 24 times a small number, so that
+/// twelve tiles hold a halo of two.
 Case random_case(Random& random, Shape shape, int layers) {
   Case c;
   const bool flat = shape == Shape::any && random.chance();
@@ -127,7 +128,7 @@ void set_batch(Case& c, int per_part) {
   c.B = static_cast<double>(c.plan.global_batch);
 }
 
-/// Per epoch and per PE, as the table's columns.
+/// The columns of the table, per epoch and per rank.
 struct Table {
   double computation = 0, communication = 0, memory = 0;
 };
@@ -142,7 +143,8 @@ Machine one_level(double alpha, double beta) {
 
 Approx about(double value) { return Approx(value).epsilon(1e-9).margin(1e-300); }
 
-/// `closed_form` gets the job because the table assumes a pipeline's stages as given.
+/// Compares the estimate with the closed form. `closed_form` gets the job, because the table
+/// assumes a pipeline's stages as given.
 void check_against(const Case& c, const std::function<Table(const Job&)>& closed_form) {
   std::vector<LayerTimes> times;
   for (const Row& l : c.layers) times.push_back({Seconds(l.fw), Seconds(l.bw), Seconds(l.wu)});
@@ -168,17 +170,18 @@ void check_against(const Case& c, const std::function<Table(const Job&)>& closed
   REQUIRE(estimate.memory.total().value() == about(table.memory));
 }
 
-/// The row `data`, and the term of every row that divides the batch: 2(D/B)(p−1)(α + Σ|w|/p·δβ), p replicas of `weights`.
+/// The row `data`, and the gradient term of every row that divides the batch: 2(D/B)(p−1)(α +
+/// Σ|w|/p·δβ), for p replicas of `weights`.
 double gradient_exchange(const Case& c, double p, double weights) {
   return 2 * c.I() * (p - 1) * (c.alpha + weights / p * c.delta * c.beta);
 }
 
-/// 2γδ Σ(B(|x|/px + |y|/py) + |w|/pw)
+/// The memory of a row: 2γδ Σ(B(|x|/px + |y|/py) + |w|/pw).
 double memory(const Case& c, double px, double py, double pw) {
   return 2 * c.gamma * c.delta * c.sum([&](const Row& l) { return c.B * (l.x / px + l.y / py) + l.w / pw; });
 }
 
-/// Items that one rank sends in one direction: for each split dimension a slab of (K−1)/2 rows of its tile.
+/// The items that one rank sends in one direction: for each split dimension, a slab of (K−1)/2 rows of its tile.
 double halo(const Case& c, double channels, int kernel) {
   double items = 0;
   for (std::size_t d = 0; d < 3; ++d) {
@@ -192,8 +195,8 @@ double halo(const Case& c, double channels, int kernel) {
   return items;
 }
 
-/// (D/B) Σ 2(2α + b(halo(x) + halo(dL/dy))δβ), b samples on each rank.
-/// `x_parts` and `y_parts`: of the channels and filters whose halos a rank needs.
+/// The halo exchanges: (D/B) Σ 2(2α + b(halo(x) + halo(dL/dy))δβ), with b samples on each rank.
+/// `x_parts` and `y_parts`: numbers of parts of the channels and filters whose halos a rank needs.
 double halo_exchange(const Case& c, double b, double x_parts = 1, double y_parts = 1) {
   return c.I() * c.sum([&](const Row& l) {
     return 2 * (2 * c.alpha +
@@ -201,7 +204,7 @@ double halo_exchange(const Case& c, double b, double x_parts = 1, double y_parts
   });
 }
 
-/// 3(D/B)(p−1) Σ_{l<G}(α + b|y|/p·δβ): an Allgather one way and an Allreduce the other.
+/// The layer-wise exchanges: 3(D/B)(p−1) Σ_{l<G}(α + b|y|/p·δβ), for an Allgather in one pass and an Allreduce in the other.
 double layer_exchange(const Case& c, double p, double b) {
   return 3 * c.I() * (p - 1) * c.sum_before_last([&](const Row& l) { return c.alpha + b * l.y / p * c.delta * c.beta; });
 }
@@ -216,7 +219,7 @@ void split_sample(Case& c, Random& random, Shape shape) {
   c.plan.mesh.set_tiles(tiles);
 }
 
-TEST_CASE("the serial row: D Σ(FW+BW) + (D/B) ΣWU, nothing exchanged, 2γδ Σ(B(|x|+|y|)+|w|)") {
+TEST_CASE("the serial row: D Σ(FW+BW) + (D/B) ΣWU, no exchange, 2γδ Σ(B(|x|+|y|)+|w|)") {
   Random random(1);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
@@ -225,7 +228,7 @@ TEST_CASE("the serial row: D Σ(FW+BW) + (D/B) ΣWU, nothing exchanged, 2γδ Σ
   }
 }
 
-TEST_CASE("the data row: work by p, one ring Allreduce of all weights, memory with B/p") {
+TEST_CASE("the data row: work divided by p, one ring Allreduce of all weights, memory with B/p") {
   Random random(2);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, random.whole(1, 8));
@@ -252,9 +255,9 @@ void check_spatial_row(Shape shape, std::uint64_t seed) {
   }
 }
 
-TEST_CASE("the spatial row in two dimensions: as data, and the halos of all layers") { check_spatial_row(Shape::image, 3); }
+TEST_CASE("the spatial row in two dimensions: like data, with halos of all layers") { check_spatial_row(Shape::image, 3); }
 
-TEST_CASE("the spatial row in three dimensions: as data, and the halos of all layers") {
+TEST_CASE("the spatial row in three dimensions: like data, with the halos of all layers") {
   check_spatial_row(Shape::volume, 4);
 }
 
@@ -303,7 +306,7 @@ TEST_CASE("the layer row: p+S−1 slots of the longest stage, p+S−2 transfers 
   }
 }
 
-/// Work and update by p, exchanges of all layers but the last, weights by p.
+/// Checks a row in which work, update and weights are divided by p, and all layers but the last have exchanges.
 void check_layer_split_row(Axis axis, std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < cases_per_row; ++i) {
@@ -317,16 +320,16 @@ void check_layer_split_row(Axis axis, std::uint64_t seed) {
   }
 }
 
-TEST_CASE("the filter row: work and update by p, an Allgather forward and an Allreduce backward, weights by p") {
+TEST_CASE("the filter row: work, update and weights divided by p, an Allgather forward, an Allreduce backward") {
   check_layer_split_row(Axis::filter, 6);
 }
 
-TEST_CASE("the channel row: work and update by p, an Allreduce forward and an Allgather backward, weights by p") {
+TEST_CASE("the channel row: work, update and weights divided by p, an Allreduce forward, an Allgather backward") {
   check_layer_split_row(Axis::channel, 7);
 }
 
-/// p1 replicas, each split in p2: (D/p) Σ(FW+BW) + D/(B·p2) ΣWU; exchanges of layers with B/p1, gradients of |w|/p2 among
-/// p1.
+/// Checks a row with p1 replicas, each split p2 ways: (D/p) Σ(FW+BW) + D/(B·p2) ΣWU, exchanges of
+/// layers with B/p1, and gradients of |w|/p2 among p1 ranks.
 void check_hybrid_with_data(Axis axis, std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < cases_per_row; ++i) {
@@ -344,11 +347,9 @@ void check_hybrid_with_data(Axis axis, std::uint64_t seed) {
   }
 }
 
-TEST_CASE("the data+filter row: exchanges of layers with B/p1, of gradients with |w|/p2") {
-  check_hybrid_with_data(Axis::filter, 8);
-}
+TEST_CASE("the data+filter row: layers exchange B/p1, gradients |w|/p2") { check_hybrid_with_data(Axis::filter, 8); }
 
-TEST_CASE("data+channel costs what data+filter does") { check_hybrid_with_data(Axis::channel, 9); }
+TEST_CASE("data+channel takes as long as data+filter") { check_hybrid_with_data(Axis::channel, 9); }
 
 TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/p1") {
   for (const Shape shape : {Shape::image, Shape::volume}) {
@@ -368,8 +369,8 @@ TEST_CASE("the data+spatial row: gradients among all p, halos and memory with B/
   }
 }
 
-// Outer degree p1 splits the sample, inner degree p2 the layers, so that layers exchange tiles, |y|/p1. A rank reads the
-// halos of its own share of the input's channels, or of the output gradient's filters.
+// The outer degree p1 splits the sample, and the inner degree p2 the layers, so that layers exchange tiles, |y|/p1. A rank
+// reads the halos of its own shard of the input's channels, or of the output gradient's filters.
 TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, and gradients of a slice of the weights") {
   for (const Axis axis : {Axis::filter, Axis::channel}) {
     Random random(12);
@@ -390,9 +391,9 @@ TEST_CASE("spatial+filter and spatial+channel exchange halos, tiles of outputs, 
   }
 }
 
-// Per pair 2(D/B)(p−1)(2α + b(|y_out|+|x_in|)/p·δβ). Between the two layers of a pair a tensor is sharded: the first keeps
-// |y|/p, the second reads |x|/p.
-TEST_CASE("tensor: one Allreduce forward and one backward for each pair of layers, alone and inside replicas") {
+// A pair of layers takes 2(D/B)(p−1)(2α + b(|y_out|+|x_in|)/p·δβ). Between the two layers of a
+// pair, a tensor is sharded: the first layer keeps |y|/p, and the second reads |x|/p.
+TEST_CASE("tensor: one Allreduce forward and one backward for each pair of layers, with and without data parallelism") {
   Random random(13);
   for (int i = 0; i < cases_per_row; ++i) {
     Case c = random_case(random, Shape::any, 2 * random.whole(1, 4));

@@ -1,5 +1,5 @@
-"""usage: bundled_models_test.py DDL_ORACLE STEP_TIME MODELS. One training step of every bundled model at a small size, and a comparison of
-each at its own size with what `models show` says of it. MODELS is the folder of the model files."""
+"""usage: bundled_models_test.py DDL_ORACLE STEP_TIME MODELS. Runs one training step of every bundled model at a small size, and compares
+each model at its own size with the output of `models show`. MODELS is the folder of the model files."""
 
 import argparse
 import json
@@ -16,7 +16,8 @@ oracle, script, folder = sys.argv[1:4]
 sys.path.insert(0, os.path.dirname(script))
 import step_time  # its folder is an argument
 
-# Small sizes: parameters of families, and inputs of images. Those of 64x64 are small enough for the rest.
+# These are small sizes: parameters of families, and inputs of images. Sizes of 64x64 are small
+# enough for all other models.
 parameters_of_families = {
     "bert": {"layers": 2, "hidden": 32, "heads": 4, "vocabulary": 50, "tokens": 12},
     "convnext": {"width": 16, "units3": 2},
@@ -27,14 +28,17 @@ parameters_of_families = {
     "vit": {"size": 32, "patch": 8, "layers": 2, "hidden": 32, "heads": 4},
     None: {},
 }
-# Families with operations that PyTorch's step does not support yet, or without a small size above. Skipped ones are printed.
+# These families have operations that PyTorch's step does not support yet, or no small size. Skipped
+# families are printed.
 families_without_a_step = {"bloom", "deepseek", "falcon", "fpn_detector", "gemma", "gpt-neox", "gpt-oss", "grok", "mpt", "nemotron", "nemotron-h",
                            "opt", "phi"}
-# Norms of queries and keys; a head of which 96 channels are rotated, more than a small one has.
+# Norms of queries and keys, and a head with 96 rotated channels, which is more than a small head
+# has.
 models_without_a_step = ("qwen3-", "phi-4-mini")
 parameters = {"gnmt": {"hidden": 16, "vocabulary": 50, "tokens": 7}, "cosmoflow-512": {"padding": "same"}}
-# Swin's windows of 7 and of 12 divide no smaller image; the auxiliary classifier of inception_v3 has kernels of 5x5, and
-# SSD's last kernel only fits its own input. Mixers mix the positions of images of their own size.
+# Swin's windows of 7 and of 12 do not divide a smaller image. The auxiliary classifier of
+# inception_v3 has kernels of 5x5, and SSD's last kernel only fits its own input. Mixers mix the
+# positions of images of their own size.
 images = {
     "cosmoflow": "128x128x128",
     "deepcam": "64x96",
@@ -52,7 +56,8 @@ images = {
 }
 
 
-# Sizes in a file that depend on its own input, and layers that are only large because of their parameters.
+# These files have sizes that depend on their own input, and layers that are only large because of
+# their parameters.
 pieces = {
     "deepcam": ((r"48x72", "4x6"), (r"192x288", "16x24"), (r"768x1152", "64x96")),
     "cosmoflow": ((r"filters: \d+", "filters: 4"),),
@@ -81,7 +86,7 @@ def bundled():
 
 
 def kind_of(name):
-    """What a model of a family says of itself: others that say the same things differ in numbers."""
+    """Returns the properties of a model of a family that are no numbers: models with equal properties differ only in numbers."""
     family = family_of(name)
     if family is None:
         return name
@@ -99,7 +104,7 @@ def show(model):
 
 
 def small(name, scratch):
-    """The model's file with another input and smaller numbers, as the program reads it."""
+    """Returns the model's file with another input and smaller numbers, as the program reads it."""
     with open(os.path.join(folder, name + ".yaml")) as file:
         text = replaced(file.read(), name)
     family = family_of(name)
@@ -162,7 +167,8 @@ class BundledModels(unittest.TestCase):
     @unittest.skipUnless(hasattr(torch, "set_default_device"), "needs PyTorch 2.0, to build models without their memory")
     def test_each_kind_is_at_its_own_size_what_the_file_says(self):
         meta = torch.device("meta")
-        # The last one of each family: the others only differ in numbers. The one with experts differs in more.
+        # Only the last model of each family is included, because the others differ only in numbers.
+        # The model with experts differs in more.
         kinds = {family_of(name) or name: name for name in self.models}
         for name in {*kinds.values(), "mixtral-8x7b"}:
             with self.subTest(name), meta:

@@ -1,4 +1,4 @@
-"""What `recommend --save-dir` writes for a runtime is read by the runtime's own parser. Ends with 77 where that is not installed.
+"""Tests that a runtime's own parser reads the files of `recommend --save-dir`. Exits with 77 if the runtime is not installed.
 
 usage: launch_parsers_test.py deepspeed|torchtitan|megatron ORACLE; Megatron-LM is the checkout that $MEGATRON names.
 """

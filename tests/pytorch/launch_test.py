@@ -1,5 +1,5 @@
-"""What `recommend --save-dir` writes for PyTorch runs: two processes of this machine take two steps of each kind of plan, and the row that
-measure.py writes is learned from."""
+"""Tests the files of `recommend --save-dir` for PyTorch: two processes run two steps of each type of plan, and a fit uses the row that
+measure.py writes."""
 
 import csv
 import os
@@ -50,7 +50,7 @@ def run(*command, **options):
 
 
 def has_fsdp2():
-    """FSDP2, which the scripts ask for, came under its name with PyTorch 2.6; torchrun of before 2.0 has other options."""
+    """The scripts need FSDP2, which has its name since PyTorch 2.6. torchrun before 2.0 has other options."""
     import torch
 
     return tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
@@ -61,7 +61,7 @@ def main():
         print("this PyTorch has no FSDP2")
         sys.exit(77)
     oracle = Path(sys.argv[1]).resolve()
-    # torchrun of the Python that has torch.
+    # Runs torchrun of the Python that has torch.
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -77,7 +77,7 @@ def main():
             assert 0 < losses[0] < 20 and losses[1] != losses[0], losses
             print(f"{name}: {lines}")
 
-        # The rows are parsed, and a fit to them predicts them.
+        # The rows are parsed, and a fit to the rows predicts them.
         plan = here / "plan0/launch"
         for _ in range(3):
             run(plan / "run.sh", "measure.py", "--steps", 3, "--warmup", 1, "--output", "runs.csv", cwd=here, env=environment)
@@ -94,7 +94,7 @@ def main():
         run(oracle, "calibrate", "runs", "runs.csv", "--machine", "here.yaml", "--output", "learned.yaml", cwd=here)
         after = errors("--coefficients", "learned.yaml")
         print(f"errors before {before}, after {after}")
-        # A prediction that was already right may only become worse by the scatter of repetitions.
+        # A prediction that was correct before may only become worse by the scatter of repetitions.
         assert len(after) == 3 and sum(after) / 3 < sum(before) / 3 + 0.1, (before, after)
 
 

@@ -1,4 +1,4 @@
-"""usage: step_time_test.py DDL_ORACLE STEP_TIME. Runs the script on small models of every family that it has to know."""
+"""usage: step_time_test.py DDL_ORACLE STEP_TIME. Runs the script on small models of every family that the script has to support."""
 
 import argparse
 import inspect
@@ -39,7 +39,7 @@ layers:
   - fully_connected: 4
   - loss: mse
 """,
-    # Operations and variants of them that the families above lack.
+    # These operations, and variants of operations, are missing in the families above.
     "parts": """input: {channels: 4, size: 9x9}
 layers:
   - convolution: {filters: 8, kernel: 3, padding: same, stride: 2, groups: 4, bias: no}
@@ -71,7 +71,7 @@ for name, text in models.items():
 
 
 def show(folder, name, text=None):
-    """What `models show` says, in a file."""
+    """Writes the output of `models show` to a file."""
     path = os.path.join(folder, name)
     with open(path + ".yaml", "w") as file:
         file.write(text or models[name])
@@ -122,13 +122,13 @@ class StepTime(unittest.TestCase):
         changed["layers"][0]["output"][1] += 1
         self.refuse(changed, "conv1 makes [1, 64, 16, 16] here, [1, 64, 17, 16] by the file")
         changed["layers"][0]["operation"] = "fourier"
-        self.refuse(changed, "error: resnet: conv1: the operation 'fourier' is not in this script")
+        self.refuse(changed, "error: resnet: conv1: the operation 'fourier' is not supported by this script")
         changed["layers"][0]["operation"] = "convolution"
         changed["layers"][0]["attributes"] = "filters=64 kernel=seven"
         self.refuse(changed, "error: resnet: conv1: 'convolution filters=64 kernel=seven' is not understood")
         del changed["layers"][0]["attributes"]
-        self.refuse(changed, "a layer without one of name, operation, attributes")
-        self.refuse({**changed, "layers": {}}, "'layers' is not what a model has")
+        self.refuse(changed, "a layer lacks one of the keys name, operation, attributes")
+        self.refuse({**changed, "layers": {}}, "'layers' has the wrong type")
         self.refuse([], "not the JSON of a model")
 
     def refuse(self, model, message):
@@ -180,8 +180,8 @@ class StepTime(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         else:
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stderr, "error: gpt: layer0.attention1: fused attention needs PyTorch 2.0 or newer; eager attention is that "
-                                          "of gpt@fused=no\n")
+            self.assertEqual(done.stderr, "error: gpt: layer0.attention1: fused attention needs PyTorch 2.0 or newer; for eager attention, "
+                                          "use gpt@fused=no\n")
 
     @unittest.skipUnless(step_modules.has_fused_attention, "needs PyTorch 2.0")
     def test_fused_attention_computes_what_eager_attention_does(self):
@@ -220,7 +220,8 @@ class StepTime(unittest.TestCase):
                 torch.testing.assert_close(q[0, 0, position, pair + 2], b * angle.cos() + a * angle.sin())
 
     def test_distances_fall_into_buckets_as_t5_has_them(self):
-        # Raffel et al., section 2.1, and the reference: half of the buckets have one distance each, the others grow to 128.
+        # By Raffel et al., section 2.1, and the reference, half of the buckets have one distance
+        # each. The distances of the others grow to 128.
         back = step_modules.distance_buckets(200, 200, False, 32, torch.device("cpu"))
         self.assertEqual(back[150, :16].unique().tolist(), [31])
         self.assertEqual([back[150, 150 - d].item() for d in (0, 1, 15, 16, 20, 127)], [0, 1, 15, 16, 17, 31])
@@ -331,7 +332,7 @@ class StepTime(unittest.TestCase):
         ):
             self.assertTrue(step_time.is_out_of_memory(error), error)
         self.assertFalse(step_time.is_out_of_memory(RuntimeError("unable to find an engine to execute this computation")))
-        # A batch whose input alone is larger than any machine's memory.
+        # The input alone of this batch is larger than any machine's memory.
         done = run(self.files["resnet"], "--batch", str(10**12))
         self.assertEqual(done.returncode, step_time.memory_ran_out, done.stderr)
         self.assertEqual(done.stderr, f"error: resnet: memory of the device ran out with a batch of {10**12}\n")
@@ -349,7 +350,8 @@ class StepTime(unittest.TestCase):
         self.assertIs(tied[0].owner[0], network.layers[0])
 
     def test_intervals_are_those_of_order_statistics(self):
-        # n = 6: 2 / 2^6 = 3.1 % outside of all six; n = 20: ranks 6 and 15 (Conover, table A3).
+        # n = 6: 2 / 2^6 = 3.1 % of medians are outside of all six values; n = 20: ranks 6 and 15
+        # (Conover, table A3).
         self.assertEqual(step_time.median_interval([3, 1, 2, 6, 5, 4]), (1, 6))
         self.assertEqual(step_time.median_interval(list(range(1, 21))), (6, 15))
         self.assertEqual(step_time.median_interval([2, 1]), (1, 2))

@@ -1,4 +1,4 @@
-"""Chromium without a window, spoken to by its DevTools protocol over two pipes."""
+"""Controls Chromium without a window by its DevTools protocol over two pipes."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ class Browser:
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self.write_end = os.pipe()
         self.read_end, from_browser = os.pipe()
-        # The browser reads from 3 and writes to 4.
+        # The browser reads from descriptor 3 and writes to descriptor 4.
         start = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={self.folder.name}", "about:blank"]
         self.process = subprocess.Popen(
@@ -94,7 +94,7 @@ class Browser:
             time.sleep(0.02)
 
     def complaints(self):
-        """What the page wrote to the console, and what went wrong in it."""
+        """Returns the page's messages on the console, and its errors."""
         found = []
         for event in self.events:
             if event.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
@@ -109,7 +109,7 @@ class Browser:
             out.write(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     def controls(self):
-        """Role and name of everything that can be operated, as a screen reader has it."""
+        """Returns role and name of every control, as a screen reader receives them."""
         found = []
         for node in self.call("Accessibility.getFullAXTree")["nodes"]:
             role = node.get("role", {}).get("value")

@@ -1,4 +1,4 @@
-"""The page of `serve` in a browser: it answers while somebody types, and fits dark, light and narrow screens."""
+"""Tests the page of `serve` in a browser: it answers while the user types, and fits dark, light and narrow screens."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from server import SKIPPED, Server, is_built_in
 
 PROGRAM, CHROMIUM = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 QUESTION = "?model=llama3-8b&machine=dgx-h100&gpus=64&batch=128"
-# A folder for screenshots, for manual inspection.
+# The folder for screenshots, for manual inspection.
 PICTURES = os.environ.get("DDL_PICTURES")
 SET = "(key, value, event) => {{ const control = document.getElementById('q-' + key); control.value = value; control.dispatchEvent(new Event(event, {{bubbles: true}})); }}"
 
@@ -72,7 +72,7 @@ class Page(unittest.TestCase):
         # Timelines of the new answer can be zoomed.
         self.browser.evaluate("document.querySelector('[data-zoom=\"2\"]').click()")
         self.assertGreater(self.browser.evaluate("document.querySelector('.timeline').getBoundingClientRect().width"), 1500)
-        # The link answers the same.
+        # The link leads to the same answer.
         typed = self.answer()
         self.show(self.browser.evaluate("location.search"))
         self.assertEqual(self.answer(), typed)

@@ -1,4 +1,4 @@
-"""`serve` answers as `recommend` does, and neither slow, many, oversized nor foreign requests keep it from that."""
+"""Tests that `serve` answers like `recommend`, also during slow, many, oversized or foreign requests."""
 
 import concurrent.futures
 import json
@@ -174,7 +174,7 @@ class Serving(unittest.TestCase):
             self.assertIn("frame-ancestors 'none'", headers["Content-Security-Policy"])
             self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
             self.assertNotIn("http://", text)
-            self.assertNotIn("https://", text.split('<h2 id="', 1)[0])  # sources of figures name theirs
+            self.assertNotIn("https://", text.split('<h2 id="', 1)[0])  # sources of figures contain addresses
             self.assertNotRegex(text, r'(src|href)="(?!/|#)')
             self.assertNotRegex(text, r'<[^>]* (style|on\w+)="')
 
@@ -230,7 +230,8 @@ class Serving(unittest.TestCase):
         connection.close()
         seconds = time.monotonic() - begin
         print(f"1,000 requests over one connection: {1000 / seconds:.0f}/s")
-        # As on a machine that others use, too: an idle one does several times as many.
+        # The minimum allows for a machine that other users use, too. An idle machine serves several
+        # times as many.
         self.assertLess(seconds, 10)
         begin = time.monotonic()
         for _ in range(1000):

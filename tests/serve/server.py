@@ -1,4 +1,4 @@
-"""A running `ddl-oracle serve`, and requests to it as a test writes them."""
+"""Runs `ddl-oracle serve`, and sends requests as a test writes them."""
 
 import contextlib
 import http.client
@@ -11,12 +11,12 @@ SKIPPED = 77
 
 
 def environment():
-    """Without what the user has measured on this machine."""
+    """Returns the environment without the user's own measurements on this machine."""
     return {**os.environ, "DDL_ORACLE_DATA": "/nonexistent/data"}
 
 
 class Server:
-    """`with Server(program, "--port", "0") as server`: it is interrupted at the end."""
+    """`with Server(program, "--port", "0") as server`: the server is interrupted at the end."""
 
     def __init__(self, program, *arguments, folder=None):
         command = [program, "serve", "--port", "0", *arguments]
@@ -43,7 +43,7 @@ class Server:
         return http.client.HTTPConnection(self.host.strip("[]"), self.port, timeout=timeout)
 
     def ask(self, path, method="GET", headers=None, body=None, timeout=60):
-        """Status, headers and text of an answer. The path is sent as it is."""
+        """Returns status, headers and text of an answer. The path is sent unchanged."""
         connection = self.connection(timeout)
         try:
             connection.putrequest(method, path, skip_host=headers is not None and "Host" in headers)

@@ -1,6 +1,6 @@
-// Ring Allreduces on a fat tree whose spine is over-subscribed 1:3, alone and four concurrently, as simulated by SimGrid and
-// as predicted by the estimator's topology. SimGrid gets the links one by one, the estimator the machine file: the two are
-// independent.
+// Compares ring Allreduces on a fat tree with a spine that is over-subscribed 1:3, alone and four
+// concurrently, as simulated by SimGrid and as predicted by the estimator's topology. SimGrid gets
+// single links, and the estimator gets a machine file, so the two are independent.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,8 @@ using namespace ddl;
 constexpr double host_megabytes = 1250;  // 10 Gb/s
 constexpr int over_subscription = 3;
 
-/// Hosts in leaves, and above each leaf a link with a third of the total bandwidth of its hosts. 1 us each.
+/// Returns the platform file of hosts in leaves. Above each leaf, a link has a third of the total
+/// bandwidth of the leaf's hosts. The latency of each link is 1 us.
 std::string platform(int hosts, int leaf) {
   const int leaves = hosts / leaf;
   std::string xml =
@@ -48,7 +49,7 @@ std::string platform(int hosts, int leaf) {
   return xml + "</zone></platform>\n";
 }
 
-/// The same cluster as a datasheet: α across a leaf is two links' latency, across the spine four links'.
+/// Returns the same cluster as a datasheet. α across a leaf is the latency of two links; across the spine, of four links.
 std::string sheet(int hosts, int leaf) {
   return fmt::format(R"(format: 1
 machine: simulated
@@ -85,9 +86,9 @@ struct Simulated {
   double bytes = 0, seconds = 0;
 };
 
-/// Runs the sweep on the platform. CM02 uses links as they are, where SMPI's own model would scale latency and bandwidth;
-/// acknowledgements are not charged to the other direction, flows are not limited by a TCP window, and compute is free. `lr`
-/// is the logical ring among SMPI's algorithms.
+/// Runs the sweep on the platform. CM02 uses links unchanged, whereas SMPI's own model would scale latency and bandwidth.
+/// Acknowledgements take no bandwidth of the other direction, flows are not limited by a TCP window, and compute takes no
+/// time. `lr` is the logical ring among SMPI's algorithms.
 std::vector<Simulated> simulate(int hosts, int leaf, int groups, const std::string& sizes) {
   const std::string name = fmt::format(DDL_SIMGRID_FOLDER "/{}-{}", hosts, leaf);
   std::ofstream(name + ".xml") << platform(hosts, leaf);
@@ -146,8 +147,8 @@ void compare_all(int hosts, const std::vector<int>& leaves, const std::string& s
 
 TEST_CASE("64 hosts") { compare_all(64, {4, 8}, "65536 1048576 16777216"); }
 TEST_CASE("256 hosts", "[.]") { compare_all(256, {4}, "65536 16777216"); }
-// The rest of the table in docs/validation.md takes a minute, and the last rows some minutes: simgrid_test "more leaves". At
-// 1,024 hosts 64 KiB are pieces of 64 bytes, whose simulation did not end in eight minutes.
+// All other rows of the table in docs/validation.md take a minute, and the last rows take some minutes: simgrid_test "more
+// leaves". With 1,024 hosts, 64 KiB are divided into pieces of 64 bytes, whose simulation did not end in eight minutes.
 TEST_CASE("more leaves", "[.]") {
   compare_all(64, {16}, "65536 1048576 16777216");
   compare_all(256, {4, 8, 16}, "65536 1048576 16777216");

@@ -1,6 +1,6 @@
-// The Allreduce sweep as a separate MPI program, independent of the oracle, which SimGrid's SMPI runs: sweep GROUPS
-// BYTES...: rank r is in group r mod GROUPS, all groups communicate at once. For each size it prints groups, ranks of a
-// group, bytes and seconds of the slowest rank.
+// An Allreduce sweep as an MPI program for SimGrid's SMPI, independent of the oracle. Usage: sweep
+// GROUPS BYTES.... Rank r is in group r mod GROUPS, and all groups communicate at once. For each
+// size, the program prints groups, ranks of a group, bytes, and seconds of the slowest rank.
 #include <cstdio>
 #include <cstdlib>
 
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   MPI_Comm_split(MPI_COMM_WORLD, rank % groups, rank, &group);
   for (int i = 2; i < argc; ++i) {
     const int count = std::atoi(argv[i]) / static_cast<int>(sizeof(float));
-    // One allocation for all simulated ranks: its content does not matter.
+    // All simulated ranks share one allocation, because its content does not matter.
     auto* mine = static_cast<float*>(SMPI_SHARED_MALLOC(count * sizeof(float)));
     auto* sum = static_cast<float*>(SMPI_SHARED_MALLOC(count * sizeof(float)));
     MPI_Barrier(MPI_COMM_WORLD);

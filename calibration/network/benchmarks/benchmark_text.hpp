@@ -24,7 +24,7 @@ struct BenchmarkLine {
   std::string_view text;
   std::size_t offset = 0;
   std::size_t number = 0;  ///< counted from 1
-  bool ended = true;       ///< whether a line break ends the line, which may be missing in the last line of a file
+  bool ended = true;       ///< whether the line ends in a line break; the last line may lack one
 
   /// The words of the line, which blanks separate.
   [[nodiscard]] std::vector<BenchmarkWord> words() const;

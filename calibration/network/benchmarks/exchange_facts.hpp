@@ -20,8 +20,8 @@ struct ExchangeFacts {
   std::optional<std::string> library{};  ///< an MPI library whose algorithm decisions are known
 };
 
-/// Facts from the user: `of_file` for one file, and `otherwise` for all files that do not contain these facts. The operation
-/// in the name of the file (`by_name`) has the lowest priority.
+/// Facts from the user: `of_file` for one file, `otherwise` for all files that do not state the
+/// fact. The operation in the file's name (`by_name`) is used last.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
@@ -31,17 +31,18 @@ struct AskedFacts {
 /// Maximum number of ranks, and nodes, of a benchmark run.
 inline constexpr int most_exchange_ranks = 1 << 24;
 
-/// Parses `allreduce`, and the spellings of benchmarks: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
+/// Parses the name of an operation: `allreduce`, or a spelling of benchmarks, such as `all_reduce`,
+/// `alltoall`, `bcast` and `sendrecv`.
 [[nodiscard]] std::optional<Collective> parse_operation(std::string_view text);
-/// The operation in the name of a file, such as `all_gather_perf_16.txt`, if it contains exactly one. Only the last part of
-/// a path counts.
+/// The operation in the name of a file, such as `all_gather_perf_16.txt`. Empty unless the name
+/// contains exactly one operation. Folders of the path are ignored.
 [[nodiscard]] std::optional<Collective> operation_named_by(std::string_view path);
 /// The names of all operations, for hints.
 [[nodiscard]] std::vector<std::string_view> operation_names();
 template <>
 inline constexpr EnumNames<NetworkLevel> enum_names<NetworkLevel>{"node", "between-nodes"};
 
-/// Parses `openmpi-4.1`, a library whose decision rules are known; empty for any other text.
+/// Parses the name of an MPI library with known decision rules, `openmpi-4.1`; empty for any other text.
 [[nodiscard]] std::optional<std::string> parse_library(std::string_view text);
 /// The library version in a line of mpirun, of MPI_Get_library_version, or of module names: `Open MPI v4.1.4`, `mpirun (Open
 /// MPI) 4.1.4`, `openmpi/4.1.1`. Empty for another version.
@@ -50,9 +51,9 @@ inline constexpr EnumNames<NetworkLevel> enum_names<NetworkLevel>{"node", "betwe
 /// Creates an error with a position in the current file, from a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;
 
-/// Combines the facts in the file with the facts from the user, which are used where the file has none. The level follows
-/// from the number of nodes. Throws Error if the file contradicts a fact that the user gave for this file, if facts
-/// contradict each other, or if the operation is unknown. Warns of facts that remain unknown.
+/// Combines the facts in the file with the facts from the user. A fact from the user is used if the file does not state it.
+/// The level follows from the number of nodes. Throws Error if the file contradicts a fact that the user gave for this file,
+/// if facts contradict each other, or if the operation is unknown. Warns of facts that remain unknown.
 [[nodiscard]] ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const PlacedError& error,
                                    std::vector<std::string>& warnings);
 

@@ -92,7 +92,7 @@ std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string&
                                             std::vector<std::string>& warnings) {
   std::vector<ExchangeSeries> series = parse_any(std::move(text), origin, asked, warnings);
   for (ExchangeSeries& each : series) {
-    // A fit evaluates each row for each of many ranges of sizes.
+    // The number of rows is limited, because a fit evaluates each row for many ranges of sizes.
     if (each.rows.size() > most_series_rows)
       throw Error(fmt::format("{}: more than {} rows of one operation", origin, most_series_rows),
                   "keep the relevant sizes; benchmarks measure tens of them");

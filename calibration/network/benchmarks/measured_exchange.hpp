@@ -16,7 +16,7 @@ enum class NetworkLevel { node, between_nodes };
 enum class ExchangePattern {
   one_way,     ///< one message in one direction: half of a round trip, or one message of a window
   both_ways,   ///< one message of a window, while both ranks send at once
-  collective,  ///< the collective itself
+  collective,  ///< one collective
 };
 
 struct MeasuredExchange {

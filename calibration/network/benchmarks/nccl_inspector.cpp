@@ -29,7 +29,7 @@ constexpr std::size_t most_record_depth = 16;
 /// Maximum number of other operations named in the warning.
 constexpr std::size_t most_others = 4;
 
-/// A record: an exchange as one rank saw it.
+/// A record of NCCL Inspector: one exchange, recorded by one rank.
 struct InspectorRecord {
   std::string communicator{}, operation{}, timing{};
   double rank = -1, ranks = -1, nodes = -1, number = -1, bytes = -1, microseconds = -1;
@@ -111,7 +111,8 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   InspectorRecord record_;
 };
 
-/// The position after the closing bracket of the object that begins at `begin`; the end of the text if it is not closed.
+/// The position after the closing bracket of the object that begins at `begin`; the end of the text
+/// if the bracket is missing.
 std::size_t end_of_object(std::string_view text, std::size_t begin) {
   std::size_t open = 0;
   bool quoted = false;
@@ -131,14 +132,14 @@ std::size_t end_of_object(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
-/// The identity of a series.
+/// The facts that identify a series of exchanges.
 struct CommunicatorKey {
   Collective operation = Collective::allreduce;
   int ranks = 2, nodes = 0;  ///< 0: unknown
   friend auto operator<=>(const CommunicatorKey&, const CommunicatorKey&) = default;
 };
 
-/// The identity of an exchange, which several of its ranks may have recorded.
+/// The facts that identify an exchange. Several of its ranks may have recorded it.
 struct RecordedKey {
   std::string communicator;
   double number = 0;

@@ -8,15 +8,15 @@
 
 namespace ddl {
 
-// Files that the profiler plugin NCCL Inspector writes while a program runs: github.com/NVIDIA/nccl,
-// plugins/profiler/inspector (previously ext-profiler/inspector). They contain one JSON object for each exchange and rank,
-// one after the other.
+// Reads files that NCCL's profiler plugin Inspector writes while a program runs:
+// github.com/NVIDIA/nccl, plugins/profiler/inspector (previously ext-profiler/inspector). A file
+// contains one JSON object for each exchange and rank.
 
 /// Whether a JSON text is a file of NCCL Inspector, judged by its keys.
 [[nodiscard]] bool is_nccl_inspector(std::string_view text);
 
-/// One series for each operation, number of ranks and number of nodes. If several ranks recorded an exchange, the shortest
-/// recorded time is used, because the rank that arrived last waited least.
+/// Returns one series for each operation, number of ranks and number of nodes. If several ranks recorded an exchange, the
+/// shortest recorded time is used, because the rank that arrived last waited least.
 [[nodiscard]] std::vector<ExchangeSeries> read_nccl_inspector(std::string text, const std::string& origin,
                                                               const AskedFacts& asked, std::vector<std::string>& warnings);
 

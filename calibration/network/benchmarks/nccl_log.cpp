@@ -37,7 +37,7 @@ std::string_view name_in(const std::array<std::string_view, size>& names, std::s
   return found == names.end() ? "" : *found;
 }
 
-/// The position of `host:pid:thread` in a word. The last cell of a row may stand in front of it without a blank.
+/// The position of `host:pid:thread` in a word. The last cell of a row may directly precede this text, without a blank.
 std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   const std::size_t thread = word.rfind(':');
   const std::size_t process = thread == std::string_view::npos || thread == 0 ? thread : word.rfind(':', thread - 1);
@@ -71,7 +71,7 @@ std::optional<NcclChoice> choice_of(const Words& words) {
   return choice;
 }
 
-/// The name in `NCCL_ALGO set by environment to Ring`; empty if it is a list or an exclusion.
+/// The name in `NCCL_ALGO set by environment to Ring`; empty for a list of names or an exclusion.
 std::string name_set(const Words& words, std::string_view variable) {
   if (words.size() != 6 || words[0].text != variable || words[1].text != "set" || words[4].text != "to") return {};
   const std::string_view name = words[5].text;

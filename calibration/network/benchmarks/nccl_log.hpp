@@ -19,22 +19,22 @@ namespace ddl {
 struct NcclChoice {
   std::string function{};    ///< `AllReduce`; empty before NCCL 2.23, which does not print it
   double bytes = 0;          ///< bytes of all ranks' parts together, or of one rank's part
-  bool of_one_rank = false;  ///< whether `bytes` is one rank's part, as since NCCL 2.25 for operations with parts
+  bool of_one_rank = false;  ///< whether `bytes` is one rank's part (since NCCL 2.25, for operations with parts)
   std::string algorithm{};   ///< algorithm and protocol, as print_nccl_algorithm returns them
 };
 
-/// A line of the log.
+/// A line of NCCL's log.
 struct NcclLogLine {
   std::size_t begin = 0;  ///< position where the log begins in the line, after a partially printed row
   std::optional<NcclChoice> choice{};
-  /// the name that NCCL_ALGO or NCCL_PROTO has in the environment; empty unless it is a single name
+  /// the name that NCCL_ALGO or NCCL_PROTO has in the environment; empty for several names
   std::string set_algorithm{}, set_protocol{};
 };
 
 using HostNames = std::set<std::string, std::less<>>;
 
-/// Parses `line` if it is a line of the log. The host name may directly follow the last cell of a row. A host name that
-/// starts with a digit is recognized only if it is in `hosts`.
+/// Parses a line of NCCL's log; empty for any other line. The host name may directly follow the last cell of a row of
+/// nccl-tests. A host name that starts with a digit is recognized only if it is in `hosts`.
 [[nodiscard]] std::optional<NcclLogLine> nccl_log_line(std::string_view line, const HostNames& hosts);
 
 /// Returns `Ring Simple`, in the spelling of NCCL_ALGO and NCCL_PROTO, from names in any case or from numbers. Empty for

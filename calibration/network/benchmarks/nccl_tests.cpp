@@ -24,7 +24,7 @@ bool has_parts(Collective operation) {
          operation == Collective::all_to_all;
 }
 
-/// The operation of a program. Throws Error if no plan uses it.
+/// The operation that a program of nccl-tests times. Throws Error if no plan uses this operation.
 std::optional<Collective> operation_of(const std::string& program, const PlacedError& error) {
   if (program.empty()) return std::nullopt;
   const auto operation = parse_operation(std::string_view(program).substr(0, program.size() - program_suffix.size()));
@@ -44,8 +44,8 @@ struct RankRange {
   }
 };
 
-/// The possible numbers of ranks n: the bus bandwidth of an Allreduce is 2(n - 1)/n of the algorithm bandwidth
-/// [PERFORMANCE.md], and both are rounded.
+/// The possible numbers of ranks n, derived from the two printed bandwidths. The bus bandwidth of
+/// an Allreduce is 2(n - 1)/n of the algorithm bandwidth [PERFORMANCE.md]. Both are rounded.
 RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   double low = 0, high = 2;
   for (const NcclRow& row : rows) {
@@ -63,8 +63,8 @@ RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   return range.most < range.least ? RankRange{} : range;
 }
 
-/// The number of ranks: the bytes in the size column, which counts all parts, divided by the bytes in the count column,
-/// which counts one part.
+/// Derives the number of ranks. The size column gives the bytes of all parts; the count column
+/// gives the elements of one part. The number of ranks is the ratio of the two in bytes.
 std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   std::optional<double> ranks;
   for (const NcclRow& row : rows) {
@@ -126,14 +126,14 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
     }
     if (!stated.ranks && !asked && range.only()) {
       stated.ranks = range.only();
-      warnings.push_back(fmt::format("lists no ranks; its two bandwidths are those of {}", *stated.ranks));
+      warnings.push_back(fmt::format("lists no ranks; its two bandwidths match {} ranks", *stated.ranks));
     }
   }
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
 }
 
-/// Set if the sizes show that the rows belong to another operation. `whole`: whether a rank's send buffer has the whole
-/// size.
+/// The result of other_sizes(), which is set if the sizes show that the rows belong to another
+/// operation. `whole`: whether the send buffer of a rank has the size in the size column.
 struct OtherSizes {
   bool whole = false;
 };
@@ -161,17 +161,17 @@ void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const Pl
   const RankRange range = ranks_by_bandwidth(run.rows);
   if (range.holds(*facts.ranks)) return;
   throw error(fmt::format("{} ranks do not match the two bandwidths of these rows", *facts.ranks),
-              range.only() ? fmt::format("they are those of an allreduce among {}", *range.only())
-                           : fmt::format("they are those of an allreduce among {:.0f} or more", range.least));
+              range.only() ? fmt::format("the bandwidths match an allreduce among {} ranks", *range.only())
+                           : fmt::format("the bandwidths match an allreduce among {:.0f} or more ranks", range.least));
 }
 
-/// An error that asks for the operation and lists the possible ones.
+/// Returns an error that asks for the operation, with a hint if the bandwidths show an allreduce.
 Error unknown_operation(const NcclRun& run, const PlacedError& error) {
   // Only an Allreduce has a bus bandwidth above its algorithm bandwidth.
   const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
   return error("the timed operation is not stated",
                fmt::format("give it with --operation, or after the file name: FILE,operation=allreduce{}",
-                           is_allreduce ? "; the bandwidths are those of an allreduce" : ""));
+                           is_allreduce ? "; the bandwidths match an allreduce" : ""));
 }
 
 /// The algorithms that NCCL used, keyed by the total bytes of all parts.
@@ -239,7 +239,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
 
   ExchangeSeries series;
   series.operation = *facts.operation;
-  // Each rank sends to the next one and receives from the previous one.
+  // In sendrecv, each rank sends to the next rank and receives from the previous rank.
   if (series.operation == Collective::point_to_point) series.pattern = ExchangePattern::both_ways;
   series.ranks = facts.ranks;
   series.nodes = facts.nodes;

@@ -13,7 +13,7 @@ namespace ddl {
 // The results of nccl-tests, as text or as JSON. Sources: github.com/NVIDIA/nccl-tests, src/common.cu and src/util.cu for
 // the columns, the *GetCollByteCount functions for sizes, doc/PERFORMANCE.md for the bandwidths.
 
-/// A time of a row and the two bandwidths that the benchmark derives from it, as printed.
+/// The time in a row, and the two bandwidths that the benchmark derives from the time, as printed.
 struct NcclTime {
   double microseconds = 0;
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< GB/s
@@ -31,7 +31,7 @@ struct NcclRow {
   std::size_t line = 0;
 };
 
-/// A rank in the list of the run.
+/// A rank in the list that nccl-tests prints before its table.
 struct NcclRank {
   int rank = 0, group = 0;
   std::string host{}, device{};
@@ -41,12 +41,12 @@ struct NcclRank {
 struct NcclRun {
   std::string program{};  ///< `all_reduce_perf`; empty if the file does not contain it
   std::string tool = "nccl-tests";
-  // Facts that are known from other sources than the program's name and the list of ranks.
+  // Facts from other sources than the program's name and the list of ranks.
   std::optional<Collective> operation{};
   std::optional<int> rank_count{};
   std::string device{};
   std::vector<NcclRank> ranks{};
-  int ranks_per_line = 1;  ///< JSON has one line per process
+  int ranks_per_line = 1;  ///< number of ranks in a line of the list; in JSON, a line is a process
   std::vector<NcclRow> rows{};
   // From NCCL's log: the algorithms, and the settings in the environment.
   std::vector<NcclChoice> choices{};
@@ -55,12 +55,12 @@ struct NcclRun {
 
 /// Bytes of an element by its type's name in nccl-tests; 0: unknown.
 [[nodiscard]] double nccl_type_bytes(std::string_view name);
-/// The name of a program of nccl-tests in this word, with or without its path; empty if the word is not such a program.
+/// The name of a program of nccl-tests, given with or without its path; empty for any other word.
 [[nodiscard]] std::optional<std::string> nccl_program(std::string_view word);
 
-/// The series of usable rows: rows with zero bytes or time, and rows with wrong results, are left out. If a run does not
-/// list its ranks, the number of ranks follows from the sizes for a collective with parts. For an Allreduce, the number of
-/// ranks follows from the two bandwidths, if only one number matches them.
+/// Returns the usable rows as a series. Rows with zero bytes or time, and rows with wrong results, are left out. If a run
+/// does not list its ranks, their number is derived: for a collective with one part per rank from the sizes, for an
+/// Allreduce from the two bandwidths, if only one number matches them.
 [[nodiscard]] ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked,
                                        const PlacedError& error, std::vector<std::string>& warnings);
 

@@ -5,7 +5,8 @@ namespace {
 
 using Messages = std::vector<RankMessages>;
 
-/// Messages of half of the vector, then of a quarter, then the same messages in reverse order.
+/// The messages of Rabenseifner's algorithm: half of the vector, then a quarter, and so on; then
+/// the same messages in reverse order.
 Messages rabenseifner(double ranks, double bytes) {
   if (ranks < 4) return {{2, bytes / 2}};
   return {{2, bytes / 2}, {2, bytes / 4}};

@@ -8,10 +8,10 @@
 
 namespace ddl {
 
-/// The name of the library whose rules are implemented here, as in files: `library=openmpi-4.1`.
+/// The name of Open MPI 4.1 in files: `library=openmpi-4.1`. This file implements its decision rules.
 inline constexpr std::string_view open_mpi_41 = "openmpi-4.1";
 
-/// Message size from which on TCP uses the rendezvous protocol (btl_tcp_eager_limit).
+/// The smallest message, in bytes, that Open MPI sends over TCP by the rendezvous protocol (btl_tcp_eager_limit).
 inline constexpr double open_mpi_eager_limit = 65536;
 
 /// Messages of the same size that a rank sends in sequence.

@@ -16,9 +16,9 @@ namespace {
 
 using Words = std::vector<BenchmarkWord>;
 
-/// A benchmark. It is identified by its title without "OSU MPI" and "Test".
+/// A benchmark of OSU. Its title without "OSU MPI" and "Test" identifies it.
 struct Benchmark {
-  std::string_view title, figure;  ///< `figure`: start of the name of the column with the value
+  std::string_view title, figure;  ///< `figure`: how the name of the value column starts
   Collective operation;
   ExchangePattern pattern;
   bool of_part = false;  ///< whether the size column counts one rank's part
@@ -55,7 +55,8 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
   return title;
 }
 
-/// Whether a line is a header such as `# Size          Avg Latency(us)`; a line with only `#` is not one.
+/// Whether a line is a header such as `# Size          Avg Latency(us)`. A line with only `#` is no
+/// header.
 bool is_header(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
   return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
@@ -157,7 +158,8 @@ class OsuTextReader {
     }
   }
 
-  /// Reads `# ddl-oracle: ranks=4 nodes=2 window=64`: facts about the next table. Sweeps of this program write such lines.
+  /// Reads a line that a sweep of this program writes: `# ddl-oracle: ranks=4 nodes=2 window=64`.
+  /// It states facts about the next table.
   void read_own_facts(const Words& words) {
     own_facts_ = {};
     own_window_.reset();
@@ -187,8 +189,8 @@ class OsuTextReader {
   void read_header(const BenchmarkLine& line) {
     if (!columns_.empty()) return;
     columns_ = column_names(line);
-    // The name of the column depends on the version. Before 5.x, and for tests of two ranks before 7.x, it is `Latency
-    // (us)`. Otherwise it is `Avg Latency(us)`.
+    // The name of the column of times depends on the version: `Latency (us)` before 5.x, and for
+    // tests of two ranks before 7.x; otherwise `Avg Latency(us)`.
     const bool in_bytes_per_second = benchmark_->figure == "Bandwidth";
     const std::string_view figure = columns_.size() > 1 ? columns_[1] : std::string_view();
     if (figure.find(benchmark_->figure) == std::string_view::npos ||
@@ -228,7 +230,7 @@ class OsuTextReader {
     }
     double microseconds = figure;
     if (benchmark_->figure == "Bandwidth") {
-      // 1 MB is 10^6 bytes. If there are two directions, the value is the sum of both.
+      // Bandwidths are in MB/s, where 1 MB is 10^6 bytes. For two directions, the value is the sum of both.
       const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
       microseconds = figure > 0 ? bytes / figure : 0;
       if (microseconds > benchmark_number_limit)

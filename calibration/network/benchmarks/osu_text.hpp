@@ -18,9 +18,9 @@ inline constexpr double osu_window = 64;
 /// Reads the output of any version of OSU micro-benchmarks: latency, bandwidth in one or both directions, allreduce,
 /// allgather, reduce_scatter, bcast, alltoall and reduce. Each table is a series. There may be further columns after the
 /// size and the first value. For allgather and alltoall, the size column counts the part of one rank, so the number of ranks
-/// is needed. For other operations it counts the whole vector. A bandwidth is converted to the time of one message of a
-/// window. A line `# ddl-oracle: ranks=4 nodes=2 window=64` before a title gives these facts about that table (print_osu).
-/// Throws Error that points to a broken part.
+/// is needed. For all other operations, the size column counts the whole vector. A bandwidth is converted to the time of one
+/// message of a window. A line `# ddl-oracle: ranks=4 nodes=2 window=64` before a title states facts about the next table
+/// (print_osu). Throws Error that points to a broken part.
 [[nodiscard]] std::vector<ExchangeSeries> read_osu_text(const BenchmarkText& text, const AskedFacts& asked,
                                                         std::vector<std::string>& warnings);
 

@@ -11,11 +11,11 @@
 namespace ddl {
 namespace {
 
-/// Number of neighbouring sizes that are compared together. They span a factor of 16. A different protocol or link affects
-/// at least this many sizes.
+/// The number of neighbouring sizes that are compared together. If sizes double, five sizes span a
+/// factor of 16. A different protocol or link affects at least this many sizes.
 constexpr std::size_t neighbours = 5;
 
-/// The index, among `count` sorted times, of the `i`-th time that is kept.
+/// The index of the `i`-th kept time, among `count` sorted times.
 std::size_t kept(std::size_t i, std::size_t count) { return (2 * i + 1) * count / (2 * most_repetitions); }
 
 /// Logarithms of the times, for each size, separately for in-place and out-of-place.

@@ -32,7 +32,7 @@ Words cells_of(const BenchmarkLine& line) {
     const std::size_t first = std::min(text.find_first_not_of(blanks, at), end);
     std::size_t last = end;
     while (last > first && blanks.find(text[last - 1]) != std::string_view::npos) --last;
-    // There is no cell after the last bar.
+    // If the row ends in a bar, there is no cell after this bar.
     if (end < text.size() || last > first) cells.push_back({text.substr(first, last - first), line.offset + first});
     at = end + 1;
   }
@@ -141,7 +141,7 @@ class TorchBenchReader {
     payload_.reset();
     if (heading) {
       run_.rank_count = heading->ranks;
-      // Each rank sends to the next one, as in nccl-tests' sendrecv.
+      // In batch_isend_irecv, each rank sends to the next rank, as in sendrecv of nccl-tests.
       run_.operation =
           heading->operation == "batch_isend_irecv" ? Collective::point_to_point : parse_operation(heading->operation);
       if (!run_.operation) {

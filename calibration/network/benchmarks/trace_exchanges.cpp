@@ -70,14 +70,14 @@ std::optional<std::vector<int>> listed_ranks(std::string_view text) {
   return ranks;
 }
 
-/// The values of an event that concern an exchange.
+/// The values of a trace event that describe an exchange.
 struct ExchangeEvent {
   std::string phase{}, category{}, operation{}, type{}, ranks{}, in_split{}, out_split{};
   double duration = -1, in = -1, out = -1, group = -1;
   std::size_t offset = 0;
 };
 
-/// The identity of a series.
+/// The facts that identify a series of exchanges.
 struct GroupKey {
   Collective operation = Collective::allreduce;
   int ranks = 2;

@@ -10,12 +10,12 @@
 
 namespace ddl {
 
-/// φ of the level that joins the machine's nodes, from a sweep. It equals the slowdown in the sweep: each group of the sweep
-/// has one rank per node, and therefore one flow on one rail. Empty if no level joins nodes.
+/// Returns the contention factor φ of the level that joins the machine's nodes. φ equals the slowdown in the sweep, because
+/// each group of the sweep has one rank per node, and therefore one flow on one rail. Empty if no level joins nodes.
 [[nodiscard]] std::vector<MeasuredContention> measured_contention(std::span<const ContentionPoint> points,
                                                                   const Machine& machine, const std::string& source);
 
-/// Returns a coefficients file in which these values replace the values of the same level. Other levels are kept.
+/// Returns a coefficients file with these values in place of earlier values of the same level. Other levels are kept.
 [[nodiscard]] std::string with_contention_section(const std::string& file, std::span<const MeasuredContention> before,
                                                   std::span<const MeasuredContention> measured);
 

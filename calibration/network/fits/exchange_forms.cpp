@@ -73,8 +73,8 @@ Eigen::Index term_count(ExchangeAlgorithm algorithm) {
 
 namespace {
 
-/// The terms for start-ups of messages with a rendezvous, for start-ups of all messages, and for bytes. If the rules do not
-/// cover the case, the terms are those of the usual algorithm.
+/// The terms of Open MPI's algorithm: start-ups of messages with a rendezvous, start-ups of all messages, and bytes. In
+/// cases that open_mpi_messages() does not cover, the terms are those of usual_algorithm().
 Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double bytes) {
   const auto messages = open_mpi_messages(operation, count.ranks, bytes);
   if (!messages) {
@@ -90,8 +90,8 @@ Eigen::Vector3d open_mpi_terms(Collective operation, RankCount count, double byt
 
 }  // namespace
 
-// The formulas are those of estimator/exchanges/collectives/times.hpp, without the time of the reduction, which cannot be
-// distinguished from β. A formula with `halves` counts an Allreduce as two exchanges, such as a ring's Reduce-scatter and
+// The formulas come from estimator/exchanges/collectives/times.hpp. They lack the time of the reduction, because it cannot
+// be distinguished from β. A formula with `halves` counts an Allreduce as two exchanges, such as a ring's Reduce-scatter and
 // Allgather. [BH18] §2; pipelined trees: [SST09]; chain and scatter-allgather: [Thak05]; Bruck: [Bru97].
 Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes) {
   const double ranks = count.ranks;

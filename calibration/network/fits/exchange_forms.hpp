@@ -19,11 +19,11 @@ struct RankCount {
 /// several rails is included only with `several_shapes` (different numbers of ranks per node), because otherwise it is
 /// indistinguishable from a ring with another β.
 [[nodiscard]] std::vector<ExchangeAlgorithm> algorithms_of(Collective operation, bool several_levels, bool several_shapes);
-/// The algorithm that is assumed if all times have the same rank count, which does not distinguish algorithms. Libraries use
-/// this algorithm for large messages.
+/// The algorithm that is assumed if all times have the same rank count. Such times do not
+/// distinguish algorithms. Libraries use this algorithm for large messages.
 [[nodiscard]] ExchangeAlgorithm usual_algorithm(Collective operation);
 
-/// Number of terms of an algorithm's time. The last two terms are the term of α and the term of β.
+/// Number of terms in the formula of an algorithm's time. The last two terms are those of α and β.
 [[nodiscard]] Eigen::Index term_count(ExchangeAlgorithm algorithm);
 /// The factor of each coefficient for a message of `bytes` of the full vector: rounds for α, bytes for β.
 [[nodiscard]] Eigen::VectorXd terms_of(ExchangeAlgorithm algorithm, Collective operation, RankCount count, double bytes);

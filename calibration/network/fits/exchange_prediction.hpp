@@ -41,11 +41,11 @@ struct PredictedExchange {
 /// Predicts single exchanges with the same model that plans use.
 class ExchangePredictor {
  public:
-  /// `sheet`: the machine according to its datasheet. The constructor fits links to the measurements in the coefficients.
+  /// Fits links to the measurements in the coefficients. `sheet`: the machine according to its datasheet.
   ExchangePredictor(Machine sheet, Coefficients coefficients);
 
-  /// `ranks` must be a multiple of `nodes`, and at least 2. A node must have no more ranks than the machine's nodes have
-  /// devices. Otherwise throws Error.
+  /// Predicts one exchange. `ranks` must be at least 2 and a multiple of `nodes`. A node must have
+  /// at most as many ranks as the machine's nodes have devices. Otherwise throws Error.
   [[nodiscard]] PredictedExchange predict(Collective operation, Bytes message, int ranks, int nodes) const;
   /// Remarks on the fit of the links, in sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -54,7 +54,8 @@ class ExchangePredictor {
   std::vector<std::string> notes_;
   Machine machine_;
   Coefficients coefficients_;
-  /// The 95th percentile of the error of formulas with fitted links, as a factor, over the measurements of each level.
+  /// For each level, the 95th percentile of the error of formulas with fitted links, as a factor,
+  /// over the level's measurements.
   std::array<std::optional<double>, 2> links_miss_{};
 };
 

@@ -86,11 +86,11 @@ std::vector<std::vector<std::size_t>> fit_groups(std::span<const ExchangeSeries>
   return groups;
 }
 
-/// How a range differs from the previous one.
+/// How the line of a range differs from the line of the previous range.
 enum class Joint {
-  jump,        ///< its own start-up and its own time per byte
-  same_slope,  ///< its own start-up: the protocol changes, but the link does not
-  bend,        ///< a larger time per byte, from the size at which the two lines cross
+  jump,        ///< the range has its own start-up and its own time per byte
+  same_slope,  ///< the range has its own start-up: another protocol on the same link
+  bend,        ///< a larger time per byte, from the intersection of the two lines on
 };
 
 /// The coefficients of the terms of each range, as linear combinations of free parameters.
@@ -127,14 +127,14 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
         share.row(0).setZero();
         share(0, next++) = 1;
       } else {
-        // The line of the next range starts lower and is steeper. Neither difference may be negative.
+        // After a bend, the line starts lower and is steeper. Both differences must be positive or zero.
         share(0, next++) = -1;
         share(1, next++) += 1;
       }
     }
     design.shares.push_back(share);
   }
-  // The position of a bend is not a parameter, because it follows from the two lines that cross there.
+  // The position of a bend is not a parameter, because it is the intersection of two lines.
   const auto bends = std::count(joints.begin(), joints.end(), Joint::bend);
   design.parameters = static_cast<double>(free) + static_cast<double>(ranges.size()) - 1 - static_cast<double>(bends);
   design.terms = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(points.size()), free);
@@ -147,7 +147,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
   return design;
 }
 
-/// Bytes at which the lines of the two ranges next to a cut intersect.
+/// The message size, in bytes, at which the lines of two neighbouring ranges intersect.
 double crossing(const Design& design, const Eigen::VectorXd& free, const std::vector<SizeRange>& ranges, std::size_t after,
                 Collective operation, RankCount count) {
   const Eigen::VectorXd step = (design.shares[after] - design.shares[after - 1]) * free;
@@ -155,7 +155,7 @@ double crossing(const Design& design, const Eigen::VectorXd& free, const std::ve
   return -step[0] * of_a_byte[0] / (step[1] * of_a_byte[1]);
 }
 
-/// Whether each bend lies between the two sizes that its cut separates.
+/// Whether each bend lies between the two measured sizes around its cut.
 bool bends_where_cut(std::span<const ExchangePoint> points, const Design& design, const Eigen::VectorXd& free,
                      const std::vector<SizeRange>& ranges, const std::vector<Joint>& joints, Collective operation) {
   for (std::size_t i = 0; i < joints.size(); ++i) {

@@ -69,12 +69,12 @@ struct Estimated {
 struct FitRange {
   Bytes min_message{};  ///< smallest and largest measured message
   Bytes max_message{};
-  /// Upper end of the range, where the next range starts. Infinite in the last range.
+  /// The message size at which the next range starts; infinite in the last range.
   Bytes knee{};
-  /// Whether the time is continuous at the end of this range; otherwise it jumps there.
+  /// Whether the fitted time is continuous at the upper end of this range. Otherwise the time jumps there.
   bool continuous = false;
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
-  /// Unset if the rows cannot distinguish α from zero, and for a window of several messages in flight, which hides α.
+  /// α is unset if the rows cannot distinguish it from zero, and if several messages are in flight, because they hide α.
   std::optional<Estimated<Seconds>> alpha{};
   std::optional<Estimated<SecondsPerByte>> beta{};
   double r2 = 0;               ///< share of the variance of the times that the fit explains
@@ -104,7 +104,7 @@ struct ExchangeFit {
   std::vector<std::size_t> series{};  ///< indices in the input of `fit_exchanges`
   std::vector<FitRange> ranges{};     ///< in the order of sizes; at least one unless there is a refusal
   std::vector<std::string> notes{};   ///< caveats, in whole sentences
-  std::string refusal{};              ///< why there is no fit; empty if there is one
+  std::string refusal{};              ///< the reason why there is no fit; otherwise empty
   std::string what_to_measure{};      ///< a hint for the refusal
 };
 

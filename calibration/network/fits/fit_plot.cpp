@@ -33,7 +33,7 @@ std::vector<PlotCurve> plot_curves(const ExchangeFit& fit, std::span<const Excha
         const double to = std::min(most, fit.ranges[i].knee.value());
         std::vector<PlotCurve::Point> piece;
         for (int step = 0; step <= columns && from < to; ++step) {
-          // A knee belongs to the range before it.
+          // At a knee, the time is that of the range before the knee.
           const double at =
               step == 0 ? std::nextafter(from, to) : from * std::pow(to / from, step / static_cast<double>(columns));
           const double bytes = std::min(at, to);
@@ -65,7 +65,7 @@ PlotFrame frame_of(std::span<const PlotCurve> curves) {
       for (const PlotCurve::Point& point : piece) add(point);
     }
   }
-  // A single value would give an axis without extent.
+  // If all points have the same size, the axis of sizes still needs an extent.
   if (frame.max_bytes <= frame.min_bytes)
     frame = {frame.min_bytes / 2, frame.max_bytes * 2, frame.min_seconds, frame.max_seconds};
   frame.min_seconds /= 1.2;

@@ -20,8 +20,8 @@ struct PlotCurve {
   std::vector<std::vector<Point>> fitted{};
 };
 
-/// The extent of a plot: all points and lines, with a margin of a decade or less on each side. A logarithmic axis cannot
-/// show sizes of 0.
+/// The extent of a plot: all points and lines, with a margin of at most a decade on each side. A
+/// logarithmic axis cannot show sizes of 0.
 struct PlotFrame {
   double min_bytes = 1, max_bytes = 1;
   double min_seconds = 1, max_seconds = 1;
@@ -35,10 +35,10 @@ struct PlotFrame {
 [[nodiscard]] std::string title_of(const ExchangeFit& fit);
 [[nodiscard]] std::string label_of(const PlotCurve& curve);
 
-/// Measured and fitted times over message size as text, with both axes logarithmic, at most `width` columns wide.
+/// Returns a plot as text: measured and fitted times over message size, with logarithmic axes, at most `width` columns wide.
 [[nodiscard]] std::string plot_text(const ExchangeFit& fit, std::span<const ExchangeSeries> series, int width = 78);
-/// Plots any curves, at least one of which has points. `marks`: a mark in front of the label of each curve. `line`: an
-/// explanation of the drawn lines; empty if there are none.
+/// Plots curves as text. At least one curve must have points. `marks`: a mark in front of the label
+/// of each curve. `line`: an explanation of the drawn lines; empty if there are none.
 [[nodiscard]] std::string plot_text(const std::string& title, std::span<const PlotCurve> curves, const std::string& marks,
                                     const std::string& line, int width = 78);
 /// Returns a plot of the measured and fitted times as an SVG document. `series` is the input of `fit_exchanges`.

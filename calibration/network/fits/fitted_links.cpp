@@ -14,13 +14,14 @@
 namespace ddl {
 namespace {
 
-/// The maximum factor by which links may exceed the datasheet, because datasheets give attainable values.
+/// The maximum factor by which fitted links may exceed the datasheet. It is above 1, because
+/// datasheets give attainable values.
 constexpr double slack = 1.1;
 /// Only messages of at least this size determine a bandwidth. Only smaller messages determine a start-up.
 constexpr Bytes least_of_bandwidth = Bytes(1 << 20);
 
-/// Returns the argument in [low, high], both above zero, at which an increasing function has a given value. If no argument
-/// in the range has this value, returns the nearer end of the range.
+/// Inverts an increasing function: returns the argument in [low, high] at which it has a given
+/// value, or the nearer end if there is none. `low` and `high` must be above zero.
 template <class Function>
 double where(double value, double low, double high, Function&& function) {
   constexpr int halvings = 20;  // number of halvings of a logarithm, for a precision of one in a thousand
@@ -47,7 +48,7 @@ FittedLink link_of_pair(const MeasuredCurve& curve, const LinkLevel& sheet, bool
   if (last.message < least_of_bandwidth) return link;
   const double startup = link.alpha.value_or(0.0);
   const double per_byte = (last.time.value() - std::min(startup, 0.9 * last.time.value())) / last.message.value();
-  // Inside a node, a message is striped over all links of a device. Between nodes, it uses one rail.
+  // A message inside a node is striped over all links of a device. A message between nodes uses one rail.
   const double rail = 1 / per_byte / (inside ? sheet.rails : 1.0);
   link.capped = rail > slack * sheet.bandwidth.value();
   link.bandwidth = std::min(rail, slack * sheet.bandwidth.value());
@@ -114,8 +115,8 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
       (pair ? pair_bandwidths : bandwidths).push_back(*link.bandwidth);
     if (link.capped && capped == nullptr) capped = &curve;
   }
-  // Times of collectives are preferred, because links are used to predict collectives. If there are none, messages between
-  // two ranks are used.
+  // Times of collectives are preferred, because links are used to predict collectives. If no
+  // collective was measured, messages between two ranks are used.
   if (alphas.empty()) alphas = std::move(pair_alphas);
   if (bandwidths.empty()) bandwidths = std::move(pair_bandwidths);
   if (!alphas.empty()) machine.levels[level].latency = Seconds(median(alphas));
@@ -137,7 +138,7 @@ Machine with_fitted_links(Machine machine, const MeasuredExchanges& measured, st
   for (std::size_t level = 0; level < std::min<std::size_t>(2, levels.size()); ++level) {
     fit_level(machine, measured, level, notes);
   }
-  // Outer levels keep their own bandwidth. Their α is at least that of inner levels.
+  // Levels outside the second one keep their bandwidth. Their α must be at least that of inner levels.
   for (std::size_t i = 2; i < levels.size(); ++i) levels[i].latency = max(levels[i].latency, levels[1].latency);
   return machine;
 }
@@ -158,10 +159,10 @@ std::string assumed_between_nodes(const MeasuredExchanges& measured, const std::
   const bool together = rails <= 1 || std::any_of(contention.begin(), contention.end(),
                                                   [](const MeasuredContention& one) { return one.groups > 1; });
   return fmt::format(
-      "no collective{} between nodes was measured: the algorithm{} is assumed; measure {}allreduce, allgather and "
-      "reduce_scatter among all ranks",
+      "no collective{} between nodes was measured: predictions assume an algorithm{}; measure {}allreduce, allgather "
+      "and reduce_scatter among all ranks",
       holds_several ? " of several ranks per node" : "",
-      together ? "" : fmt::format(", and that {:.3g} rails carry {:.3g} times as much concurrently,", rails, rails),
+      together ? "" : fmt::format(", and that {:.3g} rails together carry {:.3g} times as much as one", rails, rails),
       together ? "" : "contention, ");
 }
 

@@ -61,8 +61,8 @@ std::vector<MeasuredCurve> joined_curves(std::vector<MeasuredCurve> before, cons
     if (sources.empty()) continue;
     const std::size_t left_out = std::erase_if(before, [&](const MeasuredCurve& old) { return inside(old) == in_node; });
     warnings.push_back(fmt::format(
-        "{} earlier measurement{} {} dropped: the new ones differ from them by a factor of {:.2f}, so they come from other "
-        "software or another network: {}",
+        "{} earlier measurement{} {} dropped: new measurements differ by a factor of {:.2f}, so the earlier ones come from "
+        "other software or another network: {}",
         left_out, left_out == 1 ? "" : "s", in_node ? "inside a node" : "between nodes", factor, fmt::join(sources, "; ")));
   }
   before.insert(before.end(), measured.begin(), measured.end());

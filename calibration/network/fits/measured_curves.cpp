@@ -27,7 +27,7 @@ double rounded(double value) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// The identity of a curve.
+/// The facts that identify a curve.
 struct CurveKey {
   Collective operation = Collective::allreduce;
   double window = 1;
@@ -36,7 +36,8 @@ struct CurveKey {
   friend auto operator<=>(const CurveKey&, const CurveKey&) = default;
 };
 
-/// Determines the identity of the series. Returns what is missing, if anything.
+/// Sets `key` to the facts that identify the curve of a series. If a fact is missing, returns what
+/// the user should give; otherwise returns an empty text.
 std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   key.operation = series.operation;
   key.window = series.window;

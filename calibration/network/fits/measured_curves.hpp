@@ -9,10 +9,10 @@
 
 namespace ddl {
 
-/// Curves for coefficients from measured series: one for each operation, number of ranks and number of nodes. All rows of
-/// one size, from all files and whether in place or not, are replaced by their median. The differences between these rows
-/// become the spread of the curve. Series without a number of ranks and nodes are skipped, with a warning. Throws Error that
-/// names the files if files of one operation and count contradict each other. `date`: the date of reading.
+/// Returns curves for coefficients from measured series: one for each operation, number of ranks and number of nodes. All
+/// rows of one size, from all files, in place or not, are replaced by their median. The differences between the rows become
+/// the spread of the curve. Series without a number of ranks and nodes are skipped, with a warning. If files of one
+/// operation and count contradict each other, throws Error that names the files. `date`: the date of reading.
 [[nodiscard]] std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> series, const std::string& date,
                                                          std::vector<std::string>& warnings);
 

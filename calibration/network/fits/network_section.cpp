@@ -22,8 +22,7 @@ constexpr double most_window = 1 << 20;
 /// Larger spreads of repetitions are refused.
 constexpr double most_spread = 100;
 
-/// Times with at most five digits are printed in microseconds, so that they are easy to compare. Other times are printed in
-/// full.
+/// Times with at most five digits are printed in microseconds, for easy comparison. Other times are printed in full.
 std::string microseconds(Seconds time) {
   if (std::strtod(fmt::format("{:.4e}", time.value()).c_str(), nullptr) != time.value()) return print_quantity(time);
   const double value = time.value() * 1e6;

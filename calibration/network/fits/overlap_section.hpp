@@ -8,12 +8,12 @@
 
 namespace ddl {
 
-/// The slowdown of concurrent kernels and exchanges, as measured by a sweep. Neither becomes faster if both run at once, so
-/// measured values below 1 are noise, and are set to 1. Empty if kernels or the exchange took no time alone, or if there is
-/// only one rank.
+/// Returns the slowdown of concurrent kernels and exchanges that a sweep measured. Overlap never
+/// makes kernels or exchanges faster, so measured values below 1 are noise, and are set to 1. Empty
+/// if kernels or the exchange took no time alone, or if there is only one rank.
 [[nodiscard]] std::optional<OverlapSlowdown> measured_overlap(const Overlap& overlap, const std::string& source);
 
-/// Returns a coefficients file in which these values replace the file's own values, or are appended.
+/// Returns a coefficients file in which these values replace the file's own slowdowns, or are appended.
 [[nodiscard]] std::string with_overlap_section(const std::string& file, const OverlapSlowdown& measured);
 
 }  // namespace ddl

@@ -169,8 +169,8 @@ WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& ti
 
 double student_t_95(double freedom) {
   const double n = std::max(freedom, 1.0);
-  // The value is exact for 1, 2 and 4 degrees of freedom. Otherwise it follows Abramowitz & Stegun, 26.7.5, from the normal
-  // distribution's 1.95996.
+  // The quantile is exact for 1, 2 and 4 degrees of freedom. For others, it follows from the normal
+  // distribution's quantile, 1.95996, by Abramowitz & Stegun, 26.7.5.
   if (n < 2) return 12.7062 + (4.30265 - 12.7062) * (n - 1);
   if (n < 3) return 4.30265 + (3.18245 - 4.30265) * (n - 2);
   const double z = 1.959963985;

@@ -6,11 +6,11 @@ namespace ddl {
 
 /// A sum of terms fitted to times by least absolute relative residuals.
 struct AbsoluteFit {
-  Eigen::VectorXd coefficients{};  ///< not negative
+  Eigen::VectorXd coefficients{};  ///< never negative
   Eigen::VectorXd residuals{};     ///< (time − fitted) / time
   bool determined = false;         ///< whether the terms are linearly independent
 };
-/// `terms`: rows × terms, with at least as many rows as terms. Coefficients that would be negative are set to zero.
+/// Fits coefficients. `terms`: rows × terms, with at least as many rows as terms. Negative coefficients are set to zero.
 [[nodiscard]] AbsoluteFit absolute_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times);
 
 /// An M-estimate of a sum of terms, in which outliers have no influence. The iteration starts from `start`.
@@ -22,7 +22,8 @@ struct WeightedFit {
   Eigen::VectorXd leverages{};            ///< leverage of each row; their sum is the number of free terms
   Eigen::VectorXd scales{};               ///< for each row, the scale by which the residual was divided
 };
-/// Rows with equal `groups` (from 0) share a scale, which is at least the scale of all rows together.
+/// Fits coefficients by an M-estimate. Rows with the same number in `groups` (from 0) share a
+/// scale, which is at least the scale of all rows together.
 [[nodiscard]] WeightedFit weighted_fit(const Eigen::MatrixXd& terms, const Eigen::VectorXd& times,
                                        const Eigen::VectorXi& groups, const AbsoluteFit& start);
 

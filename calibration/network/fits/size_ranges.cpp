@@ -18,8 +18,8 @@ constexpr double knee_parameters = 2;
 /// Maximum number of size groups for cuts; a sweep by factors of two from a byte to a terabyte has 41.
 constexpr std::size_t most_size_groups = 48;
 
-/// The first points of groups of points with the same size, or, in long sweeps, with similar sizes. The last entry is the
-/// number of points.
+/// Divides points into groups of the same size, or, in long sweeps, of similar sizes. Returns the
+/// index of the first point of each group, followed by the number of points.
 std::vector<std::size_t> size_groups(std::span<const ExchangePoint> points) {
   std::vector<std::size_t> begins;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -120,7 +120,7 @@ std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collec
     for (std::size_t j = 1; j <= groups; ++j) {
       for (std::size_t i = 0; i < j; ++i) {
         for (const Candidate& candidate : choices[i][j]) {
-          // The cost includes the cut before a range.
+          // The cost of a range includes the cut before the range.
           const double cost = steps[i].cost + candidate.costs[noise] + (candidate.parameters + knee_parameters) * log_count;
           if (cost < steps[j].cost) steps[j] = {cost, i, candidate.algorithm};
         }

@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// A row with its number of ranks and nodes.
+/// A measured row, with its number of ranks and nodes.
 struct ExchangePoint {
   double bytes = 0;
   double seconds = 0;
@@ -21,18 +21,18 @@ struct SizeRange {
   ExchangeAlgorithm algorithm = ExchangeAlgorithm::direct;
 };
 
-/// −2 log likelihood + k log n, Schwarz' criterion (Annals of Statistics 1978). Relative residuals have a Student's t
-/// distribution with four degrees of freedom and a fitted width, so outliers have little influence (Lange, Little & Taylor,
-/// "Robust statistical modeling using the t distribution", JASA 1989).
+/// Returns Schwarz' criterion, −2 log likelihood + k log n (Annals of Statistics 1978). Relative residuals have a Student's
+/// t distribution with four degrees of freedom and a fitted width, so outliers have little influence (Lange, Little &
+/// Taylor, "Robust statistical modeling using the t distribution", JASA 1989).
 [[nodiscard]] double information_criterion(const Eigen::VectorXd& residuals, double parameters);
 
 /// Divides points, ordered by size, into ranges such that the information criterion is minimal. Each range has at least
-/// three sizes. The algorithm of a range is the one of `candidates` with the lowest criterion. A cut counts as a parameter.
-/// Empty if no division determines the parameters of a candidate.
+/// three sizes, and the algorithm of `candidates` with the lowest criterion. A cut counts as a parameter. Empty if the
+/// points determine the parameters of no candidate.
 [[nodiscard]] std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collective operation,
                                                  std::span<const ExchangeAlgorithm> candidates);
 
-/// Returns the terms of a formula for these points, row by row.
+/// Returns the terms of an algorithm's formula: one row for each of the points.
 [[nodiscard]] Eigen::MatrixXd terms_of(ExchangeAlgorithm algorithm, Collective operation,
                                        std::span<const ExchangePoint> points);
 [[nodiscard]] Eigen::VectorXd times_of(std::span<const ExchangePoint> points);

@@ -7,14 +7,14 @@
 
 namespace ddl {
 
-/// A failure in one or several processes. All processes are told, so that none waits for another.
+/// An error in at least one process. All processes throw this error, so that no process waits for another one.
 class AgreedError : public Error {
  public:
   using Error::Error;
 };
 
-/// Runs `work` in each process. `work` must not wait for another process. If it fails in any process, all processes throw
-/// the same AgreedError, which names the first rank with a failure. All processes must call this function.
+/// Runs `work` in each process. `work` must not wait for another process. If `work` fails in any process, all processes
+/// throw the same AgreedError, which names the first rank with a failure. All processes must call this function.
 void do_or_agree(Processes& processes, const std::function<void()>& work);
 
 }  // namespace ddl

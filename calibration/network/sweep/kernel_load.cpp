@@ -20,7 +20,7 @@
 namespace ddl {
 namespace {
 
-/// The kernels run until they are stopped, and are sampled in groups of this size.
+/// The sampling rule for kernels that run until they are stopped. Samples are taken in groups of `most`.
 constexpr SamplingRule until_stopped{.warm_up = 1, .least = 1, .most = 10'000, .tolerance = 0, .limit = Seconds(1e9)};
 
 class KernelLoad final : public DeviceLoad {
@@ -67,9 +67,9 @@ class KernelLoad final : public DeviceLoad {
  private:
   void run() {
     guarded([&] {
-      // A back end must be used by the thread that opened it, because CUDA's current device is a property of the thread.
+      // The back end is opened in the thread that uses it, because CUDA's current device is a property of the thread.
       backend_ = std::make_unique<RowsOfKernels>(open_backend(name_, options_));
-      // Takes one measurement first, so that one-time work for a kernel is done.
+      // Measures the kernel once before it is timed, so that one-time work for the kernel is done.
       const Measurement first = measure(*backend_, problem_, {.warm_up = 1, .least = 1, .most = 1}, CacheState::warm);
       if (!first.reason.empty()) throw Error(fmt::format("{} does not run {}: {}", name_, quote(problem_), first.reason));
       backend_->make_rows(first.samples.median);
@@ -93,7 +93,7 @@ class KernelLoad final : public DeviceLoad {
     }
   }
 
-  /// The median of at least one sample.
+  /// Runs kernels until they are stopped, and takes at least one sample. Returns the median time of a kernel in seconds.
   double round() {
     int asked = 0;
     const Measurement measured = measure(*backend_, problem_, until_stopped, CacheState::warm, [&] {

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// The operations of a sweep. They have the names of OSU's micro-benchmarks, and time the same exchanges.
+/// The operations of a sweep. They time the same exchanges as OSU's micro-benchmarks of the same names.
 enum class SweepOperation {
   latency,
   bandwidth,
@@ -27,10 +27,10 @@ struct SweepOperationKind {
   std::string_view title;  ///< name in the title of OSU's table
   Collective collective;
   ExchangePattern pattern;
-  /// Whether sizes count the part that one rank contributes. Every other rank gets this part, or 1/P of it. The full vector
-  /// consists of P parts.
+  /// Whether a message size is the part of one rank. The rank sends this part, or 1/P of it, to
+  /// each other rank. The full vector consists of P parts.
   bool of_part = false;
-  bool reduces = false;  ///< whether it adds floats; a message then has at least one float
+  bool reduces = false;  ///< whether the operation adds floats, at least one per message
 };
 [[nodiscard]] std::span<const SweepOperationKind> sweep_operations();
 [[nodiscard]] const SweepOperationKind& kind_of(SweepOperation operation);

@@ -9,9 +9,9 @@
 
 namespace ddl {
 
-/// Prints the tables in the format of OSU's micro-benchmarks with -f. Each is preceded by an additional line, `# ddl-oracle:
-/// ranks=4 nodes=2 window=64`, with facts for read_osu_text that OSU's format lacks. `library`: the word after OSU, MPI or
-/// NCCL.
+/// Prints the tables in the format of OSU's micro-benchmarks with -f. A line such as `# ddl-oracle:
+/// ranks=4 nodes=2 window=64` precedes each table. It tells read_osu_text facts that OSU's format
+/// lacks. `library`: the word after OSU, MPI or NCCL.
 [[nodiscard]] std::string print_osu(std::span<const SweepTable> tables, std::string_view library);
 
 /// Returns the tables that read_osu_text would read from the printed text in a file named `name`.

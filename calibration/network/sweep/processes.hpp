@@ -7,13 +7,14 @@
 
 namespace ddl {
 
-/// Another process has ended, or has requested that all processes end. All processes get its message.
+/// Thrown if another process has ended, or has requested that all processes end. The error has the
+/// message of the other process.
 class EndedElsewhere : public Error {
  public:
   using Error::Error;
 };
 
-/// The processes of one launch, and how they communicate. All of them must call the same functions in the same order.
+/// The processes of one launch, and their communication. All processes must call the same functions in the same order.
 class Processes {
  public:
   Processes() = default;
@@ -28,10 +29,11 @@ class Processes {
   [[nodiscard]] virtual const std::vector<std::string>& node_names() const = 0;
   /// Gathers a text from each process; the result is ordered by rank.
   [[nodiscard]] virtual std::vector<std::string> gather(const std::string& text) = 0;
-  /// Throws EndedElsewhere if another process is known to have ended. It does not wait, so that callers can use it while
-  /// they wait for something else.
+  /// Throws EndedElsewhere if another process is known to have ended. The call does not block, so
+  /// callers can repeat it during other waits.
   virtual void look() {}
-  /// Makes all other processes end with this message. Returns false if only abort_all, which has no message, can end them.
+  /// Makes all other processes end with this message. Returns false if no message can reach them;
+  /// then only abort_all can end them.
   virtual bool end_others(const std::string& /*what*/, const std::string& /*hint*/) noexcept { return false; }
   /// Ends all processes at once, whatever their state. The launcher's exit status is not zero. May not return.
   virtual void abort_all() noexcept = 0;

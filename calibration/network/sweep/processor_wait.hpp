@@ -18,15 +18,15 @@ struct ProcessorTurns {
 /// waiting for a CPU, and number of time slices. Empty for any other text.
 [[nodiscard]] std::optional<ProcessorTurns> parse_processor_turns(std::string_view schedstat);
 
-/// Measures how long ranks wait for a CPU while they run. This wait delays messages so regularly that times do not scatter.
-/// So the scatter of times would not reveal the wait.
+/// Measures how long ranks that are ready to run wait for a CPU. This wait delays messages so
+/// regularly that it does not show in the scatter of times.
 class ProcessorWait {
  public:
   /// Starts the measurement.
   ProcessorWait();
-  /// The longest mean wait for a time slice among the processes that have waited for more than a twentieth of the time so
-  /// far. All processes must call it. Ranks that yield the CPU to each other wait often, but only briefly. 0 if the
-  /// operating system does not report waiting times.
+  /// Returns the longest mean wait for a time slice. Only processes that have waited for more than a twentieth of the time
+  /// so far count. Ranks that yield the CPU to each other wait often, but only briefly. Returns 0 if the operating system
+  /// does not report waiting times. All processes must call this function.
   [[nodiscard]] Seconds longest(Processes& processes) const;
 
  private:

@@ -6,9 +6,9 @@
 namespace ddl {
 namespace {
 
-/// Total duration of the timed kernels. In comparison, the overhead of the back end's timing is small.
+/// Total duration of the timed kernels. It is long compared with the overhead of the back end's timing.
 constexpr Seconds timed_for(100e-6);
-/// Duration of a row. In comparison, the wait for the end of a row is small.
+/// Duration of a row of kernels. It is long compared with the wait for the end of the row.
 constexpr Seconds row_for(5e-3);
 /// Maximum number of kernels in a row. After about a thousand queued kernels, a launch blocks the host.
 constexpr int queue_length = 500;

@@ -7,14 +7,14 @@
 
 namespace ddl {
 
-/// A back end that times a kernel within a row of equal kernels. As in training, the device always has the next kernel
-/// queued. Without rows, the host would wait for each kernel before it launches the next one, and the device would be idle
-/// in between. The load on the device would be too light, especially with short kernels.
+/// A back end that times a kernel while equal kernels run before it in a row. As in training, the device always has the next
+/// kernel queued. Without rows, the host would wait for each kernel before it launches the next one. The device would then
+/// be idle between kernels, so its load would be too light, especially with short kernels.
 class RowsOfKernels final : public KernelBackend {
  public:
   explicit RowsOfKernels(std::unique_ptr<KernelBackend> backend) : backend_(std::move(backend)) {}
 
-  /// From now on, runs rows of kernels. `alone`: the time of a single kernel.
+  /// Starts to run rows of kernels. `alone`: the time of a single kernel.
   void make_rows(Seconds alone);
   [[nodiscard]] int before() const { return before_; }
   [[nodiscard]] int timed() const { return timed_; }

@@ -34,14 +34,14 @@ StepTiming time_step(Transport& transport, const ExchangeStep& step, const Timin
   // of exchanges.
   constexpr int uncounted = 2;
   for (int i = 0; i < uncounted; ++i) static_cast<void>(sample_of(transport, step, 1));
-  // These values are equal in all processes, so all processes make the same decisions.
+  // `messages` and `once` are equal in all processes, so all processes make the same decisions.
   const double messages = kind_of(step.operation).pattern == ExchangePattern::collective ? 1.0 : step.window;
   const double once = sample_of(transport, step, 1).mean * messages;
   StepTiming timing;
   timing.repetitions = static_cast<int>(
       std::clamp(std::ceil(rule.sample.value() / std::max(once, 1e-9)), 1.0, static_cast<double>(rule.most_repetitions)));
   std::vector<double> least, most;
-  // take_samples compares its limit with the values of samples, which are times of one exchange.
+  // The limit is divided by the number of messages in a sample, because take_samples adds up the times of single messages.
   SamplingRule sampling = rule.sampling;
   sampling.limit = rule.sampling.limit / (timing.repetitions * messages);
   timing.samples = take_samples(sampling, [&] {

@@ -12,9 +12,9 @@ struct TimingRule {
   int most_repetitions = 1000;     ///< maximum number of exchanges in one sample
 };
 
-/// The timing of one exchange. It is the same in every process.
+/// The timing of one exchange. All processes have the same values.
 struct StepTiming {
-  Samples samples{};        ///< samples of the mean over the ranks, and over the groups if there are several
+  Samples samples{};        ///< each sample is a mean over all ranks and groups
   Seconds least{}, most{};  ///< median times of the fastest and of the slowest rank
   int repetitions = 1;      ///< exchanges in one sample
   [[nodiscard]] Seconds time() const { return samples.median; }

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// The settings that all processes must agree on.
+/// The settings of a sweep as text. They must be equal in all processes.
 std::string text_of(const SweepPlan& plan) {
   std::string text = fmt::format("{} {} {} {} {} {} {}", plan.contention, plan.overlap, plan.smallest, plan.largest,
                                  plan.window, plan.rule.sampling.limit.value(), plan.rule.sampling.tolerance);
@@ -100,8 +100,8 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
   const auto show = [&](std::size_t done, const std::string& next) {
     if (watch) watch(done, all, next);
   };
-  // The largest size that does not take too long alone. Larger sizes would take too long with concurrent groups or kernels,
-  // too.
+  // `largest` becomes the largest size that does not take too long without concurrent work. Larger
+  // sizes would also take too long with concurrent groups or kernels.
   std::int64_t largest = plan.largest;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     SweepTable& table = tables[i];
@@ -136,7 +136,7 @@ SweepResult run_sweep(Transport& transport, const SweepPlan& plan, const LoadMak
     try {
       result.overlap = sweep_overlap(transport, largest, plan.rule, load);
     } catch (const AgreedError& error) {
-      // All processes get this error, so none of them waits for another one.
+      // All processes get this error, so no process waits for another one.
       result.warnings.push_back(fmt::format("no kernels were overlapped with a collective: {}", error.what()));
     }
   }

@@ -5,15 +5,15 @@
 
 namespace ddl {
 
-/// Ranks that communicate with each other, and the kind of links between them.
+/// Ranks that communicate with each other, and the number of nodes that they run on.
 struct SweepGroup {
   std::vector<int> ranks{};
   int nodes = 1;  ///< number of nodes on which the ranks run
   friend bool operator==(const SweepGroup&, const SweepGroup&) = default;
 };
 
-/// The pairs of ranks for tests of two ranks: one pair inside the node with the most ranks, and one between the first two
-/// nodes, if they exist. `nodes`: the node of each rank, counted from 0.
+/// Returns the pairs of ranks for tests of two ranks: one inside the node with the most ranks, and one between the first two
+/// nodes, as far as such pairs exist. `nodes`: the node of each rank, counted from 0.
 [[nodiscard]] std::vector<SweepGroup> sweep_pairs(std::span<const int> nodes);
 
 /// The groups for tests of collectives: inside one node, 2, 4, 8, … and all ranks; between nodes, one rank on each of 2, 4,

@@ -15,7 +15,7 @@ namespace ddl {
 /// An exchange that runs in several groups of ranks at once. In a pair, rank 0 is the first rank.
 struct ExchangeStep {
   SweepOperation operation = SweepOperation::latency;
-  /// bytes by OSU's convention: for some operations of one rank's part, for others of the full vector
+  /// message size in bytes as OSU counts it: one rank's part for some operations, the full vector for all others
   std::int64_t bytes = 0;
   int window = 1;                          ///< messages in flight in a bandwidth test
   std::vector<std::vector<int>> groups{};  ///< disjoint groups
@@ -32,7 +32,7 @@ class DeviceLoad {
 
   /// Starts running kernels.
   virtual void start() = 0;
-  /// Stops, and returns the median time of the kernels since start.
+  /// Stops running kernels, and returns the median time of the kernels since start().
   [[nodiscard]] virtual Seconds stop() = 0;
 };
 

@@ -8,7 +8,7 @@ namespace ddl {
 
 /// Options of a transport.
 struct TransportOptions {
-  /// For NCCL: whether results overwrite the input, if the operation supports that.
+  /// For NCCL: whether results overwrite the input of operations that support this.
   bool in_place = true;
   /// Timeout: an exchange without progress for this long is considered hung.
   Seconds patience = Seconds(120);

@@ -75,7 +75,7 @@ void require_known_launcher(const Environment& environment) {
                             name, quote(value)),
                 std::string(hint));
   }
-  // Rank 0 does not prove that there are several processes, because a single process may also have rank 0.
+  // A process with rank 0 may be alone, so only a higher rank shows that there are several processes.
   if (const char* const rank = environment("PMIX_RANK"); rank != nullptr && std::string_view(rank) != "0") {
     throw Error(fmt::format("the environment variable PMIX_RANK is {}, but the number of ranks is unknown: each process "
                             "would measure the same GPU alone",
@@ -98,7 +98,7 @@ std::unique_ptr<Transport> open_mpi() {
 }
 
 std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const TransportOptions& options) {
-  // The module is loaded first, because processes need not join if it is missing.
+  // The module is loaded first. If it is missing, the processes need not join.
   const auto& nccl = load_module<TransportModule>("transport-nccl", "ddl_transport_nccl", "CUDA and NCCL with its header");
   const LaunchedRank rank = this_rank();
   if (rank.launcher.empty()) {

@@ -9,11 +9,11 @@
 
 namespace ddl {
 
-/// How the processes of a launch join, if the library cannot join them itself.
+/// How the processes of a launch join, for libraries that cannot join processes.
 struct JoiningOptions {
-  /// `mpi`, or the `HOST:PORT` on which rank 0 listens, or empty. If it is empty, processes join by MPI, if an MPI launcher
-  /// started them and this program supports MPI. Otherwise they join by TCP, at the address that the environment defines
-  /// (meeting_place).
+  /// `mpi`, or the `HOST:PORT` on which rank 0 listens, or empty. If empty, processes that an MPI
+  /// launcher started join by MPI, provided that this program supports MPI. All other processes
+  /// join by TCP, at the address that the environment defines (meeting_place).
   std::string rendezvous{};
 };
 

@@ -20,12 +20,12 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t most_kept_bytes = std::size_t{64} << 20U;
-/// Answers are cached for this long, because the user's profiles and coefficients may change while the server runs.
+/// Lifetime of a cached answer. It is short, because the user's profiles and coefficients may change while the server runs.
 constexpr std::chrono::seconds kept_for{60};
 
 constexpr std::string_view html_type = "text/html; charset=utf-8";
 
-/// A kind of file in which an answer can be saved.
+/// A file format in which the page offers an answer for download.
 struct ReportFile {
   std::string_view path, format, type;
 };
@@ -42,7 +42,7 @@ const ReportFile* report_file_of(std::string_view path) {
 
 bool is_question(std::string_view path) { return path == "/" || path == "/answer" || report_file_of(path) != nullptr; }
 
-/// Runs `recommend` for a question, and calls `take` with the report while all objects to which the report refers are alive.
+/// Runs `recommend` for a question. Calls `take` with the report while the objects behind the report are alive.
 template <class Take>
 auto recommended(const PageQuestion& question, const Take& take) {
   CommandLine command_line("", "ddl-oracle");
@@ -58,7 +58,7 @@ auto recommended(const PageQuestion& question, const Take& take) {
   return take(report);
 }
 
-/// Turns every error into an answer that reports it.
+/// Runs `ask`. If `ask` throws an error, returns the result of `fail`, which reports the error.
 template <class Ask, class Fail>
 auto answer_or(const Ask& ask, const Fail& fail) {
   try {

@@ -16,15 +16,17 @@
 
 namespace ddl {
 
-/// The server's answer to each path: the page, the answer alone, answers as files, style and script. Thread-safe.
+/// The server's answer to each path: the whole page, an answer without the page around it, an
+/// answer as a file, the style sheet, the script. Thread-safe.
 class Answers {
  public:
   /// `seconds`: the time limit of a search. At the limit, the answer contains the best plans so far.
   Answers(OfferedFiles files, KnownHosts hosts, double seconds);
 
-  /// Answers that need no search: refusals, style, script, invalid questions, and cached answers.
+  /// Returns the answer if no search is needed (a refusal, style sheet, script, invalid question,
+  /// or cached answer); else empty.
   [[nodiscard]] std::optional<HttpAnswer> at_once(const HttpRequest& request);
-  /// Answers that need a search.
+  /// Returns an answer that needs a search. `given_up`: set by the server when the client has disconnected.
   [[nodiscard]] HttpAnswer later(const HttpRequest& request, const std::atomic<bool>& given_up);
   /// The number of answered questions, including those from the cache.
   [[nodiscard]] std::size_t answered() const { return answered_; }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view plain = "text/plain; charset=utf-8";
 
-/// The name in a Host header: `localhost` for `LocalHost:8080`, `::1` for `[::1]:8080`.
+/// Returns the host name in a Host header: `localhost` for `LocalHost:8080`, `::1` for `[::1]:8080`.
 std::string name_in(std::string_view host) {
   if (host.starts_with('[')) return lower_case(host.substr(1, host.find(']') - 1));
   return lower_case(host.substr(0, host.rfind(':')));

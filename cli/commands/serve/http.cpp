@@ -13,7 +13,7 @@ bool same_name(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [](char one, char other) { return lower(one) == lower(other); });
 }
 
-/// The value of a hexadecimal digit; -1 for any other character.
+/// Returns the value of a hexadecimal digit; -1 for any other character.
 int digit_of(char letter) {
   if (letter >= '0' && letter <= '9') return letter - '0';
   const char small = lower(letter);
@@ -59,7 +59,8 @@ std::string encoded_query_value(std::string_view value) {
   std::string out;
   for (const char letter : value) {
     const auto byte = static_cast<unsigned char>(letter);
-    // Unreserved characters of RFC 3986, and some that are more readable unescaped.
+    // Unreserved characters of RFC 3986 stay unescaped. Some other characters also do, because they
+    // are easier to read unescaped.
     if (std::isalnum(byte) != 0 || std::string_view("-._~,@/:").find(letter) != std::string_view::npos) {
       out += letter;
     } else {

@@ -14,7 +14,7 @@ struct HttpRequest {
   std::string query{};  ///< everything after the first `?`
   std::vector<std::pair<std::string, std::string>> headers{};
 
-  /// The value of the first header of that name, ignoring case; empty if there is none.
+  /// Returns the value of the first header with this name, ignoring case; empty if there is no such header.
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
@@ -25,7 +25,8 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers{};  ///< headers other than type and length
 };
 
-/// The keys and values of a query in their order, with `+` and percent escapes decoded; invalid escapes are kept.
+/// Returns the keys and values of a query in their order. `+` and percent escapes are decoded;
+/// invalid escapes stay as they are.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> decoded_query(std::string_view query);
 /// Encodes a value: the inverse of decoded_query().
 [[nodiscard]] std::string encoded_query_value(std::string_view value);

@@ -55,21 +55,21 @@ using Buffer = std::unique_ptr<evbuffer, FreeWith<evbuffer_free>>;
 
 constexpr timeval sweep_interval{0, 250'000};
 
-/// A connection whose client may be slow.
+/// A client's connection, with the times by which slow clients are found.
 struct Connection {
-  bufferevent* of = nullptr;  ///< keeps a reference, so that the pointer is not reused
+  bufferevent* of = nullptr;  ///< a counted reference, so that libevent does not reuse the address
   Clock::time_point since;    ///< time of the connection's last answer, or of its start
   bool is_asking = false;     ///< whether the client waits for an answer that is being computed
 };
 
-/// A request that a worker handles, and the answer. The request outlives its connection, because evhttp frees a request only
-/// when it is answered.
+/// A request that a worker answers, and the answer. A Job may outlive its connection, because
+/// evhttp frees a request only after the request is answered.
 struct Job {
   evhttp_request* from = nullptr;
   evhttp_connection* connection = nullptr;
   HttpRequest request;
   HttpAnswer answer;
-  std::atomic<bool> given_up = false;  ///< the client has disconnected
+  std::atomic<bool> given_up = false;  ///< whether the client has disconnected
 };
 
 std::string method_of(evhttp_request* request) {
@@ -118,7 +118,7 @@ std::optional<std::pair<sockaddr_storage, socklen_t>> address_of(const std::stri
   return std::pair{address, socklen_t{sizeof *v6}};
 }
 
-/// Returns a listening socket. If that fails, throws Error with the reason.
+/// Returns a listening socket. Throws Error with the reason if that is not possible.
 int listening_socket(const std::string& host, int port) {
   const auto address = address_of(host, port);
   if (!address)
@@ -166,7 +166,7 @@ class HttpServer::State {
     evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(limits_.header_bytes));
     evhttp_set_max_body_size(http_.get(), static_cast<ev_ssize_t>(limits_.body_bytes));
     evhttp_set_timeout(http_.get(), static_cast<int>(limits_.request_seconds));
-    // Accepts all methods, so that the answer can list the supported ones.
+    // All methods are accepted here, because the refusal of a method lists the supported methods.
     evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
                                                 EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
                                                 EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH);
@@ -197,9 +197,9 @@ class HttpServer::State {
   [[nodiscard]] int port() const { return port_; }
 
   void run() {
-    // A disconnected client must not end the program.
+    // Writing to a disconnected client must not end the program.
     std::signal(SIGPIPE, SIG_IGN);
-    // Workers block signals, so that this thread receives them.
+    // Worker threads block signals, so that this thread receives the signals.
     sigset_t all{}, before{};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -235,11 +235,11 @@ class HttpServer::State {
     return found == connections_.end() ? nullptr : &*found;
   }
 
-  /// Removes closed connections, and closes connections whose client is too slow.
+  /// Forgets closed connections, and closes the connections of slow clients.
   void sweep() {
     const auto now = Clock::now();
     for (auto each = connections_.begin(); each != connections_.end();) {
-      // evhttp clears the callbacks of a connection that it frees. A connection without callbacks is therefore closed.
+      // evhttp clears the callbacks of a connection that it frees, so a connection without callbacks is closed.
       bufferevent_event_cb call = nullptr;
       void* argument = nullptr;
       bufferevent_getcb(each->of, nullptr, nullptr, &call, &argument);
@@ -288,7 +288,7 @@ class HttpServer::State {
         {503, "text/plain; charset=utf-8", "too many concurrent requests: try again in a second\n", {{"Retry-After", "1"}}});
   }
 
-  /// Marks the questions of a disconnected client, whose answers are no longer needed.
+  /// Marks all requests of a disconnected client, because their answers are no longer needed.
   void give_up(evhttp_connection* gone) {
     for (Job* const job : asked_) {
       if (job->connection != gone) continue;
@@ -314,7 +314,7 @@ class HttpServer::State {
     evhttp_send_reply(to, answer.status, nullptr, body.get());
   }
 
-  /// Sends the answers that workers have finished.
+  /// Sends each answer that a worker has finished.
   void send_found() {
     std::uint64_t count = 0;
     static_cast<void>(!read(wakeup_, &count, sizeof count));
@@ -374,7 +374,7 @@ class HttpServer::State {
   std::vector<Event> events_;
   Event sweep_;
   std::list<Connection> connections_;
-  std::vector<Job*> asked_;  ///< requests whose answer is pending; only used by this thread
+  std::vector<Job*> asked_;  ///< requests with a pending answer; only used by the clients' thread
   std::vector<std::thread> workers_;
   std::mutex mutex_;  ///< protects the following members
   std::condition_variable wake_workers_;

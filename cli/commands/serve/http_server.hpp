@@ -11,14 +11,14 @@
 
 namespace ddl {
 
-/// The limits by which a server is protected against slow clients, many clients and endless requests.
+/// The limits that protect a server against slow clients, many clients and endless requests.
 struct HttpLimits {
   double request_seconds = 10;       ///< time limit for the complete request, and for the complete answer
-  std::size_t header_bytes = 16384;  ///< size of the first line and all headers
-  std::size_t body_bytes = 1024;     ///< size of the body, which no request needs
-  std::size_t connections = 256;     ///< connections at the same time; further ones wait
-  std::size_t waiting = 32;          ///< questions that wait for a worker; further ones are refused
-  std::size_t workers = 2;           ///< threads
+  std::size_t header_bytes = 16384;  ///< maximum size of the first line and all headers
+  std::size_t body_bytes = 1024;     ///< maximum size of a request's body; no request needs a body
+  std::size_t connections = 256;     ///< maximum of simultaneous connections; further connections wait
+  std::size_t waiting = 32;          ///< maximum of requests that wait for a worker; further requests are refused
+  std::size_t workers = 2;           ///< number of worker threads
 };
 
 /// Listens on one address and answers requests. A single thread handles all clients, so that slow clients occupy a
@@ -26,9 +26,9 @@ struct HttpLimits {
 class HttpServer {
  public:
   struct Handlers {
-    /// Called on the clients' thread: an answer that is available at once, or empty.
+    /// Called on the clients' thread. Returns an answer that is available at once, or empty.
     std::function<std::optional<HttpAnswer>(const HttpRequest&)> at_once;
-    /// Called on a worker thread. The flag is set when the client has disconnected, and may already be set.
+    /// Called on a worker thread. The flag is set when the client has disconnected; it may already be set at the call.
     std::function<HttpAnswer(const HttpRequest&, const std::atomic<bool>&)> later;
   };
 
@@ -40,7 +40,7 @@ class HttpServer {
   ~HttpServer();
 
   [[nodiscard]] int port() const;
-  /// Serves until Ctrl-C or SIGTERM. Then asks the workers to end (Interrupt), and waits for them.
+  /// Serves requests until Ctrl-C or SIGTERM. Then asks the workers to end (Interrupt), and waits until they have ended.
   void run();
 
  private:

@@ -3,7 +3,7 @@
 
 namespace ddl {
 
-// Used if the build found no libevent.
+// This file replaces http_server.cpp if the build has no libevent.
 
 class HttpServer::State {};
 

@@ -13,14 +13,14 @@ std::string option_text(const std::string& value, const std::string& text, bool 
   return fmt::format("<option value=\"{}\"{}>{}</option>", html_text(value), selected ? " selected" : "", html_text(text));
 }
 
-/// The text of the choice that leaves an option unset: the default that then applies.
+/// Returns the text of the empty choice, which leaves an option at its default.
 std::string_view unsaid_text(const Control& control) { return control.key == "machine" ? "dgx-a100 (default)" : "default"; }
 
 std::string select_text(const Control& control, const std::string& value, const OfferedFiles& files) {
   std::string text = fmt::format("<select id=\"q-{0}\" name=\"{0}\">", control.key);
   text += option_text("", std::string(unsaid_text(control)), value.empty());
   std::vector<std::string> offers = offers_of(control, files);
-  // A value that is not offered may be an alias, or several names separated by commas.
+  // A link may contain a value that the list does not offer: an alias, or several names separated by commas.
   if (!value.empty() && std::find(offers.begin(), offers.end(), value) == offers.end()) offers.insert(offers.begin(), value);
   for (const std::string& offer : offers) text += option_text(offer, offer, offer == value);
   return text + "</select>";

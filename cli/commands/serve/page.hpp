@@ -19,10 +19,10 @@ struct PageAnswer {
 /// Adds notes above an answer, each a sentence in plain text.
 [[nodiscard]] PageAnswer with_notes(PageAnswer answer, const std::vector<std::string>& notes);
 
-/// The page: its controls are set to a question, and the answer follows.
+/// Returns the page as HTML: the controls, set to `question`, then the answer.
 [[nodiscard]] std::string page_text(const PageQuestion& question, const PageAnswer& answer, const OfferedFiles& files);
 
-extern const std::string_view page_style;   ///< used in addition to html_style
-extern const std::string_view page_script;  ///< runs after html_script
+extern const std::string_view page_style;   ///< the page's style sheet, in addition to html_style
+extern const std::string_view page_script;  ///< the page's script, which runs after html_script
 
 }  // namespace ddl

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t max_link_value = 256;
 
-/// Accepts bundled names and offered files, and nothing else.
+/// Throws Error for a name that is neither bundled nor an offered file.
 void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
-  // A file name may contain a comma.
+  // The whole value is compared first, because a file name may contain a comma.
   if (std::find(offered.begin(), offered.end(), value) != offered.end()) return;
   for (const std::string& each : comma_separated(value)) {
     const std::string name = each.substr(0, each.find('@'));
@@ -118,7 +118,7 @@ AskedWords words_of(const PageQuestion& question) {
     const std::string value = question.value_of(each.key);
     if (value.empty()) continue;
     if (each.key == "seq") {
-      // When the user changes from a sequence model to an image model, the page keeps the sequence length.
+      // The page keeps the sequence length when the user changes to a model without sequences, so the length is dropped.
       const std::string model = question.value_of("model");
       try {
         if (!model.empty() && model.find(',') == std::string::npos && load_model(model).sequence_length == 0) {
@@ -126,10 +126,10 @@ AskedWords words_of(const PageQuestion& question) {
           continue;
         }
       } catch (const Error&) {
-        // The command reports the problem with the model later.
+        // The command reports a problem with the model later.
       }
     }
-    // Key and value are one word, so that a value that begins with a dash is not parsed as an option.
+    // Option and value are one word, so that a value that begins with a dash is not read as an option.
     asked.words.push_back(fmt::format("{}={}", each.option, value));
   }
   return asked;

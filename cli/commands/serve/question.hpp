@@ -14,7 +14,7 @@ struct OfferedFiles {
 
 /// An input field of the page.
 struct Control {
-  std::string_view key;     ///< its key in a link
+  std::string_view key;     ///< key of the field in a link
   std::string_view option;  ///< the corresponding option of `recommend`
   std::string_view label;
   std::string_view initial;  ///< value of the field if a link sets no field at all
@@ -35,11 +35,11 @@ struct PageQuestion {
   [[nodiscard]] std::string query() const;
 };
 
-/// Parses a link. Throws Error for an unknown key, a repeated key, a value that is too long, and a name that refers to a
-/// file which is not offered.
+/// Parses the query of a link. Throws Error for an unknown key, a repeated key, a value that is too
+/// long, and the name of a file that is not in `files`.
 [[nodiscard]] PageQuestion question_of(std::string_view query, const OfferedFiles& files);
 
-/// The question as arguments of the program, and the parts that were dropped because they do not apply to the model.
+/// The question as arguments of the program, and the values that were dropped because they do not apply to the model.
 struct AskedWords {
   std::vector<std::string> words;
   std::vector<std::string> notes;

@@ -17,7 +17,7 @@ bool says_nothing(std::string_view value) {
 
 bool is_neutral(std::string_view value) {
   const std::string word = lower_case(value);
-  // A layer pattern of ones, `[1]*32`, means that all layers are alike.
+  // A pattern of ones, such as `[1]*32`, gives all layers the same layout.
   const bool is_pattern = word.starts_with("[1]*") || word.starts_with("([1]*");
   if (is_pattern && word.find('+') == std::string::npos) return true;
   for (const std::string_view each :
@@ -29,7 +29,7 @@ bool is_neutral(std::string_view value) {
 
 namespace {
 
-/// The whole value, or its items if the argument takes a list.
+/// Returns the whole value. If the argument takes a list, returns the items of the list.
 std::vector<std::string> words_of(const ArgumentRow& row, const std::string& value) {
   if (!row.is_list) return {value};
   std::vector<std::string> words;

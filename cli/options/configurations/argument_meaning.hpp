@@ -9,11 +9,12 @@
 
 namespace ddl {
 
-/// Whether a value means that the argument is not set: `auto`, `null`.
+/// Whether a value, such as `auto` or `null`, means that the argument is not set.
 [[nodiscard]] bool says_nothing(std::string_view value);
 /// Whether an argument with this value, such as `false` or `0`, changes neither time nor memory.
 [[nodiscard]] bool is_neutral(std::string_view value);
-/// The setting's value in the terms of the row's field; unset if the setting does not set the field.
+/// Converts a setting's value to the words of this program, for the field of `row`. Unset if this
+/// value leaves the field unset.
 [[nodiscard]] std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& setting);
 
 }  // namespace ddl

@@ -9,8 +9,8 @@
 namespace ddl {
 namespace {
 
-/// A resource type of the cluster ABCI that is a whole node, and the node's number of GPUs [ABCI's user guides, "Job
-/// Execution": in ABCI 2.0, rt_F has four V100 and rt_AF has eight A100; in ABCI 3.0, rt_HF has eight H200].
+/// A resource type of the cluster ABCI that stands for a whole node, with the number of GPUs per node [ABCI's user guides,
+/// "Job Execution": in ABCI 2.0, rt_F has four V100 and rt_AF has eight A100; in ABCI 3.0, rt_HF has eight H200].
 struct NodeType {
   std::string_view name, gpus;
 };
@@ -69,9 +69,9 @@ class DirectiveReader {
     }
   }
 
-  /// Reads resource lists: `select=16:ncpus=8:ngpus=8`, `nodes=4:ppn=8:gpus=8`, `rt_AF=16`, `node=4`.
+  /// Reads a list of requested resources: `select=16:ncpus=8:ngpus=8`, `nodes=4:ppn=8:gpus=8`, `rt_AF=16`, `node=4`.
   void read_resources(const std::string& system, const PlacedText& at, const PlacedText& text) {
-    if (text.text.find('+') != std::string::npos) return;  // nodes of several kinds
+    if (text.text.find('+') != std::string::npos) return;  // a request for different types of nodes
     for (std::size_t from = 0; from < text.text.size();) {
       const std::size_t end = std::min(text.text.find_first_of(":,", from), text.text.size());
       const PlacedText part = text.part(from, end);
@@ -97,7 +97,7 @@ class DirectiveReader {
     add(system + ":-l ngpus", at, &gpus);
   }
 
-  /// Reads options of LSF: `-nnodes 16`, `-gpu "num=6:mode=shared"`.
+  /// Reads an option of the batch system LSF: `-nnodes 16`, `-gpu "num=6:mode=shared"`.
   void read_lsf(const PlacedText& at, const PlacedText& value) {
     if (at.text == "-nnodes") return add("lsf:-nnodes", at, &value);
     const std::size_t from = value.text.find("num=");
@@ -123,7 +123,7 @@ ConfigEntry script_entry(const ShellScript& script, std::string key, const Place
                     .key_offset = at.offset(),
                     .value_offset = at.offset()};
   if (value == nullptr) return entry;
-  // If the value is in another file than the argument, both positions point at the value.
+  // If value and argument are in different files, both positions of the entry point at the value.
   if (value->origin().file == at.origin().file) {
     entry.value_offset = value->offset();
   } else {

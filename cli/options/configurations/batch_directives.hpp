@@ -5,11 +5,12 @@
 
 namespace ddl {
 
-/// The resources that a script requests from a batch system in its directives. Each key begins with the system's name:
-/// `slurm:--nodes`, `pbs:-l select`, `pbs:-l ngpus`.
+/// Returns the resources that a script requests from a batch system in directives, such as `#SBATCH
+/// --nodes=2`. Each key begins with the system's name: `slurm:--nodes`, `pbs:-l select`, `pbs:-l
+/// ngpus`.
 [[nodiscard]] ConfigEntries directive_settings(const ShellScript& script);
 
-/// The entry for an argument at `at` in a script. `value`: null if the argument has no value.
+/// Returns the entry for an argument at `at` in a script. `value`: null if the argument has no value.
 [[nodiscard]] ConfigEntry script_entry(const ShellScript& script, std::string key, const PlacedText& at,
                                        const PlacedText* value);
 

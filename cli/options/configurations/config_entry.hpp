@@ -21,7 +21,7 @@ struct ConfigEntry {
   std::string key;              ///< `--seq-length`, `training.seq_len`
   std::string value{};          ///< empty if the argument has no value
   bool is_known = true;         ///< false if the value contains a variable that the file does not set
-  bool is_of_branches = false;  ///< the value is set in one of several branches, and it is unknown which branch runs
+  bool is_of_branches = false;  ///< several branches set the value, and it is unknown which one runs
   std::shared_ptr<const SourceText> source{};
   std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets
 
@@ -34,17 +34,17 @@ struct ConfigEntry {
 
 using ConfigEntries = std::vector<ConfigEntry>;
 
-// Parsers of the languages of configurations. Dots join nested keys, and blanks join items of lists. A parser throws Error,
-// with a position in the text, if the text is not valid in the language, or if the text has more than `most_settings`
-// arguments.
+// Parsers for the languages of configurations. Dots join nested keys, and blanks join items of lists. A parser throws Error
+// with a position in the text, if the text is not valid, or if it has more than `most_settings` arguments.
 [[nodiscard]] ConfigEntries json_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries toml_settings(const std::string& text, const std::string& origin);
 
-/// The name of an argument in a spelling for all languages: leading dashes are removed, underscores become dashes.
+/// Returns the name of an argument in a spelling that is common to all languages: leading dashes
+/// are removed, and underscores become dashes.
 [[nodiscard]] std::string argument_key(std::string_view key);
 
-/// Throws Error if there are too many arguments.
+/// Appends an argument. Throws Error if there are more than `most_settings` arguments.
 void add_setting(ConfigEntries& settings, ConfigEntry setting);
 
 }  // namespace ddl

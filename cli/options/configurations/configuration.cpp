@@ -33,7 +33,7 @@ std::string Configuration::word(RunField field) const {
   if (fact == nullptr) return {};
   if (!fact->problem.empty() && fact->from) throw fact->from->error(fact->problem, fact->hint);
   if (fact->from && !fact->from->is_known) {
-    // The values that branches set are known, but not which branch is taken.
+    // The values in the branches are known, but it is unknown which branch runs.
     if (fact->from->is_of_branches) {
       throw fact->from->error(
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
@@ -67,7 +67,7 @@ void Configuration::fail(std::initializer_list<RunField> fields, const std::stri
 
 namespace {
 
-/// Whether an option of the command replaces the field.
+/// Whether an option on the command line replaces the field.
 bool is_said_by_option(RunField field, const IsGiven& is_given) {
   if (!is_given) return false;
   if (const auto choice = field.choice()) return is_given(fmt::format("--{}", row_of(*choice).option));
@@ -107,7 +107,7 @@ std::string Configuration::hint_with_skipped(std::string hint) const {
 Option add_set_option(const Command& command, std::vector<std::string>& words) {
   return command
       .add_option("--set", words,
-                  "value that the script takes from outside: a variable, as NODES=4, or an argument, as 1=4; repeatable")
+                  "value that the script does not set: a variable, as in NODES=4, or an argument, as in 1=4; repeatable")
       .take_all()
       .one_value_each()
       .type_name("NAME=VALUE");

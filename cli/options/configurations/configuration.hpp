@@ -21,15 +21,15 @@
 
 namespace ddl {
 
-/// Whether the user gives an option on the command line.
+/// Returns whether the user gives an option on the command line.
 using IsGiven = std::function<bool(const std::string& option)>;
 
 /// The value of one field in a configuration, and its position in the file.
 struct Fact {
   std::string value;
   std::optional<ConfigEntry> from{};  ///< unset: the value is the tool's default
-  std::string problem{}, hint{};      ///< why the value cannot be used; empty if it can
-  bool is_weak = false;               ///< any other argument of the field takes precedence
+  std::string problem{}, hint{};      ///< why the value cannot be used; empty if the value is usable
+  bool is_weak = false;               ///< any other argument that sets this field takes precedence
 };
 
 /// An argument of a configuration that requests something which this program does not predict.
@@ -51,39 +51,42 @@ class Configuration {
   std::set<std::string> sections{};  ///< first parts of the keys: `training` of `training.seq_len`
 
   [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
-  /// Whether the file itself sets the field, so that the value is not the tool's default.
+  /// Whether the file itself sets the field. False if the value is the tool's default.
   [[nodiscard]] bool writes(RunField field) const;
   [[nodiscard]] const Fact* find(RunField field) const;
-  /// The value of a field; empty if it is not given.
+  /// Returns the value of a field; empty if the field has no value.
   [[nodiscard]] std::string word(RunField field) const;
-  /// Throws Error, at the position of the value, if the value is not a whole number in the range.
+  /// Returns the value of a field as a number. Throws Error at the position of the value if the
+  /// value is not a whole number in the range.
   [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
-  /// Throws an Error at the position of the first of the fields that the file sets.
+  /// Throws Error at the position of the first field in `fields` that the file sets.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
-  /// Throws an Error for the first refusal or unusable value that no option of the command replaces.
+  /// Throws Error for the first argument that is refused or unusable, unless an option on the
+  /// command line replaces the argument.
   void refuse(const IsGiven& is_given) const;
-  /// Appends the skipped parts to the hint, because they may contain the missing value.
+  /// Appends the names of the skipped parts to a hint about a missing value, because a skipped part may contain the value.
   [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
-  /// Values that `other` sets replace the present values. Defaults of `other` only fill unset fields.
+  /// Merges `other` into this configuration. Values that `other` sets replace the present values.
+  /// Defaults of `other` only fill unset fields.
   void override_by(const Configuration& other);
 
  private:
   std::array<std::optional<Fact>, RunField::count> facts_{};
 };
 
-/// Maximum of all numbers of GPUs, samples and sizes in a configuration.
+/// Maximum of each number of GPUs, samples and sizes in a configuration.
 inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
-/// Reads a file in one of the known formats; empty if the file's format is unknown. Throws Error, with a position in the
-/// file, if the file is not valid in its format, or if arguments contradict each other.
+/// Reads a configuration in one of the known formats; empty if the file's format is unknown. Throws Error with a position in
+/// the file, if the file is not valid in its format, or if arguments contradict each other.
 [[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values = {});
 /// Like recognise_configuration, but throws Error if the file's format is unknown.
 [[nodiscard]] Configuration read_configuration(const std::string& path, const ScriptValues& values = {});
 
-/// Returns a model in the form that `--model` accepts: a bundled model with the name that the tool or Hugging Face uses, or
-/// a model family with the sizes in the arguments. Throws Error if the configuration does not give the model, or if no
-/// family has the described layers.
+/// Returns the configuration's model in the form that `--model` accepts: a bundled model with the name that the tool or
+/// Hugging Face uses, or a model family with the sizes in the arguments. Throws Error if the configuration does not give the
+/// model, or if no family has the described layers.
 [[nodiscard]] std::string model_of(const Configuration& configuration);
 /// Returns the bundled model that is published under this name; empty if there is none.
 [[nodiscard]] std::optional<std::string> bundled_model_named(std::string_view name);
@@ -93,37 +96,37 @@ struct ConfiguredOptions {
   StudyOptions study;
   PlanOptions own;                ///< the plan of the configuration
   PlanOptions sought;             ///< options for a search with the configuration's model, batch and GPUs
-  std::vector<std::string> said;  ///< options that the file sets, which are not reported as defaults
+  std::vector<std::string> said;  ///< options that the file sets; reports do not list them as defaults
 };
 [[nodiscard]] ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study,
                                            const PlanOptions& plan, const IsGiven& is_given);
 
-/// Removes defaults of options that the file sets.
+/// Removes the defaults of options that the file sets.
 void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said);
-/// The number of blocks of a model. Configurations of tools call a transformer block a layer.
+/// Returns the number of transformer blocks of a model, which configurations of tools call layers.
 [[nodiscard]] std::int64_t blocks_of(const Model& model);
 /// The help text of --like.
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
     "from the script that runs it; other options take precedence";
 
-/// Adds --set, which gives values of variables and arguments that a script does not set itself.
+/// Adds --set, which gives values for variables and arguments that a script does not set itself.
 Option add_set_option(const Command& command, std::vector<std::string>& words);
 
-/// An argument of the configuration that has another value in another plan.
+/// An argument that has to change so that the configuration gives another plan.
 struct ConfigurationChange {
   std::string argument;          ///< `--tensor-model-parallel-size`
-  std::string now, then;         ///< values; empty: the argument is omitted
+  std::string now, then;         ///< present and future value; empty: the argument is absent
   std::optional<Place> place{};  ///< the argument's position in the file, if it is there
 };
 struct ConfigurationChanges {
   std::vector<ConfigurationChange> arguments;
-  std::vector<std::string> unsaid;  ///< choices for which the format has no argument: `tensor=2`
+  std::vector<std::string> unsaid;  ///< choices of the other plan for which the format has no argument: `tensor=2`
 };
 [[nodiscard]] ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
                                               std::int64_t layers);
 
-/// `run.sh:12`; empty if the position is unknown.
+/// Returns a file and line for messages: `run.sh:12`; empty if the position is unknown.
 [[nodiscard]] std::string line_text(const std::optional<Place>& place);
 
 }  // namespace ddl

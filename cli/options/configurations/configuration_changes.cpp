@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Returns all fields. Each field is followed by the fields that give a part of its value (StandIn).
+/// Returns all fields. Each field precedes the fields that express parts of its value (StandIn).
 std::vector<RunField> fields_in_order() {
   std::vector<RunField> fields;
   const auto add = [&](RunField field) {
@@ -26,7 +26,7 @@ std::vector<RunField> fields_in_order() {
   return fields;
 }
 
-/// The difference between two plans, as arguments of a configuration.
+/// Converts the difference between two plans to changed arguments of a configuration.
 class PlanDifference {
  public:
   PlanDifference(const Configuration& configuration, const Plan& own, const Plan& other, std::int64_t layers)
@@ -38,7 +38,7 @@ class PlanDifference {
 
   ConfigurationChanges make() {
     for (const RunField field : fields_in_order()) {
-      // Arguments that the other plan does not need are removed as well.
+      // An argument is removed if the other plan does not need it.
       const bool goes = before_[field] && !after_[field] && read_.writes(field);
       if ((goes || said(before_, field) != said(after_, field)) && is_compared(field)) compare(field);
     }
@@ -58,8 +58,8 @@ class PlanDifference {
                                               [&](const ArgumentRow& row) { return row.field == field && counts(row); });
   }
 
-  /// If two fields describe the same choice, the field in the file is compared. If the file has neither, the field that
-  /// gives the whole value is compared.
+  /// Whether changes of a field are listed. If two fields describe one choice, only the field that the file sets is listed.
+  /// If the file sets none of them, the field that gives the whole value is listed.
   [[nodiscard]] bool is_compared(RunField field) const {
     for (const StandIn& each : stand_ins()) {
       if (each.by == field && !each.is_added && !read_.writes(field) && has_row(each.of)) return false;
@@ -68,12 +68,12 @@ class PlanDifference {
         return false;
       }
     }
-    // The value -1 means all remaining ranks, so it is right for any number of ranks.
+    // The value -1 stands for all remaining ranks, so it stays right for any number of ranks.
     const Fact* shards = read_.find(ConfigField::data_shard);
     return field != ConfigField::data_shard || shards == nullptr || shards->value != "-1" || after_.is(field, "1");
   }
 
-  /// The row that sets the field in the file; it may belong to any format.
+  /// Returns the row for the argument that sets the field in the file. The row may belong to any format.
   [[nodiscard]] const ArgumentRow* row_in_file(RunField field) const {
     if (!read_.writes(field)) return nullptr;
     const std::string key = argument_key(read_.find(field)->from->key);
@@ -91,8 +91,8 @@ class PlanDifference {
     });
   }
 
-  /// The row with which the file would set the other plan's value. If several rows could set it, a row in a section that the
-  /// file already has is preferred.
+  /// Returns the row for the argument that would set the other plan's value. A row in a section
+  /// that the file already has is preferred.
   [[nodiscard]] const ArgumentRow* row_that_says(RunField field) const {
     const ArgumentRow* elsewhere = nullptr;
     for (const ArgumentRow& row : format_.rows) {
@@ -108,7 +108,7 @@ class PlanDifference {
   void compare(RunField field) {
     const ArgumentRow* const own = row_in_file(field);
     RunValues after = after_;
-    // An argument is kept if the other plan needs it for a second field.
+    // An argument is kept if the other plan needs the argument for another field.
     if (!after[field] && own != nullptr && says_another(*own)) after.set(field, usual(after_, field));
     const std::optional<std::string> own_word = own == nullptr ? std::nullopt : said_by(format_, *own, after);
     if (read_.writes(field)) {
@@ -136,7 +136,8 @@ class PlanDifference {
       changes_.arguments.push_back(std::move(change));
   }
 
-  /// The number of micro-batches follows from the samples of a micro-batch, so it needs no argument.
+  /// Whether the field is the number of micro-batches, which needs no argument because the samples
+  /// of a micro-batch determine it.
   [[nodiscard]] bool follows(RunField field) const {
     return field == ConfigField::accumulation && (has_row(ConfigField::micro_batch) || has_row(ConfigField::micro_batches));
   }

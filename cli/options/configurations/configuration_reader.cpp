@@ -20,35 +20,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The fields that name further files of a configuration, in the order of reading.
+/// Fields with the names of further configuration files, in the order in which the files are read.
 constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::trainer_file};
 
 /// Maximum length of a chain of configuration files in which each file names the next file.
 constexpr int most_configuration_files = 4;
 
-/// `8` of `gpu:h100:8`.
+/// Returns the number at the end of a value: `8` of `gpu:h100:8`.
 std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':') + 1); }
 
 class ConfigurationReader {
  public:
-  /// `kind`: the distributed_type of the file that names this file; empty if there is none.
+  /// `kind`: the distributed_type of the configuration that names this file; empty for the first file.
   ConfigurationReader(std::string path, int depth, const ScriptValues& values, std::string kind = {})
       : path_(std::move(path)), depth_(depth), values_(values), kind_(std::move(kind)) {}
 
-  /// `text`: the contents of the file, or a here-document from which a script writes the file.
+  /// Reads a configuration. `text`: the contents of the file, or a here-document from which a script writes the file.
   std::optional<Configuration> read(const std::string& text) {
     language_ = language_of(text);
     if (!read_settings(text)) return std::nullopt;
     bool has_arguments = language_ == ConfigurationLanguage::script;
     for (const ConfigEntry& setting : settings_) {
-      // MODEL_ARGS: {--num-layers: 12}
+      // For example, in `MODEL_ARGS: {--num-layers: 12}`, the argument is the last part of the key.
       const std::size_t argument = language_ == ConfigurationLanguage::script ? std::string::npos : setting.key.rfind(".--");
       has_arguments = has_arguments || argument != std::string::npos;
       keys_.push_back(argument_key(argument == std::string::npos ? setting.key : setting.key.substr(argument + 1)));
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
     const ConfiguredText marked{.language = language_, .keys = keys_, .programs = programs_, .has_arguments = has_arguments};
-    // A command line of a foreign tool may have arguments of a known tool, so foreign tools are refused first.
+    // A command line of a foreign tool may contain arguments of a known tool, so foreign tools are refused first.
     if (language_ == ConfigurationLanguage::script) refuse_foreign(marked);
     format_ = format_of(marked);
     if (format_ == nullptr && language_ != ConfigurationLanguage::script) refuse_foreign(marked);
@@ -64,7 +64,7 @@ class ConfigurationReader {
       read_facts(format_->rows);
       if (language_ == ConfigurationLanguage::script || format_->language == ConfigurationLanguage::script) read_others();
       list_others();
-      add_usual();  // defaults of this format, set before files of other tools are merged
+      add_usual();  // adds defaults of this format before files of other tools are merged
     }
     merge_files();
     if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
@@ -81,11 +81,11 @@ class ConfigurationReader {
     }
   }
 
-  /// Returns false if the text is not valid YAML and has no keys of a known tool.
+  /// Parses the text. Returns false if the text is not valid YAML and contains no keys of a known tool.
   bool read_settings(const std::string& text) {
     switch (language_) {
       case ConfigurationLanguage::json:
-        // A text in braces may be YAML as well. YAML allows comments, so it is read as YAML if the file's name says so.
+        // A text in braces is read as JSON, unless the file's name says that it is YAML. YAML may contain comments.
         if (path_.ends_with(".yml") || path_.ends_with(".yaml")) {
           language_ = ConfigurationLanguage::yaml;
           settings_ = yaml_settings(text, path_);
@@ -100,7 +100,8 @@ class ConfigurationReader {
         try {
           settings_ = yaml_settings(text, path_);
         } catch (const Error&) {
-          // The text may be a job file. The reader of job files reports its errors.
+          // A text that looks like no tool's configuration may be a job file. The reader of job
+          // files then reports the errors.
           if (!looks_like_a_tools(text)) return false;
           throw;
         }
@@ -139,14 +140,14 @@ class ConfigurationReader {
       }
       result_.refusals.push_back(
           {.at = entry,
-           .message = fmt::format("{} is no program of a kind that is read: {}", quote(program.text), other.reason),
+           .message = fmt::format("the program {} is not supported: {}", quote(program.text), other.reason),
            .hint = std::string(other.hint),
            .is_of_model = other.is_of_model});
     }
   }
 
-  /// Reads a script that another script includes by a relative path. Other files are refused: errors quote lines of a file,
-  /// and the author of the including script must not choose which other files of this machine are quoted.
+  /// Reads a script that another script includes by a relative path. Other files are refused, because an error quotes lines
+  /// of a file, and the author of a script must not choose which files of this machine are quoted.
   static std::optional<SourcedFile> sourced(const fs::path& folder, const std::string& name) {
     const std::string extension = fs::path(name).extension().string();
     const bool is_script = extension == ".sh" || extension == ".bash" || extension == ".env" || extension == ".args";
@@ -167,7 +168,7 @@ class ConfigurationReader {
     throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
   }
 
-  /// Whether a text that is not valid YAML contains keys of a known tool.
+  /// Whether a text that is not valid YAML contains a key of a known tool.
   static bool looks_like_a_tools(const std::string& text) {
     for (const ConfigurationFormat* format : configuration_formats()) {
       if (format->language != ConfigurationLanguage::yaml && format->also != ConfigurationLanguage::yaml) continue;
@@ -190,7 +191,7 @@ class ConfigurationReader {
     if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
   }
 
-  /// Finds the distributed_type, which decides which arguments of an accelerate file apply.
+  /// Finds the distributed_type, which determines the arguments of an accelerate file that apply.
   void find_kind() {
     if (!kind_.empty()) return;
     for (const ArgumentRow& row : format_->rows) {
@@ -213,15 +214,15 @@ class ConfigurationReader {
     if (!row.only_with.empty() && row.only_with != kind_) return;
     std::optional<Fact> fact = meaning_of(row, setting);
     if (!fact) return;
-    if (row.field == ConfigField::gpus_per_node && !is_gpus(fact->value)) return;  // --gres=nvme:1
+    if (row.field == ConfigField::gpus_per_node && !is_gpus(fact->value)) return;  // for example --gres=nvme:1
     const Fact* before = result_.find(row.field);
     fact->is_weak = row.is_weak;
-    // A known value of another argument takes precedence over this unknown value.
+    // If another argument already gives a known value, an unknown value is ignored.
     if (before != nullptr && before->from && before->from->is_known && !setting.is_known &&
         argument_key(before->from->key) != argument_key(setting.key))
       return;
     if (before != nullptr && before->from && row.is_weak && !before->is_weak) return;
-    // If one argument is given twice, the last value counts. Two different arguments of one field must have the same value.
+    // If an argument is given twice, the last value counts. If two arguments set one field, their values must be equal.
     if (before != nullptr && before->from && !before->is_weak && !is_same(row.field, before->value, fact->value) &&
         argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer &&
         setting.is_known && before->from->is_known && before->problem.empty() && fact->problem.empty()) {
@@ -229,7 +230,7 @@ class ConfigurationReader {
                                   before->from->place().line);
       fact->hint = "leave one of them out";
     }
-    // A value with a device name, `a100:8`, is kept if a later value of the same number has no device name.
+    // A value with a device name, such as `a100:8`, is not replaced by a later value without a device name.
     if (before != nullptr && row.field == ConfigField::gpus_per_node && fact->problem.empty() && before->from &&
         before->value.find(':') != std::string::npos && fact->value.find(':') == std::string::npos && setting.is_known &&
         before->from->is_known)
@@ -261,7 +262,7 @@ class ConfigurationReader {
           add_refusal(refused, settings_[i]);
       }
     }
-    // If blocks are recomputed in groups (`uniform`), they are assumed to be recomputed one by one.
+    // Recomputing blocks in groups (`uniform`) is predicted as recomputing each block on its own, so it is not modelled.
     const Fact* blocks = result_.find(ConfigField::recompute_layers);
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
         !is_neutral(blocks->value))
@@ -289,7 +290,7 @@ class ConfigurationReader {
                                 .is_of_model = refused.is_of_model});
   }
 
-  /// Adds the arguments that no table reads to `not_modelled`, except arguments that change neither time nor memory.
+  /// Adds arguments to `not_modelled` that no table contains, except arguments that change neither time nor memory.
   void list_others() {
     std::set<std::string> listed;
     for (std::size_t i = 0; i < settings_.size(); ++i) {
@@ -311,7 +312,8 @@ class ConfigurationReader {
     }
   }
 
-  /// Whether the argument is in the table of this format, of launchers, or of a format that other command lines use.
+  /// Whether the argument is known: it is in the table of this format, of launchers, or of a tool
+  /// such as transformers, on which other tools are based.
   [[nodiscard]] bool is_read(const std::string& key) const {
     if (row_named(format_->rows, key) != nullptr || row_named(launcher_rows(), key) != nullptr) return true;
     return format_->language == ConfigurationLanguage::script &&
@@ -336,12 +338,13 @@ class ConfigurationReader {
     return false;
   }
 
-  /// Whether command lines of other tools may contain arguments of this format. A format with a program name lends none.
+  /// Whether command lines of other tools may contain arguments of this format. Formats with
+  /// program names do not lend arguments.
   static bool lends_arguments(const ConfigurationFormat& format) {
     return format.language == ConfigurationLanguage::script && format.programs.empty();
   }
 
-  /// A command line may have arguments of a second tool, such as those of transformers in addition to those of accelerate.
+  /// Reads arguments of a second tool on the command line, such as those of transformers on a command line of accelerate.
   void read_others() {
     for (const ConfigurationFormat* format : configuration_formats()) {
       if (format == format_ || !lends_arguments(*format)) continue;
@@ -354,12 +357,13 @@ class ConfigurationReader {
     }
   }
 
-  /// Reads the files that the configuration names. Values in the configuration itself take precedence.
+  /// Reads the files that the configuration names. Values in the configuration itself take
+  /// precedence over values in these files.
   void merge_files() {
     for (const ConfigField field : file_fields) {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from || !named->from->is_known) continue;
-      // The value may be a name that the tool knows, such as zero3, and not a file.
+      // The value may be a name that the tool knows, such as zero3, instead of a file name.
       if (named->value.find_first_of("./") == std::string::npos) continue;
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
@@ -391,7 +395,7 @@ class ConfigurationReader {
 
   /// Returns the path of a named file, relative to the folder of this file or to the working directory.
   [[nodiscard]] std::optional<std::string> found(const std::string& name) const {
-    // The author of the script must not choose which other files of this machine are quoted in an error.
+    // Only configuration files are read, because the author of a script must not choose which files an error quotes.
     const bool is_configuration =
         name.ends_with(".json") || name.ends_with(".toml") || name.ends_with(".yaml") || name.ends_with(".yml");
     if (!is_configuration) return std::nullopt;
@@ -405,7 +409,7 @@ class ConfigurationReader {
   std::string path_;
   int depth_;
   const ScriptValues& values_;
-  std::string kind_;  ///< the distributed_type
+  std::string kind_;  ///< the distributed_type of the configuration
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
   ConfigEntries settings_;
   std::vector<std::string> keys_, programs_;
@@ -419,7 +423,7 @@ void refuse_program(const std::string& path) {
   if (!path.ends_with(".py")) return;
   const std::string text = read_file(path, max_configuration_file_bytes);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
-  constexpr const char* hint = "give the same in options: recommend MODEL --gpus N, or the command line that starts it";
+  constexpr const char* hint = "give model and plan as options: recommend MODEL --gpus N, or give the launch script";
   if (says("torchtitan")) {
     throw Error(fmt::format("{} is a configuration of torchtitan in Python, which is not read", quote(path)),
                 "write its values as TOML, as torchtitan up to 0.2 reads them: [parallelism] tensor_parallel_degree = 2");
@@ -438,7 +442,8 @@ std::optional<Configuration> recognise_configuration(const std::string& path, co
 
 namespace {
 
-/// Returns a hint if the file is a job file or an answer of this program, or a script that launches another file.
+/// Returns a hint about a file that is no configuration: a job file, an answer of this program, or
+/// a script that launches another script.
 std::string hint_of_another(const std::string& path) {
   const std::string text = read_file(path, max_configuration_file_bytes);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };

@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Choices that follow from more than one field.
+/// Choices that depend on several fields of a configuration.
 constexpr std::array of_several_fields{PlanChoice::zero,      PlanChoice::shard_group,      PlanChoice::secondary_shards,
                                        PlanChoice::recompute, PlanChoice::recompute_blocks, PlanChoice::recompute_modules,
                                        PlanChoice::offload,   PlanChoice::experts,          PlanChoice::virtual_stages};
@@ -55,7 +55,8 @@ class ChoiceReader {
     return row.matters(plan.mesh);
   }
 
-  /// Sets a choice of the configuration's plan, unless an option gives the choice. `value`: empty if not given.
+  /// Sets a choice of the configuration's plan, unless an option on the command line gives the
+  /// choice. `value`: empty if the configuration does not give the choice.
   void choose(PlanChoice choice, const std::string& value) {
     const auto at = static_cast<std::size_t>(choice);
     const PlanChoiceRow& row = row_of(choice);
@@ -68,7 +69,7 @@ class ChoiceReader {
   }
   void choose(PlanChoice choice, std::int64_t value) { choose(choice, fmt::format("{}", value)); }
 
-  /// A choice that a single field gives.
+  /// Sets a choice that depends on a single field of the configuration.
   void choose_as_said(const PlanChoiceRow& row) {
     if (!matters(row)) return;
     if (!row.first_number) return choose(row.choice, read_.word(row.choice));
@@ -81,7 +82,7 @@ class ChoiceReader {
     return blocks_of(load_model(all_.study.model, all_.study.sequence));
   }
 
-  /// If blocks are recomputed in groups (`uniform`), each block is modeled as a group of its own.
+  /// Sets the choices about recomputation. Groups of blocks (`uniform`) are modeled as groups of one block each.
   void choose_recompute() {
     std::string recompute = read_.word(PlanChoice::recompute);
     const std::string share = read_.word(ConfigField::recompute_share);
@@ -98,7 +99,7 @@ class ChoiceReader {
     choose(PlanChoice::recompute, is_of_blocks && *blocks == 0 ? "none" : recompute);
   }
 
-  /// An empty list means no modules.
+  /// Returns the recomputed modules. An empty list in the configuration means that no module is recomputed.
   [[nodiscard]] std::string modules() const {
     std::string modules = read_.word(PlanChoice::recompute_modules);
     std::replace(modules.begin(), modules.end(), ' ', '+');
@@ -120,16 +121,17 @@ class ChoiceReader {
         read_.fail(
             {ConfigField::layers_per_virtual_stage},
             fmt::format("{} layers on {} stages do not divide into virtual stages of {} layers", all, pipeline, *each),
-            "the layers per stage must be a multiple of those per virtual stage");
+            "the layers per stage must be a multiple of the layers per virtual stage");
       }
       virtual_stages = all / pipeline / *each;
       if (*virtual_stages > most_virtual_stages) {
         read_.fail({ConfigField::layers_per_virtual_stage},
                    fmt::format("{} virtual stages per stage exceed the maximum of {}", *virtual_stages, most_virtual_stages),
-                   "use longer ones");
+                   "use longer virtual stages");
       }
     }
-    // The default of torchtitan for interleaved schedules [distributed/pipeline_parallel.py, `stages_per_rank`].
+    // torchtitan's default for interleaved schedules is two stages per rank
+    // [distributed/pipeline_parallel.py, `stages_per_rank`].
     if (!virtual_stages && read_.word(ConfigField::interleaved) == "yes") virtual_stages = 2;
     if (virtual_stages) choose(PlanChoice::virtual_stages, *virtual_stages);
   }
@@ -146,13 +148,14 @@ class ChoiceReader {
       one.set(PlanChoice::zero, {.value = stage, .from = fact != nullptr ? fact->from : std::nullopt});
       static_cast<void>(one.number(PlanChoice::zero, 0, 3));
     }
-    // If weights stay gathered after forward, the plan is ZeRO-2. With a pipeline, torchtitan's default keeps them gathered.
+    // A plan that keeps weights gathered after forward is ZeRO-2. With a pipeline, torchtitan keeps
+    // them gathered by default.
     const std::string reshards = read_.word(ConfigField::reshards);
     const bool keeps =
         reshards == "no" || ((reshards == "default" || reshards.empty()) && read_.format == &torchtitan_toml &&
                              configured_degree(read_, ConfigField::pipeline) > 1);
     if (stage == "3" && keeps) stage = "2";
-    // Context-parallel ranks hold shards too, so sharding has an effect if shards × context is above 1.
+    // Context-parallel ranks also hold shards. Sharding has an effect if shards × context is above 1.
     const std::int64_t context = configured_degree(read_, ConfigField::context);
     if (devices_.shards * context == 1 || devices_.replicas * context == 1) stage = "0";
     choose(PlanChoice::zero, stage);
@@ -165,7 +168,7 @@ class ChoiceReader {
     }
     const bool has_groups = group * context > 1 && group < devices_.replicas && group <= most_shard_group;
     if (has_groups && stage != "0") choose(PlanChoice::shard_group, group);
-    // ZeRO stages other than 3 ignore secondary shards.
+    // Secondary shards only have an effect with ZeRO-3.
     const auto second = read_.number(PlanChoice::secondary_shards, 1, most_shard_group);
     if (second && *second > 1 && stage == "3" && group <= 1) choose(PlanChoice::secondary_shards, *second);
   }
@@ -182,7 +185,7 @@ void choose_choices(ConfiguredOptions& options, const Configuration& configurati
 }
 
 std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
-  // Some tools write 0 for none.
+  // Some tools write 0 for a degree of 1.
   return std::max<std::int64_t>(configuration.number(axis, 0, most_configured_gpus).value_or(1), 1);
 }
 

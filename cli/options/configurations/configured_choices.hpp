@@ -8,17 +8,18 @@ namespace ddl {
 
 inline constexpr std::int64_t most_configured_gpus = std::int64_t{1} << 20U;
 
-/// Numbers of GPUs, of replicas of the model, and of shards. `shards`: 0 if the file does not give their number.
+/// The numbers of GPUs, of replicas of the model, and of shards. `shards` is 0 if the file does not
+/// give the number of shards.
 struct ConfiguredDevices {
   std::int64_t gpus = 0, replicas = 1, shards = 0;
 };
-/// Sets the choices of a plan other than its mesh and batch from a configuration. Options take precedence.
+/// Sets the choices of a plan from a configuration, except for mesh and batch. Options on the command line take precedence.
 void choose_choices(ConfiguredOptions& options, const Configuration& configuration, const ConfiguredDevices& devices);
 
-/// The degree of an axis in the configuration; 1 if the configuration does not give it.
+/// Returns the degree of an axis in the configuration; 1 if the configuration does not give the degree.
 [[nodiscard]] std::int64_t configured_degree(const Configuration& configuration, ConfigField axis);
-/// The expert degree in the terms of this program. If a tensor split leaves experts whole, tools count the tensor ranks as
-/// part of the expert degree. In this case, the function divides that degree by the tensor degree.
+/// Returns the expert degree as this program defines it. If tensor parallelism leaves experts whole, tools count the tensor
+/// ranks as part of the expert degree. In this case, the tool's expert degree is divided by the tensor degree.
 [[nodiscard]] std::int64_t expert_degree(const Configuration& configuration);
 
 }  // namespace ddl

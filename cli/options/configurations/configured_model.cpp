@@ -90,7 +90,7 @@ class SizedModel {
   [[nodiscard]] std::int64_t kv_heads() const {
     const auto groups = number(ConfigField::kv_heads);
     if (!groups) return heads_;
-    // Megatron-LM uses the number of groups only with --group-query-attention.
+    // Megatron-LM ignores the number of query groups without --group-query-attention.
     const bool counts = read_.format != &megatron_arguments || read_.word(ConfigField::grouped_queries) == "yes";
     if (!counts) return heads_;
     if (heads_ % *groups != 0) {
@@ -100,7 +100,7 @@ class SizedModel {
     return *groups;
   }
 
-  /// The vocabulary size, padded as the tools pad it.
+  /// Returns the vocabulary size, padded as the tool pads it.
   [[nodiscard]] std::int64_t vocabulary() const {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
     const Fact* tokenizer = read_.find(ConfigField::tokenizer);
@@ -239,7 +239,8 @@ class SizedModel {
 
   std::string llama() {
     begin("llama");
-    // With this width, a gated perceptron has as many weights as an ungated one of width 4 × hidden (a multiple of 64).
+    // With this width, a gated MLP has as many weights as an ungated MLP of width 4 × hidden. Tools
+    // round the width to a multiple of 64.
     const std::int64_t usual = hidden_ * 8 / 3 / 64 * 64;
     const auto experts = number(ConfigField::experts);
     const bool has_experts = experts && *experts > 1;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t most_adapter_rank = 65'536, most_tokens = 100'000'000;
 
-/// The parts of a value such as `a100:8`, `gpu:a100:8` or `8`.
+/// A device name and a number of GPUs, as in `a100:8`, `gpu:a100:8` or `8`.
 struct GpusPerNode {
   std::string device;
   std::string count;
@@ -67,7 +67,7 @@ class Options {
       if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (tokens && !names_tokens) {
-        // A length that is the model's default is not set as an override.
+        // The sequence length is only set if it differs from the model's default.
         if (!has_own_length(*tokens)) all_.study.sequence = tokens;
         say("--seq");
       }
@@ -83,7 +83,7 @@ class Options {
     }
     if (!is_given_("--optimizer") && read_.says(ConfigField::optimizer)) {
       all_.study.optimizer = read_.word(ConfigField::optimizer);
-      // Tools use one name for SGD with and without momentum.
+      // Tools have one name for SGD with and without momentum, so the momentum decides.
       const std::string momentum = read_.word(ConfigField::momentum);
       if (all_.study.optimizer == "momentum" && momentum.find_first_not_of("0.") == std::string::npos && !momentum.empty())
         all_.study.optimizer = "sgd";
@@ -91,7 +91,7 @@ class Options {
     }
   }
 
-  /// The model gets the adapters of the file, even if --model names the model.
+  /// Adds the adapters of the file to the model's name, even if --model gives the model.
   void choose_adapter() {
     if (all_.study.model.find("@lora=") != std::string::npos || read_.word(ConfigField::adapter) == "none") return;
     const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank);
@@ -151,13 +151,13 @@ class Options {
       gpus_ = *all_.own.gpus;
       return;
     }
-    // If the script computes the number of processes from unknown values, it is taken as nodes × GPUs per node.
+    // If the number of processes depends on unknown values, nodes × GPUs per node is used instead.
     const Fact* processes = read_.find(ConfigField::gpus);
     const bool is_computed = processes != nullptr && processes->from && !processes->from->is_known && nodes && each;
     if (const auto all = is_computed ? std::nullopt : read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
       gpus_ = *all;
       if (nodes && each && read_.writes(ConfigField::nodes) && *nodes * *each != gpus_) {
-        read_.fail({ConfigField::gpus}, fmt::format("{} GPUs contradict {} nodes of {}", gpus_, *nodes, *each),
+        read_.fail({ConfigField::gpus}, fmt::format("{} GPUs contradict {} nodes with {} GPUs each", gpus_, *nodes, *each),
                    "leave one of them out");
       }
     } else if (each) {
@@ -175,13 +175,13 @@ class Options {
     try {
       static_cast<void>(load_machine(device));
     } catch (const Error&) {
-      return;  // a name that only this cluster uses for its GPUs
+      return;  // a device name that only this cluster uses
     }
     all_.study.machine = device;
     say("--machine");
   }
 
-  /// The number of GPUs, computed from the degrees and the batch. `of_a_model`: GPUs of one replica of the model.
+  /// Returns the number of GPUs that the degrees and the batch imply. `of_a_model`: GPUs of one replica of the model.
   std::int64_t gpus_by_the_rest(std::int64_t of_a_model) {
     if (const auto replicas = read_.number(ConfigField::replicas, 1, most_configured_gpus))
       return of_a_model * *replicas * degree(ConfigField::expert);
@@ -270,7 +270,8 @@ class Options {
     }
     if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "write 1 for none, -1 for all remaining ranks");
     shards_ = *shard < 0 ? replicas_ / copies : *shard;
-    // torchtitan and accelerate also shard weights among context ranks, but the file's number of shards counts data ranks.
+    // torchtitan and accelerate also shard weights among context ranks, but the number of shards in
+    // a file counts only data ranks.
     if (shards_ * copies != replicas_) {
       read_.fail({ConfigField::data_shard, ConfigField::data_replicate},
                  fmt::format("{} shards × {} {} are not the {} replicas that the other degrees leave of {} GPUs", shards_,
@@ -302,7 +303,8 @@ class Options {
       if (global) say("--global-batch");
     }
     if (!global && steps && !all_.own.micro_batches) {
-      // The default batch would contradict the accumulated steps, so each step gets one sample per replica.
+      // Without a batch in the file, each accumulation step gets one sample per replica. The
+      // default batch might not match the number of steps.
       std::int64_t all = 0;
       if (__builtin_mul_overflow(*steps, replicas_, &all) || all > most_configured)
         read_.fail({ConfigField::accumulation}, "the batch is too large to be counted", "give fewer steps");
@@ -320,7 +322,7 @@ class Options {
         if (samples % *cut != 0) {
           read_.fail({ConfigField::pipeline_batch, ConfigField::micro_batch},
                      fmt::format("micro-batches of {} do not divide {} samples per rank", *cut, samples),
-                     "the samples per rank must be a multiple of those of a micro-batch");
+                     "the samples per rank must be a multiple of the samples per micro-batch");
         }
         samples = *cut;
       }

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Converts lines and columns, which the YAML and JSON readers report, to byte offsets.
+/// Converts lines and columns, which the readers of YAML and JSON report, to byte offsets.
 class Lines {
  public:
   explicit Lines(const std::string& text) {
@@ -85,7 +85,7 @@ class NestedReader {
   [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
 
  private:
-  /// Appends the scalars of a list and of the lists inside it to `text`.
+  /// Appends the scalars of a list and of its inner lists to `text`.
   static void add_items(std::string& text, const YamlNode& list) {
     for (const YamlNode& item : list.items()) {
       if (item.is_sequence()) add_items(text, item);
@@ -97,7 +97,7 @@ class NestedReader {
     try {
       return node.text();
     } catch (const Error&) {
-      return {};  // an empty text
+      return {};  // an empty text has no arguments
     }
   }
   static std::string json_text(const Json& value) {

@@ -46,7 +46,7 @@ ConfigurationLanguage language_of(const std::string& text) {
 
 namespace {
 
-/// Maximum length of a chain of references from value to value.
+/// Maximum length of a chain of references, in which each value refers to the next.
 constexpr int most_references = 4;
 
 }  // namespace
@@ -103,7 +103,8 @@ std::size_t known_arguments(const ConfigurationFormat& format, const std::vector
       std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
 }
 
-/// Whether a text in one language can be a file of a format in the other language. JSON is a part of YAML.
+/// Whether a text in the language `text` can be a file in the language `format`. JSON and YAML
+/// match, because JSON is a part of YAML.
 bool is_nested(ConfigurationLanguage text, ConfigurationLanguage format) {
   const auto kind = [](ConfigurationLanguage one) {
     return one == ConfigurationLanguage::json ? ConfigurationLanguage::yaml : one;
@@ -115,7 +116,7 @@ bool has_mark(std::span<const std::string_view> marks, const std::vector<std::st
   return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_among(marks, key); });
 }
 
-/// Whether the text is a file of this program. Such a file may share a key with the files of another tool.
+/// Whether the text is a file of this program, which may share a key with the files of a tool.
 bool is_own(const ConfiguredText& text) {
   const std::string_view mark = text.language == ConfigurationLanguage::json ? "schema" : "format";
   return text.language != ConfigurationLanguage::script &&
@@ -142,12 +143,12 @@ const ConfigurationFormat* format_of(const ConfiguredText& text) {
       continue;
     }
     if (format->language == ConfigurationLanguage::json) continue;
-    // A format with a program name needs one of its marks, because its arguments may have names of another tool's arguments.
+    // A format with program names also needs one of its marks, because other tools may have arguments with the same names.
     if (is_of_arguments && !format->programs.empty()) {
       if (has_mark(format->marks, keys)) return format;
       continue;
     }
-    // No argument of a command line belongs to one tool only, so the format that knows most of the arguments is chosen.
+    // Arguments on a command line may belong to several tools, so the format that knows most of the arguments is chosen.
     const std::size_t known = known_arguments(*format, keys);
     if (known > most && (is_of_arguments || has_mark(format->marks, keys))) {
       most = known;

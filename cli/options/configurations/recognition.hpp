@@ -10,25 +10,25 @@
 
 namespace ddl {
 
-/// The features of a text by which its tool is recognised.
+/// The features of a configuration's text that show which tool the text is for.
 struct ConfiguredText {
   ConfigurationLanguage language = ConfigurationLanguage::script;
-  std::vector<std::string> keys{};      ///< in the spelling of `argument_key`
-  std::vector<std::string> programs{};  ///< the programs that a script runs; empty for other languages
-  bool has_arguments = false;           ///< the text is a script, or has keys that are command-line arguments
+  std::vector<std::string> keys{};      ///< names of arguments, in the spelling of `argument_key`
+  std::vector<std::string> programs{};  ///< the programs that a script runs; empty if the text is not a script
+  bool has_arguments = false;           ///< whether the text is a script, or has keys that are command-line arguments
 };
 
-/// The language that a text is written in.
+/// Returns the language of a configuration's text.
 [[nodiscard]] ConfigurationLanguage language_of(const std::string& text);
 /// Replaces references such as `${model.seq_length}` and `${.seq_length}` by the values of these keys.
 void resolve_references(ConfigEntries& settings);
-/// The first row for `key`, which is in the spelling of `argument_key`; null if no row has the key.
+/// Returns the first row for `key`; null if no row has the key. `key` must be in the spelling of `argument_key`.
 [[nodiscard]] const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key);
-/// Whether one of the patterns, which may end in `*`, matches the key.
+/// Whether a pattern matches the key. A pattern may end in `*`.
 [[nodiscard]] bool is_among(std::span<const std::string_view> patterns, const std::string& key);
-/// The format of the text; null if the text has the marks of no known format.
+/// Returns the format of a text; null if the text has the marks of no known format.
 [[nodiscard]] const ConfigurationFormat* format_of(const ConfiguredText& text);
-/// The tool to which the text belongs, if configurations of this tool are not read; null if there is no such tool.
+/// Returns the tool to which the text belongs, if this program does not read the tool's configurations; else null.
 [[nodiscard]] const ForeignTool* foreign_tool_of(const ConfiguredText& text);
 
 }  // namespace ddl

@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// A program that launches others, and the prefix for keys of the launcher's arguments.
+/// A program that launches other programs, and the prefix for the keys of its arguments.
 struct ScriptLauncher {
   std::string_view word, prefix;
 };
@@ -48,7 +48,7 @@ const ScriptLauncher* launcher_named(std::string_view word) {
   return found == script_launchers.end() ? nullptr : found;
 }
 
-/// Whether a tool is started by its own name: `swift sft`.
+/// Whether a word is the name of a tool that users start by name, as in `swift sft`.
 bool is_tools_program(const std::string& word) {
   const std::string name(last_step(word));
   const auto& formats = configuration_formats();
@@ -63,21 +63,21 @@ bool is_value(const PlacedText& word) {
   return word.text.size() > 1 && word.text[1] >= '0' && word.text[1] <= '9';
 }
 
-/// Whether no byte of a word is known. Such a word may stand for any number of arguments.
+/// Whether all bytes of a word are unknown. Such a word may stand for any number of arguments.
 bool is_all_unknown(const PlacedText& word) {
   return word.text.starts_with('$') && std::all_of(word.origins.begin(), word.origins.end(), [](const ByteOrigin& each) {
            return each.certainty == Certainty::outside;
          });
 }
 
-/// The parts of a command: its launchers with their options, and the launched program with its arguments.
+/// The parts of a command: launchers with their options, then the launched program with its arguments.
 struct LaunchedProgram {
   struct Part {
     std::size_t from, end;
     std::string prefix;
   };
   std::vector<Part> parts{};
-  std::optional<std::size_t> program{};  ///< index of the program's word; unset: unknown
+  std::optional<std::size_t> program{};  ///< index of the program's word; unset if unknown
   const ScriptCommand* command = nullptr;
 };
 
@@ -100,7 +100,7 @@ class ArgumentsReader {
   }
 
  private:
-  /// Reads the launched programs. Programs that do not train are skipped if the script also runs a training.
+  /// Reads the arguments of launched programs. If the script also runs a training, programs that do not train are skipped.
   void read_launched(const std::vector<LaunchedProgram>& launched) {
     const auto is_other = [](const LaunchedProgram& one) {
       if (!one.program) return false;
@@ -114,7 +114,7 @@ class ArgumentsReader {
       const PlacedText& program = one.command->words[*one.program];
       if (!has_training) all_.refused_programs.push_back(program);
       if (has_training)
-        warn(program, fmt::format("{} is passed over: {}", quote(program.text), other_program(program.text)->reason));
+        warn(program, fmt::format("{} is skipped: {}", quote(program.text), other_program(program.text)->reason));
     }
     for (const LaunchedProgram& one : launched) {
       if (has_training && is_other(one)) continue;
@@ -128,7 +128,7 @@ class ArgumentsReader {
     }
   }
 
-  /// Adds the subcommand of a tool: `sft` of `swift sft`.
+  /// Adds the subcommand of a tool, such as `sft` of `swift sft`.
   void add_command(const std::vector<PlacedText>& words, std::size_t program) {
     const bool has_command = program + 1 < words.size() && is_tools_program(words[program].text) &&
                              !words[program + 1].text.starts_with('-') &&
@@ -146,7 +146,7 @@ class ArgumentsReader {
     }
     const std::string_view name = last_step(words.front().text);
     if (std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
-    // The words before a `--` launch the command after it.
+    // In `launcher -- program`, the words before `--` launch the program.
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (words[i].text == "--" && starts_something(words, i + 1)) from = i + 1;
@@ -161,7 +161,7 @@ class ArgumentsReader {
       const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
       const std::size_t at = is_module ? i + 1 : i;
       if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
-        // mpirun starts one launcher on each node here, so mpirun's number of processes is not the number of GPUs.
+        // Here mpirun starts one launcher per node, so the number of mpirun's processes is not the number of GPUs.
         if (prefix == "mpirun:" && launcher->prefix != "python:") prefix.clear();
         end_part(i);
         prefix = launcher->prefix;
@@ -176,7 +176,7 @@ class ArgumentsReader {
     }
     if (all.program || prefix.empty()) return all;
     end_part(words.size());
-    // The program's name is unknown, so all words after the launcher may be the program's arguments.
+    // The program's name is unknown, so any word after the launcher may be an argument of the program.
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
     if (may_train) all.parts.push_back({options, words.size(), ""});
     return all;
@@ -188,11 +188,12 @@ class ArgumentsReader {
     });
   }
 
-  /// Reads arguments from variables, for a script that only sets variables and lets another script start the program.
+  /// Reads arguments from variables. Needed for a script that only sets variables, and lets another
+  /// script start the program.
   void read_assigned() {
     std::set<std::pair<std::uint8_t, std::uint32_t>> seen;
     std::vector<std::vector<PlacedText>> groups;
-    // Arguments that a later variable contains are read from the later variable only.
+    // If a variable contains an earlier variable, the arguments are read from the last variable only.
     for (auto variable = script_.assigned.rbegin(); variable != script_.assigned.rend(); ++variable) {
       std::vector<PlacedText> words;
       for (const PlacedText& value : variable->words) {
@@ -267,7 +268,7 @@ class ArgumentsReader {
       const bool is_key = word.starts_with("--") || (launches && word.size() > 1 && word[0] == '-');
       if (is_key && words[i].certainty() == Certainty::optional) {
         warn(words[i],
-             fmt::format("{} is left out: it stands in a branch that is not decided", quote(word.substr(0, equals))));
+             fmt::format("{} is ignored: it is unknown whether the branch around it runs", quote(word.substr(0, equals))));
         while (i + 1 < end && is_value(words[i + 1]) && equals == std::string::npos) ++i;
       } else if (is_key) {
         has_key = true;
@@ -282,7 +283,7 @@ class ArgumentsReader {
           read_values(words, i, end, key, launches);
         }
       } else if (!launches && equals != std::string::npos && word.find_first_of(".+/") < equals) {
-        // An override in the syntax of Hydra: ++model.micro_batch_size=4.
+        // Hydra's overrides may begin with plus signs, as in ++model.micro_batch_size=4.
         const PlacedText value = words[i].part(equals + 1);
         std::string key = word.substr(0, equals);
         key.erase(0, std::min(key.find_first_not_of('+'), key.size()));
@@ -293,12 +294,12 @@ class ArgumentsReader {
     }
   }
 
-  /// Whether a word, as the first argument of a program, names the program's configuration file.
+  /// Whether a word names a configuration file, if it is the first argument of a program.
   static bool names_configuration(std::string_view word) {
     return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json") || word.ends_with(".toml");
   }
 
-  /// Reads the words after an argument that may be the argument's values.
+  /// Reads the values of an argument from the words that follow the argument.
   void read_values(const std::vector<PlacedText>& words, std::size_t& i, std::size_t end, const std::string& key,
                    bool only_one) {
     const std::size_t at = i;

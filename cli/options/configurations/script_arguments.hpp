@@ -8,13 +8,14 @@
 
 namespace ddl {
 
-/// The arguments of the training command in a script. Arguments of its launchers have a prefix: `slurm:--nodes`,
-/// `srun:--nodes`, `torchrun:--nnodes`, `accelerate:--num-processes`. Arguments of the program itself, such as
-/// `--seq-length`, have no prefix. A file that contains only arguments is read as a script.
+/// The arguments of the training command in a script. Arguments of a launcher have the launcher's name as a prefix:
+/// `slurm:--nodes`, `srun:--nodes`, `torchrun:--nnodes`, `accelerate:--num-processes`. Arguments of the training program,
+/// such as `--seq-length`, have no prefix. A file that contains only arguments is read as a script.
 struct ScriptArguments {
   ConfigEntries settings;
   std::vector<PlacedText> programs{};  ///< programs that the commands run: `pretrain_gpt.py`, `torchtitan.train`, `swift`
-  /// Programs that train nothing, or another model than their arguments describe; empty if the script also runs training.
+  /// Programs that train nothing, or that train another model than their arguments describe. Empty
+  /// if the script also runs training.
   std::vector<PlacedText> refused_programs{};
   std::vector<std::string> warnings{};
 };

@@ -6,7 +6,8 @@
 
 namespace ddl {
 
-/// Values that the user gives to a script: environment variables by name, the script's arguments as `1`, `2`, ….
+/// Values that the user gives to a script: environment variables by name, and the script's
+/// positional arguments by number (`1`, `2`, …).
 using ScriptValues = std::vector<std::pair<std::string, std::string>>;
 
 /// Parses words of the form `NAME=VALUE`. Throws Error if a name is invalid.

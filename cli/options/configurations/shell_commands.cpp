@@ -1,4 +1,5 @@
-// Reads simple commands of scripts, and performs the commands that affect later ones, such as assignments and `source`.
+// This file reads simple commands of scripts. It performs commands that affect later commands, such
+// as assignments and `source`.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +49,7 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
     words_.read_word(list);
     list.end();
     if (words_.at() == from) words_.go_to(from + 1);  // an unexpected character is skipped
-    // The digit in 2>&1 is not a word of the command.
+    // The digit in `2>&1` is not a word of the command.
     const bool is_stream = list.done.size() == 1 && list.done.front().text.size() == 1 &&
                            is_shell_digit(list.done.front().text.front()) && (words_.here() == '>' || words_.here() == '<');
     if (list.done.empty() || is_stream) continue;
@@ -63,7 +64,8 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   return perform(simple, run);
 }
 
-/// Reads an assignment at this position: `NAME=value`, `NAME+=value` or `NAME=(…)`. Returns whether there is one.
+/// Reads an assignment at the present position: `NAME=value`, `NAME+=value` or `NAME=(…)`. Returns
+/// false if there is no assignment.
 bool ShellReader::assigns(ScriptRun run) {
   if (!begins_shell_name(words_.here())) return false;
   const std::string_view text = words_.text();
@@ -81,7 +83,7 @@ bool ShellReader::assigns(ScriptRun run) {
     ShellWordList list;
     words_.read_word(list, false);
     list.end();
-    // If the value expands to several words, as an array does, blanks join the words.
+    // If the value expands to several words, such as those of an array, the words are joined by blanks.
     PlacedText joined{.start = words_.origin(end)};
     for (std::size_t i = 0; i < list.done.size(); ++i) {
       if (i > 0) joined.add(' ', list.done[i].origin());
@@ -90,7 +92,7 @@ bool ShellReader::assigns(ScriptRun run) {
     value.words.push_back(std::move(joined));
   }
   if (run == ScriptRun::no) return true;
-  // If the assigned value is unknown, a value that --set gives for the variable takes precedence.
+  // A value that --set gives for the variable takes precedence over an unknown value.
   const auto given =
       std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
   const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
@@ -100,7 +102,7 @@ bool ShellReader::assigns(ScriptRun run) {
   return true;
 }
 
-/// Reads a redirection: `> file`, `2>&1`, `<<EOF`, `<<< word`.
+/// Reads one redirection: `> file`, `2>&1`, `<<EOF`, `<<< word`.
 void ShellReader::read_redirection(Simple& simple) {
   const bool is_document = words_.stands("<<") && !words_.stands("<<<");
   const bool writes = words_.here() == '>' || words_.stands("&>");
@@ -130,7 +132,7 @@ void ShellReader::read_redirection(Simple& simple) {
   if (writes && !target.done.empty() && target.done.front().is_known()) simple.written_to = target.done.front().text;
 }
 
-/// Reads the lines of here-documents such as `<<EOF`, which begin in the line after the command.
+/// Reads the here-documents of a command, such as `<<EOF`. Their lines begin after the line of the command.
 void ShellReader::read_documents(Simple& simple) {
   const std::string_view text = words_.text();
   const std::size_t here = words_.at();
@@ -169,7 +171,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
   if (name == "false") return {.holds = false, .is_test = true};
   if (is_one_of(name, declaring_words)) return {.holds = true};
   if (name == "exit" || name == "return") {
-    // An exit with an error is assumed not to happen: it guards against missing input that the user gives.
+    // An exit with an error usually guards against missing input, so it is assumed not to happen.
     const bool is_guard = name == "exit" && words.size() > 1 && words[1].text != "0";
     has_ended_ = has_ended_ || !is_guard;
     return {};
@@ -224,7 +226,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
   std::optional<SourcedFile> file;
   if (name.is_known() && inputs_.load && state_.script.sources.size() < most_files) file = inputs_.load(name.text);
   if (!file || state_.depth >= most_inner_texts) {
-    // Files that set up Python environments or load a cluster's modules contain no training arguments.
+    // Files that set up Python environments or load modules of a cluster contain no arguments of the training.
     const bool is_environment = name.text.ends_with("activate") || name.text.find("conda") != std::string::npos ||
                                 name.text.find("module") != std::string::npos ||
                                 name.text.find("bashrc") != std::string::npos;
@@ -243,7 +245,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
 
 void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std::vector<PlacedText>* arguments) {
   if (state_.depth >= most_inner_texts) {
-    skip("texts that run each other", text.origin());
+    skip("scripts that call each other too often", text.origin());
     return;
   }
   state_.inner_bytes += text.text.size();
@@ -256,7 +258,7 @@ void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std:
   --state_.depth;
 }
 
-/// Performs `read -r -d '' NAME <<EOF`, which sets a variable.
+/// Performs `read -r -d '' NAME <<EOF`, which sets the variable NAME to the here-document.
 void ShellReader::perform_read(const Simple& simple) {
   const PlacedText& name = simple.words.back();
   if (simple.words.size() < 2 || name.text.starts_with('-') || !name.is_known()) return;
@@ -269,8 +271,8 @@ void ShellReader::perform_read(const Simple& simple) {
   state_.variables.assign(name.text, {.words = {std::move(value)}});
 }
 
-/// Follows the script that a command runs in another shell: `bash -c '…'`, `bash run.sh`, `ssh node '…'`, `bash <<EOF`.
-/// A launcher such as srun may precede the shell. Returns whether the command runs another shell.
+/// Follows the text that a command runs in another shell: `bash -c '…'`, `bash run.sh`, `ssh node '…'`, `bash <<EOF`. A
+/// launcher such as srun may precede the shell. Returns false if the command runs no other shell.
 bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   const std::vector<PlacedText>& words = simple.words;
   const std::string_view name = std::string_view(words.front().text).substr(words.front().text.rfind('/') + 1);
@@ -317,7 +319,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   return false;
 }
 
-/// Stores the text of a file that the script writes with `cat`, `tee` or `echo`.
+/// Stores the text of a file that the script writes by `cat`, `tee` or `echo`.
 void ShellReader::write_document(const Simple& simple) {
   constexpr std::size_t most_documents = 20;
   const std::string& name = simple.words.front().text;

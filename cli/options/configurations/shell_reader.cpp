@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 16> reserved_words{"if",     "then",     
                                                           "while",  "until",    "do",   "done", "case", "esac",
                                                           "select", "function", "{",    "}"};
 
-/// Whether a character separates a command from the next command.
+/// Whether a character ends a command.
 bool ends_command(char c) { return c == '\n' || c == ';' || c == '&' || c == '|' || c == ')' || c == '('; }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string_view ShellReader::read_list(ScriptRun run, std::span<const std::stri
   return found;
 }
 
-/// Reads commands that `&&`, `||` and `|` combine.
+/// Reads commands that are joined by `&&`, `||` or `|`.
 ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
   Status status = read_command(run);
   while (true) {
@@ -122,7 +122,7 @@ ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
       status.is_test = true;
       continue;
     }
-    // A command other than a test is assumed to succeed.
+    // Commands other than tests are assumed to succeed.
     ScriptRun next = run;
     if (status.holds) {
       next = *status.holds == is_and ? run : ScriptRun::no;
@@ -150,7 +150,7 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
   if (++state_.commands > most_script_commands || state_.variables.copied() > 16 * most_expanded_bytes) {
     throw state_.error(words_.origin(words_.at()),
                        fmt::format("the script takes more than {} commands", most_script_commands),
-                       "give the part of it that launches the training");
+                       "give only the part of the script that launches the training");
   }
   words_.expand(run != ScriptRun::no);
   words_.skip_blanks();
@@ -222,7 +222,7 @@ void ShellReader::read_directive() {
 void ShellReader::read_if(ScriptRun run) {
   words_.go_to(words_.at() + 2);
   constexpr std::array<std::string_view, 3> ends{"elif", "else", "fi"};
-  // Whether an earlier branch runs; unset if this is unknown.
+  // Whether an earlier branch has run; unset if unknown.
   std::optional<bool> is_taken = false;
   bool is_undecided = false, is_complete = false;
   std::string_view end = "elif";
@@ -230,7 +230,7 @@ void ShellReader::read_if(ScriptRun run) {
     skip_space();
     const ScriptRun condition_run = is_taken && *is_taken ? ScriptRun::no : run;
     Status status = read_conditions(condition_run);
-    // If the condition has several commands, the last command decides.
+    // If a condition consists of several commands, the last command decides.
     skip_space();
     while (!words_.is_at_end() && reserved_word() != "then") {
       const std::size_t from = words_.at();
@@ -276,7 +276,7 @@ void ShellReader::read_if(ScriptRun run) {
   if (is_undecided) state_.variables.end_branches(is_complete);
 }
 
-/// Reads the body of a loop, which may run any number of times.
+/// Reads the body of a loop, which may run any number of times, or not at all.
 void ShellReader::read_optional(ScriptRun run, std::span<const std::string_view> ends) {
   const bool had_ended = has_ended_;
   const ScriptRun own = std::min(run, ScriptRun::maybe);
@@ -312,11 +312,11 @@ void ShellReader::read_for(ScriptRun run) {
       if (words_.at() == from) words_.go_to(from + 1);
     }
     values = std::move(list.done);
-    if (!values.empty()) values.erase(values.begin());  // in
+    if (!values.empty()) values.erase(values.begin());  // removes `in` of `for NAME in`
   }
   if (!take_word("do")) return;
   if (run != ScriptRun::no && !name.empty() && !values.empty()) {
-    // If the loop has several values, it is unknown which value the training uses.
+    // If a loop has several values, it is unknown which of them the training uses.
     PlacedText value = values.back();
     if (values.size() > 1) value.mark(Certainty::of_branches);
     state_.variables.assign(name, {.words = {std::move(value)}});
@@ -334,7 +334,7 @@ void ShellReader::read_while(ScriptRun run) {
   constexpr std::array<std::string_view, 1> does{"do"}, done{"done"};
   read_list(std::min(run, ScriptRun::maybe) == ScriptRun::no ? ScriptRun::no : run, does);
   const std::string_view condition = words_.text().substr(from, words_.at() - from);
-  // This loop parses the script's own options. The script is assumed to be called without options.
+  // A loop over `$#` parses the script's own options. The script is assumed to be called without options.
   const bool is_of_options = condition.find("$#") != std::string_view::npos ||
                              condition.find("getopts") != std::string_view::npos ||
                              condition.find("$1") != std::string_view::npos;
@@ -435,7 +435,7 @@ ShellReader::Status ShellReader::read_double_parentheses(ScriptRun run) {
   words_.go_to(end);
   if (words_.here() == ')') words_.go_to(end + 1);
   if (run == ScriptRun::no) return {};
-  // After an assignment or an increment, the variable's value is unknown.
+  // An assignment or an increment in arithmetic makes the variable's value unknown.
   std::size_t name_end = 0;
   while (name_end < inner.size() && (goes_on_in_shell_name(inner[name_end]) || is_shell_blank(inner[name_end]))) ++name_end;
   const std::string_view rest = inner.substr(name_end);
@@ -452,7 +452,7 @@ ShellReader::Status ShellReader::read_double_parentheses(ScriptRun run) {
   return {.holds = value ? std::optional<bool>(*value != 0) : std::nullopt, .is_test = true};
 }
 
-/// Reads a function definition, `name() { … }` or `function name { … }`. Returns whether there is one.
+/// Reads a function definition: `name() { … }` or `function name { … }`. Returns false if there is no definition.
 bool ShellReader::read_function(ScriptRun run) {
   const std::size_t from = words_.at();
   const bool is_declared = reserved_word() == "function";

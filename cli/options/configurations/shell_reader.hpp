@@ -11,10 +11,11 @@
 
 namespace ddl {
 
-/// Whether commands run. `maybe`: they are in a branch whose condition is unknown, or in a loop.
+/// Whether the commands at the present position run. `maybe`: the commands are in a loop, or in a
+/// branch whose condition is unknown.
 enum class ScriptRun { no, maybe, yes };
 
-/// The functions of a script. The value is the function's body, the text between the braces.
+/// The functions of a script by name. Each value is the function's body: the text between the braces.
 using ShellFunctions = std::map<std::string, PlacedText>;
 
 /// Follows the commands in one text: the script, an included file, or the body of a function.
@@ -26,7 +27,7 @@ class ShellReader {
   void read(ScriptRun run);
 
  private:
-  /// Whether a command succeeded. `holds`: unset if this is unknown.
+  /// Whether a command succeeded. `holds`: unset if the outcome is unknown.
   struct Status {
     std::optional<bool> holds{};
     bool is_test = false;
@@ -65,7 +66,7 @@ class ShellReader {
   void write_document(const Simple& simple);
 
   void skip_space();
-  /// The reserved word at the present position; empty if there is none.
+  /// Returns the reserved word at the present position; empty if there is no reserved word.
   [[nodiscard]] std::string_view reserved_word() const;
   bool take_word(std::string_view word);
   void skip(std::string what, ByteOrigin origin);
@@ -75,16 +76,17 @@ class ShellReader {
   ShellFunctions& functions_;
   const ShellInputs& inputs_;
   ShellWords words_;
-  /// A here-document whose `<<EOF` was read, but not yet its lines. `end`: the word that ends it.
+  /// A here-document that was announced by `<<EOF`, but whose lines are not read yet. `end`: the
+  /// word that ends the document.
   struct Document {
     std::string end;
     bool is_plain = false;  ///< variables in the text are not expanded
   };
   std::vector<Document> documents_;
-  /// The end of the line whose here-documents were read last, and the position after these documents.
+  /// The end of the line that last announced here-documents, and the position after these documents.
   std::size_t document_line_ = std::string::npos, behind_documents_ = 0;
   int nesting_ = 0;
-  bool has_ended_ = false;  ///< an exit or a return was reached
+  bool has_ended_ = false;  ///< whether an exit or a return was reached
 };
 
 }  // namespace ddl

@@ -25,11 +25,12 @@ inline constexpr int most_shell_nesting = 32;
 /// The words of one command, with variables expanded.
 struct ScriptCommand {
   std::vector<PlacedText> words;
-  bool is_conditional = false;  ///< the command is in a loop, or in a branch whose condition is unknown
-  bool starts_shell = false;    ///< a launcher that starts a shell; the shell's commands are the next entries
+  bool is_conditional = false;  ///< whether the command is in a loop, or in a branch with an unknown condition
+  bool starts_shell = false;    ///< a launcher that starts a shell; the next entries are the shell's commands
 };
 
-/// A line such as `#SBATCH --nodes=2`, and the system that reads it: `slurm`, `pbs`, `sge`, `lsf`, `pjm`.
+/// A line that requests resources from a batch system, such as `#SBATCH --nodes=2`. The batch
+/// system is `slurm`, `pbs`, `sge`, `lsf` or `pjm`.
 struct ScriptDirective {
   std::string system;
   std::vector<PlacedText> words;
@@ -67,13 +68,13 @@ struct ShellInputs {
 };
 
 /// Follows a script as a shell would: quotes, here-documents, variables and arrays that the script sets, functions,
-/// arithmetic, `source`, `eval` and `bash -c`. Tests on known values are decided. If a test cannot be decided, all branches
-/// are read, and each byte of a value records its Certainty. The output of other commands is unknown. The script's folder,
-/// `$(dirname "$0")`, is `.`. Nothing is executed. Throws Error, with a position in the text, if a quote is not closed or a
-/// limit above is exceeded.
+/// arithmetic, `source`, `eval` and `bash -c`. Nothing is executed. Tests on known values are decided. If a test cannot be
+/// decided, all branches are read, and each byte of a value records its Certainty. The output of other commands is unknown.
+/// The script's folder, `$(dirname "$0")`, is `.`. Throws Error with a position in the text, if a quote is not closed, or if
+/// the script exceeds one of the `most_…` limits.
 [[nodiscard]] ShellScript read_shell_script(const std::string& text, const std::string& origin, const ShellInputs& inputs);
 
-/// The position at which `text` begins.
+/// Returns the file, line and column at which `text` begins.
 [[nodiscard]] Place place_of(const ShellScript& script, const PlacedText& text);
 
 }  // namespace ddl

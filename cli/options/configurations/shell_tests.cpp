@@ -9,7 +9,7 @@ namespace {
 
 constexpr int most_test_nesting = 32;
 
-/// Evaluates one expression by recursive descent, from the operator of lowest precedence to the highest.
+/// Evaluates one arithmetic expression by recursive descent, from the lowest precedence to the highest.
 class ShellArithmetic {
  public:
   ShellArithmetic(std::string_view text, const ShellNumbers& numbers) : text_(text), numbers_(numbers) {}
@@ -62,7 +62,7 @@ class ShellArithmetic {
     if (sign == "+") return __builtin_add_overflow(a, b, &result) ? std::nullopt : Number(result);
     if (sign == "-") return __builtin_sub_overflow(a, b, &result) ? std::nullopt : Number(result);
     if (sign == "*") return __builtin_mul_overflow(a, b, &result) ? std::nullopt : Number(result);
-    // Division by -1 is refused as well, because the smallest number divided by -1 overflows.
+    // The smallest number divided by -1 overflows, so division by -1 is refused, too.
     if (b == 0 || b == -1) return std::nullopt;
     return sign == "/" ? a / b : a % b;
   }
@@ -170,7 +170,7 @@ class ShellTest {
   [[nodiscard]] Answer is_something(const PlacedText& text) const {
     if (text.is_known()) return !text.text.empty();
     if (is_unset_(text)) return false;
-    // A word with a known byte is not empty.
+    // A word with at least one known byte is not empty.
     const bool has_known = std::any_of(text.origins.begin(), text.origins.end(),
                                        [](const ByteOrigin& each) { return each.certainty == Certainty::known; });
     return has_known ? Answer(true) : std::nullopt;
@@ -222,7 +222,7 @@ std::optional<bool> shell_test(const std::vector<PlacedText>& words,
 bool fits_pattern(std::string_view pattern, std::string_view word) {
   constexpr std::size_t most_steps = 1'000'000;
   if (pattern.size() * word.size() > most_steps) return pattern == word;
-  // After a mismatch, the last star matches one more character, and the comparison resumes behind the star.
+  // After a mismatch, the last star matches one more character, and the comparison continues after the star.
   std::size_t p = 0, w = 0, star = std::string_view::npos, from = 0;
   while (w < word.size()) {
     bool fits = false;

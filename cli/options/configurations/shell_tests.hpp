@@ -14,11 +14,12 @@ namespace ddl {
 /// Returns a variable's value as a whole number; unset if the value is unknown or not a whole number.
 using ShellNumbers = std::function<std::optional<std::int64_t>(const std::string& name)>;
 
-/// The value of `$((…))`: whole numbers, with comparisons and conditions as in C. Unset if an operand is unknown.
+/// Returns the value of `$((…))`, which contains whole numbers, and comparisons and conditions as
+/// in C. Unset if an operand is unknown.
 [[nodiscard]] std::optional<std::int64_t> shell_arithmetic(std::string_view text, const ShellNumbers& numbers);
 
-/// Whether the condition between the brackets of `[ … ]` or `[[ … ]]` is true; unset if this is unknown.
-/// `is_unset`: whether a word consists of a single variable that has no value.
+/// Whether the condition between the brackets of `[ … ]` or `[[ … ]]` is true; unset if the result
+/// is unknown. `is_unset`: tells whether a word consists of a single variable without a value.
 [[nodiscard]] std::optional<bool> shell_test(const std::vector<PlacedText>& words,
                                              const std::function<bool(const PlacedText&)>& is_unset);
 

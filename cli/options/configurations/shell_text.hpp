@@ -11,7 +11,7 @@ namespace ddl {
 /// How certain a byte of a word is after variables are expanded. A less certain byte has a greater value.
 enum class Certainty : std::uint8_t {
   known,
-  optional,     ///< only some of the branches that may run have the byte
+  optional,     ///< only some of the branches that may run contain the byte
   of_branches,  ///< the branches that may run have different values
   outside,      ///< the script does not set the value
 };
@@ -31,7 +31,7 @@ struct PlacedText {
 
   [[nodiscard]] ByteOrigin origin() const { return origins.empty() ? start : origins.front(); }
   [[nodiscard]] std::size_t offset() const { return origin().offset; }
-  /// The certainty of the least certain byte.
+  /// Returns the certainty of the text's least certain byte.
   [[nodiscard]] Certainty certainty() const;
   [[nodiscard]] bool is_known() const { return certainty() == Certainty::known; }
   [[nodiscard]] PlacedText part(std::size_t from, std::size_t to = std::string::npos) const;
@@ -41,11 +41,11 @@ struct PlacedText {
     origins.push_back(origin);
   }
   void add(const PlacedText& other);
-  /// Makes the bytes from `from` to `to` at most as certain as `certainty`.
+  /// Lowers the certainty of the bytes from `from` to `to`, so that none is more certain than `certainty`.
   void mark(Certainty certainty, std::size_t from = 0, std::size_t to = std::string::npos);
 };
 
-/// The text of a whole file. `file`: index in ShellScript::sources.
+/// Returns the text of a whole file with the position of each byte. `file`: index in ShellScript::sources.
 [[nodiscard]] PlacedText placed_text(const std::string& text, std::uint8_t file);
 /// Splits a text at blanks and line ends.
 [[nodiscard]] std::vector<PlacedText> split_words(const PlacedText& text);

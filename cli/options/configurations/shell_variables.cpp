@@ -14,7 +14,8 @@ bool is_same_value(const std::optional<ShellVariable>& a, const std::optional<Sh
                                                   [](const PlacedText& x, const PlacedText& y) { return x.text == y.text; });
 }
 
-/// Marks the words of `value` between the longest common prefix and suffix of `value` and `other`.
+/// Marks the words of `value` that differ from `other`: those between the longest common prefix and
+/// the longest common suffix.
 template <class Words, class Mark>
 void mark_difference(Words& value, const Words& other, const Mark& mark) {
   const auto is_same = [](const PlacedText& x, const PlacedText& y) { return x.text == y.text; };
@@ -22,13 +23,13 @@ void mark_difference(Words& value, const Words& other, const Mark& mark) {
   std::size_t front = 0, back = 0;
   while (front < shorter && is_same(value[front], other[front])) ++front;
   while (back < shorter - front && is_same(value[value.size() - 1 - back], other[other.size() - 1 - back])) ++back;
-  // Words that only `value` has are optional. Words that differ in `value` and `other` are of_branches.
+  // A word that only `value` has is optional. A word that is different in `other` is of_branches.
   const bool is_added = front + back == other.size();
   for (std::size_t i = front; i < value.size() - back; ++i)
     mark(value[i], is_added ? Certainty::optional : Certainty::of_branches);
 }
 
-/// Merges the values that a variable has after two branches, of which either may run.
+/// Merges the values of a variable after two branches, if it is unknown which branch runs.
 ShellVariable merge(ShellVariable a, ShellVariable b) {
   std::size_t size_a = 0, size_b = 0;
   for (const PlacedText& word : a.words) size_a += word.text.size() + 1;

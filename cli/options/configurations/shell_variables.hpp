@@ -17,30 +17,32 @@ struct ShellVariable {
   bool is_array = false;
 };
 
-/// The variables of a script. If it is unknown which of several branches runs, each branch starts with the values before
-/// the branches. Where the results of the branches differ, the value is marked as uncertain afterwards.
+/// The variables of a script. If several branches may run, each branch starts with the values that the variables had before
+/// all branches. After the branches, a value is marked as uncertain if the branches gave different results.
 class ShellVariables {
  public:
   [[nodiscard]] const ShellVariable* find(const std::string& name) const;
   /// `adds`: the value is appended, as by `+=`.
   void assign(const std::string& name, ShellVariable value, bool adds = false);
   void forget(const std::string& name) { replace(name, std::nullopt); }
-  /// The variable's value as a whole number; unset if the value is unknown or not a whole number.
+  /// Returns a variable's value as a whole number; unset if the value is unknown or not a whole number.
   [[nodiscard]] std::optional<std::int64_t> number(const std::string& name) const;
 
-  /// Number of bytes copied so far. The reader limits this number, because branches of a hostile script copy many values.
+  /// Returns the number of bytes copied so far. The reader limits this number, because the branches
+  /// of a hostile script may copy many values.
   [[nodiscard]] std::size_t copied() const { return copied_; }
 
   void begin_branches() { branches_.emplace_back(); }
   void end_branch();
-  /// `is_complete`: exactly one of the branches runs. Otherwise, possibly none runs.
+  /// Ends a group of branches. `is_complete`: exactly one of the branches runs. Otherwise, it is
+  /// possible that no branch runs.
   void end_branches(bool is_complete);
 
  private:
   using Values = std::map<std::string, std::optional<ShellVariable>>;
   struct Branches {
-    Values before;                ///< earlier values of the variables that the current branch has assigned
-    std::vector<Values> results;  ///< the assigned values of each finished branch
+    Values before;                ///< values before the branch, of the variables that the branch has assigned
+    std::vector<Values> results;  ///< values that each finished branch has assigned
   };
 
   void replace(const std::string& name, std::optional<ShellVariable> value);

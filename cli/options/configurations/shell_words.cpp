@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view word_ends = " \t\r\n;&|()<>";
 
-/// Whether `$(…)` is the folder of the script itself: `$(dirname "$0")`, or `$(cd "$(dirname "$0")" && pwd)`.
+/// Whether `$(…)` gives the folder of the script itself, as `$(dirname "$0")` and `$(cd "$(dirname "$0")" && pwd)` do.
 bool is_own_folder(std::string_view expansion, int depth) {
   constexpr int most_folders = 2;
   if (!expansion.starts_with("$(") || !expansion.ends_with(')') || depth == most_folders) return false;
@@ -44,7 +44,7 @@ bool is_own_folder(std::string_view expansion, int depth) {
   return is_own_folder(folder, depth + 1);
 }
 
-/// A variable that the batch system sets, and the options of directives that determine its value.
+/// A variable that the batch system sets, and the directive options that determine the variable's value.
 struct JobVariable {
   std::string_view variable;
   std::array<std::string_view, 3> options;
@@ -59,7 +59,7 @@ constexpr std::array<JobVariable, 7> job_variables{{
     {"SLURM_NTASKS", {"--ntasks", "-n", ""}},
 }};
 
-/// The number at the end of a word: `8` of `--gres=gpu:a100:8`.
+/// Returns the number at the end of a word, such as `8` in `--gres=gpu:a100:8`.
 std::optional<PlacedText> last_number(const PlacedText& word) {
   std::size_t from = word.text.size();
   while (from > 0 && is_shell_digit(word.text[from - 1])) --from;
@@ -112,7 +112,7 @@ void ShellWords::put_text(ShellWordList& words, const PlacedText& text, bool spl
   if (!splits) begin(words, text.origin());
   for (std::size_t i = 0; i < text.text.size(); ++i) {
     const char c = text.text[i];
-    // Unknown text, such as `$NAME`, is not split at its blanks.
+    // Unknown text, such as `$NAME`, is not split into words at its blanks.
     if (splits && (is_shell_blank(c) || c == '\n') && text.origins[i].certainty != Certainty::outside) {
       words.end();
     } else {
@@ -253,7 +253,7 @@ void ShellWords::read_double_quotes(ShellWordList& words) {
     }
   }
   in_quotes_ = was_in_quotes;
-  // "${A[@]}" of an empty array adds no word.
+  // An empty array in quotes, "${A[@]}", adds no word.
   if (has_empty_list_ && !had_word && words.current.text.empty()) words.has_current = false;
   if (at_ >= text_.size()) throw state_.error(origin(open), "this quote is not closed", "add a \" at its end");
   ++at_;
@@ -315,7 +315,7 @@ void ShellWords::read_command_output(ShellWordList& words, bool splits, int dept
   const std::size_t from = at_;
   at_ = closing(at_ + 2, '(', ')');
   const std::string_view command = text_.substr(from, at_ - from);
-  // Names of other files are relative to the script's folder, so the folder is replaced by `.`.
+  // Files are named relative to the script's folder, so the folder itself becomes `.`.
   if (is_own_folder(command, 0)) return put(words, '.', origin(from));
   constexpr std::string_view echo = "$(echo ";
   const bool is_plain = command.starts_with(echo) && command.find_first_of("|;&<>`") == std::string_view::npos;
@@ -455,7 +455,7 @@ std::optional<PlacedText> ShellWords::value_of(const std::string& name) const {
 void ShellWords::put_variable(ShellWordList& words, const std::string& name, bool splits, std::size_t from) {
   const std::optional<PlacedText> value = value_of(name);
   if (!value) return put_unknown(words, from, std::max(at_, from + 1));
-  // An empty value outside of quotes adds no word.
+  // Outside of quotes, an empty value adds no word.
   if (!value->text.empty() || !splits) put_text(words, *value, splits);
 }
 

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The state that the readers of all texts of one script share.
+/// The state that all readers of one script share. The script, an included file and a function's body have a reader each.
 struct ShellState {
   ShellScript script{};
   ShellVariables variables{};
@@ -54,19 +54,21 @@ class ShellWords {
   [[nodiscard]] ByteOrigin origin(std::size_t at) const {
     return at < placed_.origins.size() ? placed_.origins[at] : placed_.origin();
   }
-  /// Switches the expansion of variables on or off. It is off in commands that do not run.
+  /// Switches the expansion of variables on or off. Expansion is off in commands that do not run.
   void expand(bool expands) { expands_ = expands; }
 
-  /// Skips blanks, and line ends after a backslash.
+  /// Skips blanks, and line breaks after a backslash.
   void skip_blanks();
   void skip_line();
-  /// Reads up to a blank or an operator. `splits`: values of variables outside of quotes are split into words at blanks.
+  /// Reads a word up to a blank or an operator. `splits`: values of variables outside of quotes are
+  /// split into words at blanks.
   void read_word(ShellWordList& words, bool splits = true);
-  /// Reads the words of an array up to the closing bracket. The position must be after the opening bracket.
+  /// Reads the words of an array, up to the closing bracket. The current position must be just after the opening bracket.
   std::vector<PlacedText> read_array();
   /// Expands the variables of a text by the rules of double quotes.
   [[nodiscard]] static PlacedText expanded(ShellState& state, const PlacedText& text);
-  /// The position after the bracket that closes the bracket before `from`; the end of the text if no bracket closes it.
+  /// Returns the position after the bracket that closes the bracket before `from`. Returns the end
+  /// of the text if the bracket is never closed.
   [[nodiscard]] std::size_t closing(std::size_t from, char open, char close) const;
 
  private:
@@ -95,9 +97,9 @@ class ShellWords {
   bool expands_ = true, in_quotes_ = false, has_empty_list_ = false;
 };
 
-/// The value of a batch system's variable, such as SLURM_NNODES, according to the script's directives.
+/// Returns the value that a script's directives give to a variable of the batch system, such as SLURM_NNODES.
 [[nodiscard]] std::optional<PlacedText> directive_value(const ShellScript& script, const std::string& name);
-/// Whether the batch system or launcher that starts a script sets this variable. Such a variable is never empty.
+/// Whether the batch system or the launcher of a script sets this variable. Such a variable is never empty.
 [[nodiscard]] bool is_of_launchers(std::string_view name);
 
 }  // namespace ddl

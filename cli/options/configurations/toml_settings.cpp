@@ -39,7 +39,7 @@ class TomlReader {
   }
 
  private:
-  /// Converts a position to a byte offset. The TOML parser counts columns in characters.
+  /// Converts a position to a byte offset. The TOML parser counts columns in characters, not in bytes.
   [[nodiscard]] std::size_t offset(const toml::source_position& place) const {
     const auto line = std::min<std::size_t>(place.line == 0 ? 0 : place.line - 1, starts_.size() - 1);
     std::size_t at = starts_[line];

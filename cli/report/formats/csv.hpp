@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// Prints flat objects with the same keys as CSV, one column per key. The elements of a list are joined by blanks, and null
-/// is empty.
+/// Prints a list of flat objects with equal keys as CSV, one column per key. Elements of a list are
+/// joined by blanks. Null becomes an empty cell.
 [[nodiscard]] std::string csv_of(const nlohmann::ordered_json& objects);
 
 }  // namespace ddl

@@ -36,7 +36,7 @@ Document errors_document(const Report& report) {
     const std::string message = error.what();
     const std::size_t end = std::min(message.find('\n'), message.size());
     document.line("error", ": " + message.substr(0, end));
-    if (end < message.size()) document.add(Verbatim{message.substr(end + 1)});  // the position in a file
+    if (end < message.size()) document.add(Verbatim{message.substr(end + 1)});  // the line of the file, and the caret
     if (!error.hint().empty()) document.line("hint: " + error.hint());
   }
   return document;

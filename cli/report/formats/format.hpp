@@ -12,7 +12,7 @@ namespace ddl {
 /// An output format of a report.
 struct Format {
   std::string_view name;  ///< value of --format
-  Content writes;         ///< content that a report must have for this format
+  Content writes;         ///< the content that a report must have, to be written in this format
   std::string (*write)(const Report&, const Style&);
 };
 
@@ -21,7 +21,8 @@ struct Format {
 /// Throws Error for an unknown name.
 [[nodiscard]] const Format& format_named(std::string_view name);
 
-/// The parts of a question that could not be answered, for formats whose readers do not see stderr; empty if there are none.
+/// Returns a document with the parts of a question that could not be answered; empty if every part
+/// was answered. It is for formats that people read without seeing stderr.
 [[nodiscard]] Document errors_document(const Report& report);
 
 std::string text_format(const Report& report, const Style& style);

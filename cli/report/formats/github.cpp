@@ -9,7 +9,8 @@
 namespace ddl {
 namespace {
 
-/// A workflow command is one line. Colons and commas are special before its last `::`.
+/// Escapes a text for a workflow command, which is one line. In a property, which precedes the last
+/// `::`, colons and commas are escaped, too.
 std::string escaped(std::string_view text, bool is_property) {
   std::string out;
   for (const char c : text) {
@@ -23,12 +24,13 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-/// The workflow command for each FileVerdict::Level.
+/// The workflow command for each FileVerdict::Level, in the order of the levels.
 constexpr EnumNames<FileVerdict::Level> kinds{"notice", "warning", "error", "error"};
 
 }  // namespace
 
-/// An annotation for each file, as a workflow command of GitHub [docs.github.com, "Workflow commands for GitHub Actions"].
+/// Prints an annotation for each file, as a workflow command of GitHub [docs.github.com, "Workflow
+/// commands for GitHub Actions"].
 std::string github_format(const Report& report, const Style& /*style*/) {
   std::string out;
   for (const FileVerdict& each : report.verdicts) {

@@ -16,11 +16,11 @@
 namespace ddl {
 namespace {
 
-/// CSS classes, by the text of a verdict.
+/// The text of each verdict, and the verdict's CSS class.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> verdict_classes{
     {{"DOES-NOT-FIT", "bad"}, {"AT-RISK", "risk"}, {"FITS", "fits"}}};
 
-/// Highlights the verdict of a text, if there is one at its start or end, or after a colon.
+/// Highlights a verdict in a text. A verdict is found at the start, at the end, or after a colon.
 std::string with_verdict(std::string_view text) {
   for (const auto& [verdict, name] : verdict_classes) {
     const std::size_t at = text.rfind(verdict);
@@ -35,7 +35,7 @@ std::string with_verdict(std::string_view text) {
   return html_text(text);
 }
 
-/// Appends the blocks of a document, one after the other.
+/// Converts the blocks of a document to HTML, one after the other.
 class HtmlWriter {
  public:
   void operator()(const Section& section) {
@@ -50,7 +50,7 @@ class HtmlWriter {
   }
 
   void operator()(const Line& line) {
-    // Lines that start with emphasized words are answers.
+    // A line that starts with emphasized words is an answer.
     const bool is_answer = line.indent == 0 && !line.spans.empty() && line.spans.front().strong;
     const bool is_item = line.indent > 0;
     if (!is_item) end_list();
@@ -119,7 +119,7 @@ class HtmlWriter {
   }
 
  private:
-  /// Short texts do not wrap, so that rows do not become high.
+  /// Returns the CSS class of a cell. Short texts do not wrap, so that rows do not become high.
   [[nodiscard]] static std::string_view class_of_cell(const Column& column, const std::string& text) {
     constexpr std::size_t longest_in_one_line = 60;
     return column.has_figures ? " class=\"f\"" : text.size() <= longest_in_one_line ? " class=\"n\"" : " class=\"w\"";
@@ -131,13 +131,13 @@ class HtmlWriter {
     return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
   }
 
-  /// The colours of the pieces. The main part of a bar is blue, and the lost part grey.
+  /// Returns the CSS class with the colour of a bar's piece. The main piece is blue, and the lost piece is grey.
   [[nodiscard]] static std::string_view tone_of_piece(std::size_t piece, std::size_t pieces) {
     constexpr std::array<std::string_view, 4> tones{"t1", "t4", "t8", "t6"};
     return piece + 1 == pieces ? tones[2] : tones[std::min(piece, tones.size() - 1)];
   }
 
-  /// The bar of one row, with a text alternative.
+  /// Returns the bar of one row as SVG, with `words` as the text alternative.
   [[nodiscard]] std::string drawn_shares(const Bars& bars, std::size_t row, const std::string& words) {
     const std::string id = fmt::format("b{}", ++bars_);
     std::string out = fmt::format(
@@ -189,7 +189,7 @@ class HtmlWriter {
   std::string heading_, out_;
 };
 
-/// `ddl-oracle recommend`
+/// Returns the command without its options, such as `ddl-oracle recommend`.
 std::string command_name(std::string_view command) {
   const std::size_t first = command.find(' ');
   if (first == std::string_view::npos) return "ddl-oracle";
@@ -218,7 +218,7 @@ HtmlContent html_content(const Report& report, std::string_view note) {
   return {title_of(document), std::move(writer).take()};
 }
 
-/// The file is self-contained: the policy in its head forbids loading other files.
+/// Prints a report as a self-contained HTML file. A policy in the file forbids loading other files.
 std::string html_format(const Report& report, const Style& /*style*/) {
   const HtmlContent content = html_content(report, "This page loads no other files.");
   return fmt::format(

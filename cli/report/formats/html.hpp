@@ -12,7 +12,7 @@ struct HtmlContent {
   std::string title;  ///< the answer in one sentence, as plain text
   std::string main;   ///< the content between `<main>` and `</main>`
 };
-/// `note` is plain text that follows the version.
+/// Converts a report to HTML. `note`: plain text that follows the version.
 [[nodiscard]] HtmlContent html_content(const Report& report, std::string_view note = {});
 
 }  // namespace ddl

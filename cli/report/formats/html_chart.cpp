@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// If there are more slices, each kind has one path per lane, without texts.
+/// Maximum number of slices with texts. If there are more, each lane has one path per Kind, without texts.
 constexpr std::size_t slices_with_texts = 4000;
 /// The width of a drawing in the drawing's own units. Browsers scale the drawing to the width of the page.
 constexpr double across = 100'000;
@@ -43,7 +43,7 @@ std::string begin_drawing(std::string_view id, std::string_view attributes, std:
                      html_text(title));
 }
 
-/// Formats a coordinate without digits that make no visible difference.
+/// Formats a coordinate without digits that would make no visible difference.
 std::string short_coordinate(double value) {
   std::string text = fmt::format("{:.2f}", value);
   while (text.ends_with('0')) text.pop_back();
@@ -84,7 +84,7 @@ class ChartWriter {
         from += value;
       }
       if (bars.limit > 0) {
-        // A rectangle is used, because the width of a line would be scaled, too.
+        // The limit is a rectangle, because the browser would scale the width of a line.
         const double at = std::min(bars.limit / most * across, across - 400);
         out += fmt::format("<rect class=\"limit\" x=\"{}\" width=\"400\" height=\"20\"><title>{}</title></rect>\n",
                            short_coordinate(at), html_text(bars.limit_name));
@@ -131,7 +131,7 @@ class ChartWriter {
                           short_coordinate(lane_height - 4), short_coordinate(width));
           continue;
         }
-        // A border would hide narrow slices.
+        // Narrow slices have no border, because a border would hide them.
         const bool is_narrow = width < 0.004 * across;
         out += fmt::format(
             "<rect class=\"{}{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-begin=\"{}\" "
@@ -140,7 +140,7 @@ class ChartWriter {
             short_coordinate(width), short_coordinate(lane_height - 4), slice.begin, slice.end, html_text(slice.text));
         if (!slice.label.empty()) {
           const double share = x_of(slice.end - slice.begin);
-          // Without a script, only labels that fit on a page of 700 pixels are shown.
+          // Without a script, a label is shown only if it fits on a page of 700 pixels.
           const bool fits = share * 700 > 7.0 * static_cast<double>(slice.label.size()) + 3;
           labels += fmt::format("<text class=\"{} o{}\" x=\"{}%\" y=\"{}\" data-share=\"{:.6f}\">{}</text>\n",
                                 fits ? "in" : "in off", static_cast<int>(lanes.kinds[slice.kind].tone),
@@ -194,7 +194,7 @@ class ChartWriter {
       const double x = x_of(tick.at), half = plot.x.logarithmic ? 3.5 * static_cast<double>(display_width(tick.text)) : 0;
       out += fmt::format("<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>", short_coordinate(x), top,
                          height - bottom);
-      // Names that would overlap are omitted.
+      // Names of ticks that would overlap are omitted.
       if (x - half >= free && x + 7.0 * static_cast<double>(display_width(tick.text)) - half <= width) {
         out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", short_coordinate(x), height - bottom + 16,
                            plot.x.logarithmic ? "middle" : "start", html_text(tick.text));

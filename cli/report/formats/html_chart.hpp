@@ -10,7 +10,7 @@ namespace ddl {
 /// Escapes a text for an HTML page, so that it is never interpreted as markup. Unprintable characters are escaped as well.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-/// A chart as a `figure` of drawings with titles. `id` must be unique in the page.
+/// Returns a chart as an HTML `figure` with titled drawings. `id` must be unique in the page.
 [[nodiscard]] std::string html_chart(const Chart& chart, std::string_view id);
 
 }  // namespace ddl

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Colours that colour-blind readers can distinguish [Okabe and Ito, Color Universal Design, 2008]. On a dark background they
-// are paler and brighter.
+// Colours that colour-blind readers can distinguish [Okabe and Ito, Color Universal Design, 2008].
+// The colours for dark backgrounds are paler and brighter.
 const std::string_view html_style = R"css(
 :root { color-scheme: light dark; --ground: #fff; --panel: #f4f5f7; --ink: #1b1f24; --faint: #59636e; --rule: #d0d7de;
   --good: #1a7f37; --risk: #8a5a00; --bad: #b3261e; --link: #0550ae;

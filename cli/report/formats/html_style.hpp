@@ -4,7 +4,8 @@
 
 namespace ddl {
 
-/// The style sheet of pages: light and dark by the reader's preference, for narrow screens and paper.
+/// The style sheet of pages. It has light and dark colours by the reader's preference, and rules
+/// for narrow screens and paper.
 extern const std::string_view html_style;
 /// The script of pages, which zooms timelines. Without the script, timelines are shown as a whole.
 extern const std::string_view html_script;

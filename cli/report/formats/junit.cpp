@@ -11,14 +11,14 @@
 namespace ddl {
 namespace {
 
-/// A path may be invalid UTF-8, but the document must be UTF-8.
+/// Converts a text to valid UTF-8, as XML requires. A path may be invalid UTF-8.
 std::string as_utf8(const std::string& text) {
   using Json = nlohmann::ordered_json;
   return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
-/// Escapes a text for an attribute or an element. XML 1.0 has no control characters, not even escaped. Line breaks in an
-/// attribute would become blanks.
+/// Escapes a text for an XML attribute or element. XML 1.0 allows no control characters, not even escaped ones. An XML
+/// reader would convert line breaks in an attribute to blanks, so they are escaped.
 std::string xml(const std::string& text) {
   constexpr std::string_view special = "&<>\"\n\t";
   constexpr std::array<std::string_view, 6> written{"&amp;", "&lt;", "&gt;", "&quot;", "&#10;", "&#9;"};
@@ -45,7 +45,7 @@ std::string outcome(const FileVerdict& verdict) {
 
 }  // namespace
 
-/// A test case for each file, as XML.
+/// Prints a test case for each file, as XML in the format of JUnit.
 std::string junit_format(const Report& report, const Style& /*style*/) {
   using Level = FileVerdict::Level;
   const auto count = [&](Level level) {

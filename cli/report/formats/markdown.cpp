@@ -14,8 +14,8 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// Escapes plain text on one line. An underscore inside a word is not emphasis [GitHub Flavored Markdown, section 6.4];
-/// characters that start a list, a heading or a quotation are special only at the start of a line.
+/// Escapes plain text on one line. An underscore inside a word is not escaped, because it is not emphasis [GitHub Flavored
+/// Markdown, section 6.4]. Characters that start a list, a heading or a quotation are escaped only at the start of a line.
 std::string markdown_text(std::string_view raw, bool begins_line) {
   constexpr std::string_view special = "\\`*[]<>|~&$";
   const std::string text = visible(raw);
@@ -39,7 +39,7 @@ std::string trimmed(std::string_view text) {
                                          : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
 }
 
-/// A fence that is longer than any run of backticks in the text.
+/// Returns a code fence that is longer than any run of backticks in the text.
 std::string fence_of(std::string_view text) {
   std::size_t longest = 2, run = 0;
   for (const char c : text) {
@@ -49,7 +49,7 @@ std::string fence_of(std::string_view text) {
   return std::string(longest + 1, '`');
 }
 
-/// Appends the blocks of a document, one after the other.
+/// Converts the blocks of a document to Markdown, one after the other.
 class MarkdownWriter {
  public:
   void operator()(const Section& section) {
@@ -59,7 +59,7 @@ class MarkdownWriter {
     out_ += "## " + markdown_text(section.heading + section.aside, true) + '\n';
   }
 
-  /// An indented line becomes an item of a list.
+  /// Converts a line. An indented line becomes a list item.
   void operator()(const Line& line) {
     const bool is_item = line.indent > 0;
     if (!is_item || !in_list_) begin_block();
@@ -69,7 +69,7 @@ class MarkdownWriter {
     for (const Span& span : line.spans) {
       const std::string text = trimmed(span.text);
       if (text.empty()) continue;
-      // Emphasis must begin and end at a letter.
+      // Blanks stay outside of the emphasis, because emphasis must begin and end at a letter.
       const std::size_t before = span.text.find_first_not_of(' ');
       const std::size_t behind = span.text.size() - 1 - span.text.find_last_not_of(' ');
       const std::string written = markdown_text(text, begins);
@@ -121,7 +121,7 @@ class MarkdownWriter {
 
 }  // namespace
 
-/// GitHub Flavored Markdown. Headings have the second level, so that a report can be embedded in a page.
+/// Prints a report as GitHub Flavored Markdown. Headings have the second level, so that the report can be part of a page.
 std::string markdown_format(const Report& report, const Style& /*style*/) {
   MarkdownWriter writer;
   for (const Block& block : report.document.blocks) std::visit(writer, block);

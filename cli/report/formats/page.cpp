@@ -24,7 +24,7 @@ constexpr std::array<Likeness, 33> likenesses{
      {"μ", "u"},     {"µ", "u"},    {"²", "^2"},    {"³", "^3"},    {"│", "|"},     {"─", "-"},   {"╶", "-"},
      {"┌", "+"},     {"└", "+"},    {"├", "+"},     {"┤", "+"},     {"⎯", "-"}}};
 
-/// The code point at `at`, and its length; an invalid byte is a code point by itself.
+/// Returns the code point at `at`, and its length in bytes. An invalid byte counts as a code point.
 std::pair<std::uint32_t, std::size_t> code_point(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t place) { return static_cast<unsigned char>(text[place]); };
   const unsigned char first = byte(at);
@@ -47,7 +47,7 @@ bool locale_is_utf8() {
   return false;
 }
 
-/// The value of COLUMNS; 0 if it is not a number.
+/// Returns the value of the variable COLUMNS; 0 if COLUMNS is not a number.
 std::size_t columns_said() {
   const char* const said = std::getenv("COLUMNS");
   const std::string_view text = said == nullptr ? "" : said;

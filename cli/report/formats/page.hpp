@@ -8,7 +8,7 @@ namespace ddl {
 
 inline constexpr std::size_t most_page_width = 10'000;
 
-/// The page for which a text is formatted: its width, and the character set.
+/// The properties of the page for which a text is formatted: its width and its character set.
 struct Page {
   std::size_t width = usual_width;
   bool wide = false;   ///< whether tables have all columns, whatever their width
@@ -17,9 +17,9 @@ struct Page {
   static constexpr std::size_t usual_width = 100, least_width = 20;
 };
 
-/// The page of the standard output. The page is as wide as the terminal. Without a terminal, COLUMNS or a default gives the
-/// width. The page is ASCII if the locale (LC_ALL, LC_CTYPE or LANG) has no other characters. With `to_file`: the page of a
-/// file, which is UTF-8 and independent of any terminal.
+/// Returns the page of the standard output. The page is as wide as the terminal; without a terminal, COLUMNS or a default
+/// gives the width. The page is ASCII if the locale (LC_ALL, LC_CTYPE or LANG) has no other characters. With `to_file`,
+/// returns the page of a file, which is UTF-8 and independent of any terminal.
 [[nodiscard]] Page page_of_output(bool to_file);
 
 /// Converts a text to ASCII. Characters that reports use have replacements; all others are escaped, such as \u00E9.

@@ -37,7 +37,7 @@ class Fitter {
         restore();
         shorten_words();
       }
-      // A single column that is still too wide is cut, whatever its content.
+      // If a single column remains and is too wide, its cells are cut, even cells with numbers.
       if (excess() > 0 && !shown_.empty()) widths_[shown_.front()] = room_;
       widen_prose();
     }

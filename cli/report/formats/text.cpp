@@ -15,19 +15,20 @@
 namespace ddl {
 namespace {
 
-/// The characters of a bar's pieces, in the order of the pieces.
+/// Characters for the pieces of a bar: the first character is for the first piece.
 constexpr std::array<std::string_view, 3> bar_signs{"▇", "▒", "░"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether `word` is a number and the next word is not. Such a pair, for example a number and its unit, is kept on one line.
+/// Whether `word` is a number and the next word is not a number. Such a pair, for example a number
+/// and its unit, is kept on one line.
 bool belongs_to_next(std::string_view word, std::string_view rest) {
   return !word.empty() && is_digit(word.front()) && word.find_first_not_of("0123456789.,") == std::string_view::npos &&
          !rest.empty() && rest.front() != ' ' && !is_digit(rest.front());
 }
 
-/// The end of the word that starts at `at`: at one of the characters `breaks`, or at the end of the text. A number and its
-/// unit are one word, and so is a short interval: `(3.4 to 5.2 s)`.
+/// Returns the end of the word that starts at `at`: the next character in `breaks`, or the end of the text. A number and its
+/// unit count as one word. A short interval counts as one word: `(3.4 to 5.2 s)`.
 std::size_t end_of_word(std::string_view text, std::size_t at, std::string_view breaks) {
   constexpr std::size_t longest_interval = 32;
   const auto next = [&](std::size_t from) { return std::min(text.find_first_of(breaks, from), text.size()); };
@@ -57,7 +58,7 @@ std::string cut_to(const std::string& text, std::size_t columns, bool ascii) {
   return std::string(first_columns(text, columns - signs)).append(first_columns(sign, signs));
 }
 
-/// Breaks a cell of prose into lines. Words that are longer than a line are broken.
+/// Breaks a prose cell into lines of at most `width` columns. Words that are longer than a line are broken.
 std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   std::vector<std::string> lines;
   std::string wrapped = wrap_text(text, width, "");
@@ -75,7 +76,7 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   return lines;
 }
 
-/// Divides `width` into whole columns in proportion to the shares. The sum of the columns is the rounded sum of the shares.
+/// Divides `width` into whole columns in proportion to the shares. The columns add up to the rounded sum of the shares.
 std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width) {
   std::vector<std::size_t> lengths;
   double sum = 0;
@@ -89,7 +90,7 @@ std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::siz
   return lengths;
 }
 
-/// Appends the blocks of a document, one after the other.
+/// Converts the blocks of a document to text, one after the other.
 class TextWriter {
  public:
   explicit TextWriter(const Style& style) : style_(style), page_(style.page()) {}
@@ -182,7 +183,7 @@ class TextWriter {
     std::string text;
     if (!layout.left_out.empty()) {
       std::vector<std::string> names;
-      // If a column is a term of a sum, its heading begins with `=` or `+`.
+      // The heading of a column that is a term of a sum begins with `=` or `+`, which is dropped here.
       for (const std::string& heading : layout.left_out) {
         const bool is_part = heading.starts_with("= ") || heading.starts_with("+ ");
         names.push_back(heading.empty() ? "a column without a heading" : is_part ? heading.substr(2) : heading);
@@ -203,7 +204,7 @@ class TextWriter {
     out_ += style_.faint(note) + '\n';
   }
 
-  /// Prints words of several spans, with line breaks.
+  /// Prints the words of several spans, and breaks lines between words.
   void add_spans(const std::vector<Span>& spans, std::size_t indent, std::size_t hanging) {
     std::vector<Span> line;
     std::size_t column = indent;
@@ -219,7 +220,7 @@ class TextWriter {
       column += display_width(text);
     };
     out_.append(indent, ' ');
-    // A word may consist of pieces of several spans. The blank before a word belongs to the span of the word.
+    // A word may consist of pieces from several spans. The blank before a word belongs to the span in which the word begins.
     std::vector<Span> word;
     bool blank = false, blank_is_strong = false;
     const auto end_word = [&] {

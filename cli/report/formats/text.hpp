@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// The style of a text: emphasis for terminals, plain text elsewhere. It also contains the page for which the text is
-/// formatted.
+/// The style of a text: emphasis for terminals, plain text elsewhere. A Style also contains the
+/// page for which the text is formatted.
 class Style {
  public:
   explicit Style(bool colored, const Page& page = {}) : colored_(colored), page_(page) {}
@@ -28,8 +28,8 @@ class Style {
   Page page_;
 };
 
-/// Prints a document as lines for a terminal. No line is wider than the page, except verbatim lines and the tables of a wide
-/// page. A blank line precedes each section. Columns are as wide as their widest cell.
+/// Prints a document as text. No line is wider than the page, except verbatim lines, and tables on
+/// a wide page. A blank line precedes each section. Columns are as wide as their widest cell.
 [[nodiscard]] std::string text_of(const Document& document, const Style& style);
 
 /// Breaks text between words into lines of at most `width` columns. Lines after the first begin with `indent`. A word that

@@ -19,10 +19,10 @@ std::string json_text(std::string_view text) { return nlohmann::json(visible(tex
 
 std::int64_t nanoseconds(Seconds time) { return std::llround(time.value() * 1e9); }
 
-/// The format uses microseconds, with fractions.
+/// Formats a time in microseconds with fractions, the time unit of the trace format.
 std::string microseconds(std::int64_t time) { return fmt::format("{}.{:03}", time / 1000, time % 1000); }
 
-/// Appends events, one per line.
+/// Appends the events of a trace, one per line.
 class TraceWriter {
  public:
   void add(const NamedStep& step) {
@@ -62,7 +62,7 @@ class TraceWriter {
   }
 
   void add(const StepSlice& slice, const StepTimeline& timeline) {
-    // Adjacent slices stay adjacent after rounding.
+    // Both ends are rounded, so that adjacent slices stay adjacent.
     const std::int64_t begin = nanoseconds(slice.begin), end = nanoseconds(slice.end);
     const std::string_view work = to_string(slice.work);
     const bool once = slice.stage == every_stage;
@@ -82,8 +82,8 @@ class TraceWriter {
 
 }  // namespace
 
-/// The object format of traces, which chrome://tracing and Perfetto open [Duca and Sinclair, Trace Event Format, 2016]. Each
-/// step is a process of the trace, and each stage has two rows in this process.
+/// Prints steps as a trace that chrome://tracing and Perfetto open, in the object format [Duca and Sinclair, Trace Event
+/// Format, 2016]. Each step is a process of the trace. Each stage has two rows in this process.
 std::string trace_format(const Report& report, const Style& /*style*/) {
   const std::vector<NamedStep> steps = report.steps ? report.steps() : std::vector<NamedStep>();
   if (steps.empty()) {

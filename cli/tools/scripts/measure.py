@@ -1,6 +1,6 @@
-"""Times steps of train.py and writes them as a row of a table of runs, which `ddl-oracle validate` and `calibrate runs` read.
+"""Measures steps of train.py, and writes a row of a table of runs, which `ddl-oracle validate` and `calibrate runs` read.
 
-Start it as train.py: run.sh measure.py --output runs.csv
+Start this script by run.sh: run.sh measure.py --output runs.csv
 """
 
 import argparse
@@ -16,7 +16,7 @@ from train import Training
 
 
 def timed_steps(training, warmup, steps):
-    """Seconds of each step: of the slowest rank."""
+    """Returns the seconds of each step on the slowest rank."""
     for _ in range(warmup):
         training.step()
     seconds = []
@@ -35,7 +35,7 @@ def timed_steps(training, warmup, steps):
 
 
 def write_row(path, row):
-    """Adds the row to the table, or begins one."""
+    """Appends the row to the table. Creates the table if the file is missing or empty."""
     begins = not os.path.exists(path) or os.path.getsize(path) == 0
     if not begins:
         with open(path, newline="") as table:
@@ -52,12 +52,12 @@ def write_row(path, row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=50, help="timed steps (%(default)s)")
-    parser.add_argument("--warmup", type=int, default=10, help="steps before them (%(default)s)")
-    parser.add_argument("--output", default="runs.csv", help="table that the row is added to (%(default)s)")
+    parser.add_argument("--warmup", type=int, default=10, help="steps before the timed steps (%(default)s)")
+    parser.add_argument("--output", default="runs.csv", help="table to which the row is added (%(default)s)")
     options = parser.parse_args()
     training = Training()
     if training.device.type == "cpu" and not plan.ON_PROCESSOR:
-        raise SystemExit(f"there is no GPU here: a row of {plan.ROW['machine']} would be wrong")
+        raise SystemExit(f"there is no GPU: times of a processor would be wrong in a row of {plan.ROW['machine']}")
     seconds = timed_steps(training, options.warmup, options.steps)
     if dist.get_rank() == 0:
         median = statistics.median(seconds)
@@ -72,7 +72,7 @@ def main():
         write_row(options.output, {**plan.ROW, **measured})
         print(f"measured {median:.4g} s, predicted {plan.PREDICTED_S:.4g} s ({plan.PREDICTED_S / median - 1:+.1%})")
         print(f"written to {options.output}; next: {plan.CALIBRATE.replace('TABLE', options.output)}")
-    dist.barrier()  # a rank that leaves early takes the connections of the others with it
+    dist.barrier()  # a rank that leaves early would close connections of other ranks
     dist.destroy_process_group()
 
 

@@ -1,4 +1,4 @@
-"""The network of plan.py as Hugging Face's transformers builds it from its configuration, its samples and its loss."""
+"""The network of plan.py, built by Hugging Face's transformers from a configuration; synthetic samples, and the loss."""
 
 import plan
 import torch
@@ -15,13 +15,13 @@ def build_model():
 
 
 def blocks_of(model):
-    """The transformer layers: what is sharded, compiled and recomputed as a unit."""
+    """Returns the transformer layers. Each layer is sharded, compiled and recomputed as a unit."""
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     return list(max(lists, key=lambda module: sum(p.numel() for p in module.parameters())))
 
 
 def synthetic_batch(samples, device):
-    """Tokens, which are their own targets: the library shifts them where the model is causal."""
+    """Returns random tokens, which are also the targets. For a causal model, the library shifts the targets."""
     tokens = torch.randint(plan.CONFIG["vocab_size"], (samples, plan.TOKENS), device=device)
     return tokens, tokens
 

@@ -1,4 +1,4 @@
-"""The network of plan.py as torchvision builds it, its samples and its loss."""
+"""The network of plan.py, built by torchvision; synthetic samples, and the loss."""
 
 import plan
 import torch
@@ -14,7 +14,7 @@ def build_model():
 
 
 def blocks_of(model):
-    """The residual blocks, transformer layers and the like: what is sharded, compiled and recomputed as a unit."""
+    """Returns modules such as residual blocks and transformer layers. Each module is sharded, compiled and recomputed as a unit."""
     blocks = []
     for child in model.children():
         if isinstance(child, nn.Sequential) or type(child).__name__ == "Encoder":
@@ -25,7 +25,7 @@ def blocks_of(model):
 
 
 def synthetic_batch(samples, device):
-    """Images and their classes."""
+    """Returns random images and random classes."""
     images = torch.randn(samples, *plan.SAMPLE_SHAPE, device=device)
     if plan.CHANNELS_LAST:
         images = images.to(memory_format=torch.channels_last)
@@ -36,7 +36,8 @@ def loss_of(model, images, classes):
     outputs = model(images)
     if isinstance(outputs, torch.Tensor):
         return F.cross_entropy(outputs.float(), classes)
-    # Of GoogLeNet and Inception, whose auxiliary classifiers count as in their publications.
+    # GoogLeNet and Inception have auxiliary classifiers. Their losses have the weights of the
+    # publications.
     weight = 0.3 if plan.MODEL == "googlenet" else 0.4
     loss = F.cross_entropy(outputs.logits.float(), classes)
     for name in outputs._fields:

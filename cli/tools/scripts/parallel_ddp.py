@@ -18,7 +18,7 @@ class Parallel:
 
     def wrap(self, model, blocks):
         if plan.RECOMPUTE == "full":
-            # Of all blocks, or of the first ones.
+            # Recomputes all blocks, or only the first blocks.
             again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
             apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
         device_ids = [self.device.index] if self.device.type == "cuda" else None
@@ -30,12 +30,12 @@ class Parallel:
         return build(model.parameters())
 
     def exchange_gradients(self, model, last):
-        """Gradients of micro-batches are summed on each rank; the last one exchanges them."""
+        """Each rank sums the gradients of its micro-batches. Ranks exchange gradients only with the last micro-batch."""
         return contextlib.nullcontext() if last else model.no_sync()
 
 
 def ShardedOptimizer(parameters, build):
-    """ZeRO-1: each rank updates a part of the parameters, and gives it to the others."""
+    """ZeRO-1: each rank updates a part of the parameters, and sends this part to the other ranks."""
     parameters = list(parameters)
     template = build(parameters)
     values = {key: value for key, value in template.defaults.items() if key in ("lr", "momentum", "weight_decay", "fused")}

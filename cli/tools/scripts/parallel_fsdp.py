@@ -1,4 +1,4 @@
-"""Sharded data parallelism: weights, gradients and the optimizer's state lie in parts on the ranks (FSDP2, fully_shard)."""
+"""Sharded data parallelism: weights, gradients and optimizer state are sharded among the ranks (FSDP2, fully_shard)."""
 
 import contextlib
 
@@ -16,7 +16,7 @@ class Parallel:
     def __init__(self, device):
         copies = plan.DATA // plan.SHARD_GROUP
         if copies > 1:
-            # HSDP: each group of neighbors has all shards.
+            # HSDP: each group of neighboring ranks has all shards.
             self.mesh = init_device_mesh(device.type, (copies, plan.SHARD_GROUP), mesh_dim_names=("copies", "shards"))
             self.data_rank = self.mesh.get_local_rank("copies") * plan.SHARD_GROUP + self.mesh.get_local_rank("shards")
         else:
@@ -30,12 +30,12 @@ class Parallel:
 
     def wrap(self, model, blocks):
         if plan.RECOMPUTE == "full":
-            # Of all blocks, or of the first ones.
+            # Recomputes all blocks, or only the first blocks.
             again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
             apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
         options = {"mesh": self.mesh, "reshard_after_forward": plan.RESHARD}
         for module in model.modules():
-            # Statistics of batches need full precision.
+            # Batch norms compute their statistics in full precision.
             if isinstance(module, nn.modules.batchnorm._BatchNorm):
                 full = MixedPrecisionPolicy(param_dtype=torch.float32, output_dtype=self.policy().param_dtype)
                 fully_shard(module, **options, mp_policy=full)
@@ -47,6 +47,6 @@ class Parallel:
         return build(model.parameters())
 
     def exchange_gradients(self, model, last):
-        """Gradients of each micro-batch are summed and divided at once: none lies whole on a rank."""
+        """Ranks reduce-scatter the gradients of each micro-batch, so that no rank keeps whole gradients."""
         model.set_is_last_backward(last)
         return contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""Tensor parallelism of Llama-like transformers, alone or with data parallelism, with or without shards (DeviceMesh)."""
+"""Tensor parallelism of Llama-like transformers, alone, or with data parallelism that may shard weights (DeviceMesh)."""
 
 import contextlib
 
@@ -15,13 +15,13 @@ class Parallel:
     needs_autocast = False
 
     def __init__(self, device):
-        # Tensor-parallel ranks are neighbors.
+        # Neighboring ranks are tensor-parallel.
         shape = (plan.DATA // plan.SHARD_GROUP, plan.SHARD_GROUP, plan.TENSOR)
         self.mesh = init_device_mesh(device.type, shape, mesh_dim_names=("copies", "shards", "tensor"))
         self.data_rank = self.mesh.get_local_rank("copies") * plan.SHARD_GROUP + self.mesh.get_local_rank("shards")
 
     def split(self, block):
-        """Columns of the first product of each part, rows of the second: one sum of the ranks for each part."""
+        """Splits attention and MLP: first matrices by columns, last matrix by rows. So each needs a single allreduce."""
         parallelize_module(
             block,
             self.mesh["tensor"],
@@ -48,10 +48,11 @@ class Parallel:
             },
         )
         if plan.RECOMPUTE == "full":
-            # Of all blocks, or of the first ones.
+            # Recomputes all blocks, or only the first blocks.
             again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
             apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
-        # Without ZeRO a group of shards has one rank: its parameters are whole, and copies sum their gradients.
+        # Without ZeRO, a shard group has one rank. Each rank then has whole parameters, and the
+        # copies sum their gradients.
         half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
         reduce = half if plan.GRADIENTS_IN_HALF else torch.float32
         policy = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=reduce) if half else MixedPrecisionPolicy()
@@ -64,7 +65,7 @@ class Parallel:
         return build(model.parameters())
 
     def exchange_gradients(self, model, last):
-        """Gradients of each micro-batch are summed at once, unless every rank has all of them."""
+        """From ZeRO-2 on, ranks exchange the gradients of each micro-batch; otherwise only after the last micro-batch."""
         model.set_is_last_backward(last)
         model.set_requires_gradient_sync(last or plan.ZERO_STAGE >= 2)
         return contextlib.nullcontext()

@@ -1,6 +1,6 @@
-"""Trains the model of plan.py by its plan. run.sh starts it on every device of the plan.
+"""Trains the model of plan.py in parallel, by the plan in plan.py. run.sh starts this script on every device of the plan.
 
-plan.py has the figures of the plan, model.py the model and its samples, parallel.py what the ranks share. Samples are synthetic:
+plan.py contains the values of the plan, model.py the model and its samples, parallel.py the parallelism. Samples are synthetic:
 replace `batches` by the real data set.
 """
 
@@ -17,15 +17,15 @@ from parallel import Parallel
 
 
 def shares(total, parts):
-    """`total` samples in `parts` parts that differ by one at most, the larger ones first."""
+    """Splits `total` samples into parts that differ by at most one sample. Returns the sizes, larger parts first."""
     return [total // parts + (1 if part < total % parts else 0) for part in range(parts)]
 
 
 def batches(sizes, device):
-    """The micro-batches of one step after the other, without end.
+    """Yields the list of micro-batches for each step, without end.
 
     REAL DATA: yield lists of micro-batches of these sizes from a data loader here. Each rank of data parallelism has its own
-    samples (parallel.data_rank of plan.DATA), ranks of tensor parallelism have the same.
+    samples (parallel.data_rank of plan.DATA), ranks of tensor parallelism have equal samples.
     """
     batch = [synthetic_batch(size, device) for size in sizes if size > 0]
     while True:
@@ -33,7 +33,7 @@ def batches(sizes, device):
 
 
 def build_optimizer(parameters, learning_rate, device):
-    """The optimizer of the plan, with the usual values of all that the plan does not say."""
+    """Returns the optimizer of the plan, with common values for settings that the plan does not give."""
     fused = {"fused": True} if device.type == "cuda" else {}
     if plan.OPTIMIZER == "sgd":
         return torch.optim.SGD(parameters, lr=learning_rate)
@@ -45,7 +45,7 @@ def build_optimizer(parameters, learning_rate, device):
         return torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.1, **fused)
     if plan.OPTIMIZER == "adafactor":
         return torch.optim.Adafactor(parameters, lr=learning_rate)
-    raise SystemExit(f"the optimizer {plan.OPTIMIZER} is not in this script")
+    raise SystemExit(f"the optimizer {plan.OPTIMIZER} is not supported by this script")
 
 
 class Training:
@@ -65,7 +65,7 @@ class Training:
         torch.backends.cudnn.benchmark = True
 
         self.parallel = Parallel(self.device)
-        torch.manual_seed(seed)  # the same weights on every rank
+        torch.manual_seed(seed)  # equal weights on every rank
         model = build_model()
         parameters = sum(p.numel() for p in model.parameters())
         if abs(parameters / plan.PARAMETERS - 1) > 0.02:
@@ -81,18 +81,18 @@ class Training:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=plan.PRECISION == "fp16" and on_gpu)
 
         share = shares(plan.GLOBAL_BATCH, plan.DATA)[self.parallel.data_rank]
-        torch.manual_seed(seed + 1 + self.parallel.data_rank)  # other samples on each rank of data
+        torch.manual_seed(seed + 1 + self.parallel.data_rank)  # different samples on each data-parallel rank
         self.batches = batches(shares(share, plan.MICRO_BATCHES), self.device)
 
     def autocast(self):
-        """The recipe of mixed precision, where the wrapped model does not follow it by itself."""
+        """Returns the autocast context for mixed precision; an empty context if the wrapped model needs none."""
         half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(plan.PRECISION)
         if half is None or not self.parallel.needs_autocast:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, half)
 
     def step(self):
-        """One step: forward and backward of each micro-batch, one update. Returns the mean loss of this rank."""
+        """Runs one step: forward and backward of each micro-batch, then one update. Returns the mean loss of this rank."""
         micro_batches = next(self.batches)
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
@@ -100,7 +100,8 @@ class Training:
             with self.parallel.exchange_gradients(self.model, index + 1 == len(micro_batches)):
                 with self.autocast():
                     loss = loss_of(self.model, samples, targets)
-                # Gradients are averaged over the ranks of data: every sample counts the same.
+                # Gradients are averaged over the data-parallel ranks. With this weight, every
+                # sample counts equally.
                 weight = len(samples) * plan.DATA / plan.GLOBAL_BATCH
                 self.scaler.scale(loss * weight).backward()
             total += loss.detach() * weight
@@ -117,8 +118,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=100, help="steps (%(default)s)")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of weights and samples (%(default)s)")
-    parser.add_argument("--log-every", type=int, default=10, help="steps between two lines (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of weights and samples (%(default)s)")
+    parser.add_argument("--log-every", type=int, default=10, help="steps between two printed lines (%(default)s)")
     options = parser.parse_args()
     training = Training(options.lr, options.seed)
     began = time.perf_counter()
@@ -130,7 +131,7 @@ def main():
             if dist.get_rank() == 0:
                 seconds = (time.perf_counter() - began) / step
                 print(f"step {step}: loss {float(mean) / dist.get_world_size():.4f}, {seconds:.4f} s a step", flush=True)
-    dist.barrier()  # a rank that leaves early takes the connections of the others with it
+    dist.barrier()  # a rank that leaves early would close connections of other ranks
     dist.destroy_process_group()
 
 

@@ -11,7 +11,8 @@ Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link) 
   return (ranks - 1) * (link.alpha + message / ranks * link.beta);
 }
 
-// The form that `calibrate` fits to All-to-alls between nodes. It leaves out the bytes that stay inside a node.
+// Traffic inside a node overlaps with traffic between nodes. `calibrate` fits All-to-alls between
+// nodes with this form, without the bytes that stay inside a node.
 Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                      const Link& between) {
   const double ranks = ranks_per_node * nodes;

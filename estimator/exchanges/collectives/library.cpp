@@ -19,7 +19,7 @@ double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 
 }  // namespace
 
-// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: n of the P hops round the ring lead to another node.
+// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes. n of the P hops round the ring lead to another node.
 Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double turns = rounds * (group.ranks - 1) / group.ranks;
   const Seconds startups = turns * (group.nodes * group.between + (group.ranks - group.nodes) * group.inside);
@@ -27,7 +27,8 @@ Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& grou
   return call_of(group, habits) + pipelined(startups, turns * (message * group.ring), habits.ring_fill, group) + adding;
 }
 
-// Start-ups: 2·log2(n)·tα + 2(g−1)·t′αi. Bytes: c·mβ to leave a node or 2mβi along the node's chain, whichever takes longer.
+// Start-ups take 2·log2(n)·tα + 2(g−1)·t′αi. Bytes take c·mβ to leave a node or 2mβi along the
+// node's chain, whichever is longer.
 Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double in_node = group.ranks / group.nodes;
   const Seconds startups =

@@ -8,7 +8,7 @@ namespace ddl {
 // 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P. [BH18] §2: Reduce-scatter by halving, then Allgather by doubling.
 Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
-  const double moved = (ranks - 1) / ranks;  // share of the vector that is sent, the same in both phases
+  const double moved = (ranks - 1) / ranks;  // share of the vector that each of the two phases sends
   return 2.0 * log2_rounds(ranks) * link.alpha + 2.0 * moved * (message * link.beta) + moved * (message * link.add);
 }
 
@@ -19,7 +19,7 @@ std::vector<HalvingRound> halving_rounds(double ranks) {
   double left = (ranks - 1) / ranks;
   double step = 1;
   for (double round = 0; round < count; ++round) {
-    // If the number of ranks is no power of two, the last round sends the remaining part of the vector.
+    // If the number of ranks is not a power of two, the last round sends the remaining part of the vector.
     const double own = round + 1 < count ? std::min(part, left) : left;
     rounds.push_back({step, own});
     left -= own;

@@ -8,7 +8,7 @@ Seconds ring_allgather_time(Bytes message, double ranks, const Link& link) {
   return (ranks - 1) * (link.alpha + message / ranks * link.beta);
 }
 
-// (P−1)(α + (m/P)β) + mc(P−1)/P. [BH18] §2: the first half of the ring Allreduce; each step adds one slice.
+// (P−1)(α + (m/P)β) + mc(P−1)/P. [BH18] §2: the first half of the ring Allreduce. In each round, a rank adds one slice.
 Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return ring_allgather_time(message, ranks, link) + (ranks - 1) * (message / ranks * link.add);

@@ -4,7 +4,8 @@
 
 namespace ddl {
 
-/// ⌈log2 P⌉: the number of rounds until P ranks are merged in pairs. Exact, because exponents of doubles are exact.
+/// Returns ⌈log2 P⌉, the number of rounds until P ranks are merged in pairs. The result is exact,
+/// because exponents of doubles are exact.
 [[nodiscard]] inline double log2_rounds(double ranks) {
   int exponent = 0;
   const double fraction = std::frexp(ranks, &exponent);  // ranks = fraction · 2^exponent, 0.5 ≤ fraction < 1

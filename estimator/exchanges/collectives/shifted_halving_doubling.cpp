@@ -5,10 +5,9 @@
 namespace ddl {
 
 // In each round, every rank sends to the rank s places ahead and receives from the rank s places behind, with s = ⌈p/2⌉,
-// ⌈⌈p/2⌉/2⌉, …, 1. The rank sends the blocks that belong to ranks at least s places ahead. All ranks do the same. On a ring
-// with links over s places, no link therefore carries two messages of one round. The algorithm is halving-doubling shifted
-// along a distributed loop network [Nguyen and Wahib, CCGrid 2021]; for numbers of ranks that are not powers of two, see
-// [Träff, arXiv 2410.14234].
+// ⌈⌈p/2⌉/2⌉, …, 1. A rank sends the blocks that belong to ranks at least s places ahead. On a ring with links over s places,
+// no link therefore carries two messages of one round. The algorithm is halving-doubling, shifted along a distributed loop
+// network [Nguyen and Wahib, CCGrid 2021]. [Träff, arXiv 2410.14234] covers numbers of ranks that are not powers of two.
 std::vector<HalvingRound> shifted_halving_rounds(double ranks) {
   std::vector<HalvingRound> rounds;
   for (double held = ranks; held > 1;) {

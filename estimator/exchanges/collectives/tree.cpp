@@ -9,7 +9,7 @@ Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link) {
   return log2_rounds(ranks) * (link.alpha + message * link.beta);
 }
 
-// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: the reverse of a broadcast, adding the whole vector in each round.
+// (α + mβ + mc)⌈log2 P⌉. [BH18] §2: the reverse of a broadcast. Every round adds the whole vector.
 Seconds tree_reduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return tree_broadcast_time(message, ranks, link) + log2_rounds(ranks) * (message * link.add);

@@ -9,8 +9,8 @@ namespace {
 
 SecondsPerByte per_byte(Bandwidth bandwidth) { return SecondsPerByte(1.0 / bandwidth.value()); }
 
-/// Flows that one unit of level `l−1` sends up into level `l` at once. Each group with ranks in the unit sends `per_group`
-/// of these flows.
+/// Returns the number of flows that one unit of level `l−1` sends up into level `l` at once. Each
+/// group with ranks in the unit sends `per_group` flows.
 double uplink_flows(const Group& group, std::size_t level, double per_group) {
   return level == 0 ? 1.0 : group.flows[level - 1] * per_group;
 }
@@ -22,7 +22,7 @@ void narrow(SharedLink& shared, SecondsPerByte beta, const Bottleneck& bottlenec
   shared.bottleneck = bottleneck;
 }
 
-/// Ranks of a group in one unit of level `l−1`.
+/// Returns how many ranks of a group are in one unit of level `l−1`.
 double members_below(const Group& group, std::size_t level) {
   return level == 0 ? 1.0 : std::max(1.0, group.members[level - 1]);
 }
@@ -40,15 +40,15 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
 /// Updates β and φ for a level whose links carry this number of flows.
 void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
-  // A striped flow uses every link, so each link carries flows/links flows. This number is less than one if there are more
-  // links than flows.
+  // A striped flow uses every link, so each link carries flows/links flows, which is less than one
+  // if there are more links than flows.
   const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);
   narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
 }
 
-/// Sets β and φ for a network that is not a tree. Its links replace the links of all levels outside the node.
+/// Sets β and φ for a network that is not a tree. The network's links replace the links of all levels outside the node.
 void cross_network(SharedLink& shared, const Machine& machine, const Group& group, const Flows& flows,
                    const std::vector<MeasuredContention>& measured) {
   const LinkLevel& nic = machine.levels[1];
@@ -112,7 +112,7 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
   SharedLink shared;
   shared.link.alpha = machine.levels[group.outermost].latency;
   // A transfer crosses the device's link to the host and the host's link to a NIC or device. If NIC and device share a PCIe
-  // link, the transfer crosses it twice. One message uses one rail; it is not striped.
+  // link, the transfer crosses this link twice. A message uses a single rail.
   const SecondsPerByte down_and_up = per_byte(host.bandwidth) * 2.0;
   if (group.outermost == 0) {
     const double sharers = host.devices_per_link;

@@ -28,7 +28,7 @@ struct SharedLink {
   Bottleneck bottleneck;
 };
 
-/// A pattern of flows that run at the same time. All groups have the same pattern.
+/// A pattern of flows that run at the same time. All groups of ranks have the same pattern.
 enum class Pattern {
   ring,        ///< each rank sends to the next rank of its group
   slices,      ///< each rank sends to the rank at the same position in the next node
@@ -43,29 +43,31 @@ struct Flows {
   Pattern pattern = Pattern::ring;
   /// Flows that one group sends out of a unit at once.
   double per_group = 1;
-  /// Whether a flow is striped over all parallel links, as NCCL's channels are. Otherwise it uses one link.
+  /// Whether a flow is striped over all parallel links, as NCCL's channels are. Otherwise a flow uses one link.
   bool striped = true;
-  /// The innermost and the outermost level whose links count. Levels above the one that joins all ranks of the group never
-  /// count.
+  /// The innermost and the outermost level whose links the flows may use. Levels above the level
+  /// that joins all ranks of the group are ignored.
   std::size_t from = 0, to = Group::max_levels;
-  /// For neighbours, shift and exchange: the distance in places. `extent`, only for neighbours: the number of ranks in a row
-  /// at this distance from each other.
+  /// `step`: the distance to the receiver in places, for neighbours, shift and exchange. `extent`:
+  /// for neighbours, the number of ranks in a row at this distance from each other.
   double step = 1, extent = 0;
 };
 
-/// The share of the links that one flow of each group gets, over all levels up to the level that joins the group's ranks.
-/// All units of a level are equal, so all flows are equal. Their max-min fair share is the minimum of capacity over flows
-/// (`max_min_shares` computes the same link by link: tests/unit/estimator/topology). If groups do not fill units evenly, the
-/// number of flows is a mean. Without `contention`, each flow has one link of each level to itself.
+/// Returns the share of the links that one flow of each group gets, over all levels up to the level that joins the group's
+/// ranks. All units of a level are equal, so all flows are equal. The max-min fair share of a flow is the minimum over its
+/// links of capacity divided by number of flows (`max_min_shares` computes the same share link by link:
+/// tests/unit/estimator/topology). If groups do not fill units evenly, the number of flows is a mean. Without `contention`,
+/// each flow has one link of each level to itself.
 [[nodiscard]] SharedLink share_of_levels(const Machine& machine, const Group& group, const Flows& flows, bool contention,
                                          const std::vector<MeasuredContention>& measured);
 
-/// The share of a flow through the host. Every flow crosses a shared PCIe link twice, and uses one link of each level.
+/// Returns the share of a flow that is routed through the host. Such a flow crosses a shared PCIe
+/// link twice, and uses one link of each level.
 [[nodiscard]] SharedLink share_through_host(const Machine& machine, const Group& group, const Flows& flows,
                                             const std::vector<MeasuredContention>& measured);
 
-/// The measured φ of this number of flows on the links of a level. It is linear between two measured numbers of flows.
-/// Outside of the measured range, it changes like the model's φ (flows divided by links). Empty if no φ was measured.
+/// Returns the measured φ of this number of flows on the links of a level, interpolated between two measured numbers of
+/// flows. Outside of the measured range, φ changes like the model's φ (flows divided by links). Empty if no φ was measured.
 [[nodiscard]] std::optional<double> measured_phi(const std::vector<MeasuredContention>& measured, std::string_view level,
                                                  double flows);
 

@@ -36,7 +36,8 @@ class Dragonfly final : public Network {
     if (source_group == target_group) {
       cross(source_group, source % routers_, target % routers_, 1, path);
     } else {
-      // A group numbers the other groups, starting with the next one. In this order, each gets `per_pair_` of its links.
+      // A group numbers the other groups, starting with the next group. Each other group gets
+      // `per_pair_` links in this order.
       const int there = (target_group - source_group - 1 + groups_) % groups_;
       const int back = (source_group - target_group - 1 + groups_) % groups_;
       const double part = 1.0 / per_pair_;

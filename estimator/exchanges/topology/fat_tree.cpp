@@ -41,8 +41,8 @@ class FatTree final : public Network {
   }
 
   std::vector<Kind> kinds_;         ///< kind of link of each level outside the node
-  std::vector<int> sizes_;          ///< for each of these levels, nodes per unit of the level below
-  std::vector<std::size_t> first_;  ///< for each of these levels, index of the first bundle
+  std::vector<int> sizes_;          ///< for each level outside the node, nodes per unit of the level below
+  std::vector<std::size_t> first_;  ///< for each level outside the node, index of the first bundle
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Sender and receiver by their position in a group.
+/// The sender and the receiver of a message, by their positions in a group.
 class Sending {
  public:
   Sending(const Group& group, const Flows& flows) : flows_(flows), ranks_(static_cast<std::int64_t>(group.ranks)) {
@@ -30,7 +30,7 @@ class Sending {
     }
   }
 
-  /// The position that this rank sends to, or the rank's own position if it sends nothing.
+  /// Returns the position that this rank sends to, or the rank's own position if it sends nothing.
   [[nodiscard]] std::int64_t to(std::int64_t place) const {
     if (place % every_ >= senders_) return place;
     if (flows_.pattern == Pattern::exchange) {
@@ -104,7 +104,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
       other += rest % size * static_cast<std::int64_t>(group.digits[i].stride);
       rest /= size;
     }
-    // A plan may have more devices than the machine has. Its nodes are then numbered modulo the machine's nodes.
+    // A plan may have more devices than the machine. Nodes of such a plan are numbered modulo the machine's nodes.
     const auto from = static_cast<int>(rank / devices_per_node_ % nodes_);
     const auto to = static_cast<int>(other / devices_per_node_ % nodes_);
     if (from != to) streams.push_back({from, to, lane_of(static_cast<int>(other % devices_per_node_), flows.striped)});
@@ -112,7 +112,7 @@ NetworkShare Network::lay(const Group& group, const Flows& flows) const {
   if (streams.empty()) return {};
   std::sort(streams.begin(), streams.end());
 
-  // Only used links are included.
+  // Only links that carry flows are included.
   std::vector<std::size_t> used, index(bundles_.size(), bundles_.size());
   std::vector<double> capacities, load;
   std::vector<Flow> laid;

@@ -12,20 +12,20 @@
 
 namespace ddl {
 
-/// The rate of the slowest flow of a phase between nodes, and the link that limits it.
+/// The rate of the slowest flow between nodes, and the link that limits this flow. All flows run at the same time.
 struct NetworkShare {
   double rate = 0;  ///< bytes per second; zero if no flow leaves its node
   std::string_view where;
-  double flows = 1;  ///< flows on that link
-  double links = 1;  ///< number of parallel links in that link
-  double phi = 1;    ///< rate of a single flow on single links, divided by `rate`
-  double hops = 0;   ///< links on the longest route, without the sending node's and the receiving node's own links
+  double flows = 1;  ///< flows on the limiting link
+  double links = 1;  ///< number of parallel links in the limiting link
+  double phi = 1;    ///< rate of a flow that is alone on single links, divided by `rate`
+  double hops = 0;   ///< links on the longest route, except the links of the sending node and of the receiving node
 };
 
 /// The links between the nodes of a machine, one by one and per direction, and the routes between nodes.
 class Network {
  public:
-  /// A kind of link: its name, and the bandwidth of one of the links bundled in it.
+  /// A kind of link: its name, and the bandwidth of a single link. A bundle consists of links of one kind.
   struct Kind {
     std::string name;
     double bandwidth = 0;
@@ -45,9 +45,9 @@ class Network {
 
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Bundle>& bundles() const { return bundles_; }
-  /// The links of the route from one node to another, in order; `lane` as in lane_of.
+  /// Appends to `path` the links of the route from one node to another, in order. `lane`: result of lane_of.
   virtual void route(int from, int to, int lane, std::vector<Crossing>& path) const = 0;
-  /// The link of a node that a flow to this device of another node uses; -1 if the flow uses all links.
+  /// Returns the link of a node that a flow to this device of another node uses; -1 if the flow uses all links.
   [[nodiscard]] virtual int lane_of(int device, bool striped) const;
 
  protected:
@@ -66,21 +66,26 @@ class Network {
   mutable std::map<std::vector<double>, NetworkShare> known_;
 };
 
-/// The links that a machine's levels and shape describe. Null for a fat tree, whose levels suffice (`share_of_levels`).
+/// Returns the links that a machine's levels and shape describe. Null for a fat tree, because
+/// `share_of_levels` computes shares from its levels.
 [[nodiscard]] std::shared_ptr<const Network> make_network(const Machine& machine);
 
-// Each network below is defined in its own file.
-/// A fat tree with every link, for analysing flows one by one. A level with a fraction of a link per unit has bundles.
+// Each of the following networks is defined in its own file.
+//
+// Returns a fat tree with every link, for analysing flows one by one. A level with a fraction of a
+// link per unit has bundles.
 [[nodiscard]] std::shared_ptr<const Network> fat_tree_network(const Machine& machine);
-/// Rail r of every node leads to switch r of its unit, and switches r of all units to spine r.
+/// Returns a rail-optimised network: rail r of every node leads to switch r of its unit, and
+/// switches r of all units lead to spine r.
 [[nodiscard]] std::shared_ptr<const Network> rail_optimised_network(const Machine& machine);
-/// Groups of fully connected routers, with links between each pair of groups [Kim et al., ISCA 2008]. Routes are minimal: to
-/// the router with a link to the target group, over that link, and then to the router of the target node.
+/// Returns groups of fully connected routers, with links between each pair of groups [Kim et al., ISCA 2008]. Routes are
+/// minimal: to the router with a link to the target group, over that link, and then to the router of the target node.
 [[nodiscard]] std::shared_ptr<const Network> dragonfly_network(const Machine& machine);
-/// Nodes in a grid whose rows are rings. Routes are dimension-ordered and take the shorter way round, or both ways if they
-/// are equally long.
+/// Returns nodes in a grid whose rows are rings. Routes are dimension-ordered. In each dimension, a
+/// route takes the shorter way round, or both ways if they are equally long.
 [[nodiscard]] std::shared_ptr<const Network> torus_network(const Machine& machine);
-/// A ring with additional links to nodes further on; at each hop, a message takes the link that ends nearest to its target.
+/// Returns a ring with additional links to nodes further on. At each hop, a message takes the link
+/// that ends nearest to its target.
 [[nodiscard]] std::shared_ptr<const Network> distributed_loop_network(const Machine& machine);
 
 }  // namespace ddl

@@ -5,15 +5,15 @@
 namespace ddl {
 namespace {
 
-/// Inside its own node, a flow first goes to the rail of the destination device, and then leaves the node on that rail. So
-/// it needs no switch of another rail (NCCL's PXN). A striped flow uses all rails.
+/// Inside its own node, a flow first goes to the rail of the destination device, and then leaves the node on that rail. The
+/// flow therefore needs no switch of another rail (NCCL's PXN). A striped flow uses all rails.
 class RailOptimised final : public Network {
  public:
   explicit RailOptimised(const Machine& machine)
       : Network(nodes_of(machine), machine.devices_per_node(), machine.levels[1]),
         rails_(std::max(1, static_cast<int>(machine.levels[1].rails))),
         nodes_per_unit_(machine.levels[1].units) {
-    // The links up and down for each node and rail, then for each unit and rail.
+    // The first links lead up and down for each node and rail. The next links lead up and down for each unit and rail.
     for (int link = 0; link < 2 * nodes_ * rails_; ++link) add(nic_, machine.levels[1].rails / rails_);
     if (machine.levels.size() < 3) return;
     const LinkLevel& spine = machine.levels[2];

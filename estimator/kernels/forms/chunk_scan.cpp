@@ -4,9 +4,10 @@ namespace ddl {
 namespace chunk_scan {
 namespace {
 
-// Matrix products inside the chunks of a state-space recurrence, and products of its states [Dao and Gu, "Transformers are
-// SSMs", ICML 2024, section 6]. They use small tiles, whose items are scaled by exponentials. A multiprocessor does about
-// the same number of FLOPs per clock cycle on all devices, whatever rate its matrix units reach with large tiles.
+// This form predicts the matrix products inside the chunks of a state-space recurrence, and the
+// products of its states [Dao and Gu, "Transformers are SSMs", ICML 2024, section 6]. The products
+// use small tiles, and exponentials scale the items. A multiprocessor does about the same number of
+// FLOPs per clock cycle on all devices, whatever rate its matrix units reach with large tiles.
 enum Constant : std::size_t { start, cycle, bandwidth, sharpness };
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},

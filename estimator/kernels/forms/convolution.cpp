@@ -31,14 +31,14 @@ struct WinogradTiles {
   double products;  ///< multiplications per tile and pair of channels: (side + 2)²
 };
 constexpr WinogradTiles small_tiles{2, 16}, large_tiles{4, 36};
-/// One kernel transforms and multiplies: blocks of 32 tiles and 64 filters.
+/// A fused kernel, which both transforms and multiplies, uses blocks of 32 tiles and 64 filters.
 constexpr std::array<Tile, 1> fused_blocks{{{32, 64, 0}}};
 /// Multiplications per position in a window of 3 × 3.
 constexpr double window = 9;
-/// Kernels that transform filters move this many times the bytes of the filters that they read and write.
+/// Kernels that transform filters move this multiple of the bytes of the transformed filters.
 constexpr double filter_passes = 3;
 
-/// The number of positions that the tiles of one image cover, divided by the number of positions of the image.
+/// Returns the number of positions that the tiles of one image cover, divided by the number of positions of the image.
 double filling(const KernelShape& shape, double side) {
   return std::ceil(shape.square3_rows / side - 1e-9) * std::ceil(shape.square3_columns / side - 1e-9) * side * side /
          (shape.square3_rows * shape.square3_columns);
@@ -52,8 +52,8 @@ double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
   return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
 }
 
-/// One of the batched matrix products of Winograd's algorithm. It multiplies the items at one position of all transformed
-/// tiles, so there are as many products as multiplications of a tile.
+/// Returns one of the batched matrix products of Winograd's algorithm. Each product multiplies the items at one position of
+/// all transformed tiles, so a tile needs as many products as it has positions.
 KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   shape.flops = multiplied(shape, tiles);
   shape.m *= tiles_of_position(shape, tiles);
@@ -61,7 +61,7 @@ KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   return shape;
 }
 
-/// Tiles of 2 × 2, transformed and multiplied by one kernel.
+/// Returns the time with tiles of 2 × 2, which one kernel transforms and multiplies.
 double by_fused_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   std::array<double, constants.size()> own{};
   std::copy(c.begin(), c.end(), own.begin());
@@ -70,7 +70,8 @@ double by_fused_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::s
                   shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// Tiles of 4 × 4. Separate kernels transform them, so the transformed data is written and read.
+/// Returns the time with tiles of 4 × 4. Separate kernels transform these tiles, so the transformed
+/// data is written and read.
 double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   std::array<double, constants.size()> own{};
   std::copy(c.begin(), c.end(), own.begin());
@@ -86,15 +87,16 @@ double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std
   return arithmetic(products, peaks, own, tiles(), {.are_split = false}) + moved / (peaks.bandwidth * c[transforms]);
 }
 
-/// Gradients of weights only use tiles of 4 × 4: cuDNN has no kernel that both transforms and multiplies for them
-/// (managedCuda's documentation of cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and pipeline depth are not
-/// counted (inferred: with them, DeepBench's times on V100, T4 and P100 are predicted worse).
+/// Returns the time of the gradients of weights. These gradients use only tiles of 4 × 4, because
+/// cuDNN has no kernel that both transforms and multiplies for them (managedCuda's documentation of
+/// cudnnConvolutionBwdFilterAlgo). Padding, idle multiprocessors and pipeline depth are not counted
+/// (inferred: with them, DeepBench's times on V100, T4 and P100 are predicted worse).
 double by_summed_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   return soft_max(multiplied(shape, large_tiles) / (peaks.flop_rate * c[separate_tiles]),
                   2 * shape.bytes / (peaks.bandwidth * c[bandwidth]), c[sharpness]);
 }
 
-/// The time with the best tiles. Only for devices without matrix units, and windows of 3 × 3 with stride 1.
+/// Returns the time with the best tiles. Only for devices without matrix units, and for windows of 3 × 3 with stride 1.
 double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   if (shape.sums_positions) return by_summed_tiles(shape, peaks, c);
   return std::min(by_fused_tiles(shape, peaks, c), by_separate_tiles(shape, peaks, c));
@@ -108,8 +110,8 @@ double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const 
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
   const Blocks blocks{.are_split = peaks.has_matrix_units || shape.sums_positions,
                       .operand_bytes = c[operands] < unlimited_operands ? c[operands] : 0};
-  // The input gradient of a strided convolution is a convolution of a gradient with zeros between its positions. Some of the
-  // multiplications by zero are executed.
+  // The input gradient of a strided convolution is the convolution of a gradient that has zeros
+  // between its positions. Some of the multiplications by zero are executed.
   const double spread = std::max(1.0, 2 * shape.m * shape.n * shape.k * shape.count / shape.flops);
   double time =
       soft_max(arithmetic(shape, peaks, c, tiles(), blocks) * std::pow(spread, c[spreading]), traffic, c[sharpness]);

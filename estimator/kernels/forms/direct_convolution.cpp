@@ -4,8 +4,8 @@ namespace ddl {
 namespace direct_convolution {
 namespace {
 
-// Grouped convolutions whose products are too small for matrix units. Each thread multiplies loaded items by a few filters.
-// The more channels a group has, the more often a loaded item is used.
+// This form predicts grouped convolutions with products that are too small for matrix units. Each thread multiplies loaded
+// items by a few filters. The more channels a group has, the more often a loaded item is used.
 enum Constant : std::size_t { start, bandwidth, peak, width };
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},
@@ -20,7 +20,7 @@ double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
-  constexpr double sharpness = 2;  // as for memory-bound operations
+  constexpr double sharpness = 2;  // exponent of soft_max, as for memory-bound operations
   return soft_max(c[start] * microsecond, least(shape, peaks, c), sharpness);
 }
 

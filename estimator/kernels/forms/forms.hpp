@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-// Each form is defined in its own file: a formula, and the kinds of kernels that it applies to.
+// Each form is a formula of kernel times with the types of kernels that it applies to. Each form is defined in its own file.
 [[nodiscard]] const KernelForm& traffic_form();
 [[nodiscard]] const KernelForm& matrix_product_form();
 [[nodiscard]] const KernelForm& convolution_form();
@@ -15,7 +15,8 @@ namespace ddl {
 [[nodiscard]] const KernelForm& fused_attention_form();
 [[nodiscard]] const KernelForm& chunk_scan_form();
 
-/// A smooth maximum: (aᵖ + bᵖ)^(1/p). Arithmetic and memory traffic of a kernel overlap, but not fully if both are long.
+/// Returns a smooth maximum: (aᵖ + bᵖ)^(1/p), with p = `sharpness`. Arithmetic and memory traffic
+/// of a kernel overlap, but not fully if both are long.
 [[nodiscard]] inline double soft_max(double a, double b, double sharpness) {
   const double larger = std::max(a, b);
   if (larger <= 0) return 0;
@@ -24,7 +25,7 @@ namespace ddl {
 
 inline constexpr double microsecond = 1e-6;
 
-/// The constants for matrix products, and for convolutions, which are implicit matrix products.
+/// The constants for matrix products and for convolutions, which are predicted as matrix products.
 namespace product {
 enum Constant : std::size_t { start, peak, bandwidth, sharpness, depth, tile_loss, wave };
 /// The sides of the output tile of one thread block, and the tile's position in the list of tiles from large to small.
@@ -32,16 +33,16 @@ struct Tile {
   double m, n, step;
 };
 [[nodiscard]] std::span<const Tile> tiles();
-/// How the tiles of a product read their data, and how tiles are distributed over multiprocessors.
+/// How thread blocks read the data of their tiles, and how blocks are distributed over multiprocessors.
 struct Blocks {
-  bool are_split = true;     ///< split-K: if there are few blocks, long sums are divided among several of them
+  bool are_split = true;     ///< split-K: if there are few blocks, several blocks share long sums
   double operand_bytes = 0;  ///< bytes that a multiprocessor reads in a clock cycle; 0: unlimited
 };
 
-/// The time of the arithmetic alone with the best of these tiles, in seconds.
+/// Returns the time of the arithmetic with the best of these tiles, in seconds.
 [[nodiscard]] double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants,
                                 std::span<const Tile> tiles, const Blocks& blocks = {});
-/// A lower bound of the time, in seconds: without launch, padding, idle multiprocessors and pipeline depth.
+/// Returns a lower bound of the time in seconds, which excludes launch, padding, idle multiprocessors and pipeline depth.
 [[nodiscard]] double least(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> constants);
 }  // namespace product
 

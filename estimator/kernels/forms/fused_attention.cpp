@@ -4,8 +4,8 @@ namespace ddl {
 namespace fused_attention {
 namespace {
 
-// Attention whose scores stay on the chip [Dao et al., "FlashAttention", NeurIPS 2022]: blocks of 128 queries that iterate
-// over their keys, with an exponential for each score.
+// This form predicts attention with scores that stay on the chip [Dao et al., "FlashAttention",
+// NeurIPS 2022]. Blocks of 128 queries iterate over their keys, with an exponential for each score.
 enum Constant : std::size_t { start, peak, bandwidth, sharpness, exponential, block, wave };
 constexpr std::array<KernelConstant, 7> constants{{
     {"start", 6, 0.3, 300},
@@ -13,21 +13,22 @@ constexpr std::array<KernelConstant, 7> constants{{
     {"bandwidth", 0.6, 0.05, 2},
     {"sharpness", 1.5, 1.02, 8},
     {"exponential", 1, 0.01, 200},  // femtoseconds per score on the whole device
-    {"block", 0.3, 0.005, 20},      // microseconds
+    {"block", 0.3, 0.005, 20},      // microseconds per block
     {"wave", 0.9, 0.01, 0.99},
 }};
 constexpr double query_block = 128;
-constexpr double least_rows = 16;  // rows of a matrix unit: shorter sequences are padded to this many
+constexpr double least_rows = 16;  // a matrix unit has this many rows; shorter sequences are padded
 constexpr double femtosecond = 1e-15;
 
-/// The length padded to whole blocks, or, if the length is less than a block, to whole rows of matrix units.
+/// Returns the length padded to whole blocks or, if the length is less than a block, to whole rows of matrix units.
 double filled(double length) {
   const double whole = length < query_block ? least_rows : query_block;
   return std::ceil(length / whole - 1e-9) * whole;
 }
 
-/// Heads are padded to the sizes that kernels exist for: heads of 72 items take as long as heads of 80 on H100, H200 and
-/// B200 (medians of 1.02 to 1.06 times), and 1.3 times as long as heads of 64 [NVIDIA, aiconfigurator, encoder attention].
+/// Returns the padded size of a head. Heads are padded to the sizes that kernels exist for: heads
+/// of 72 items take as long as heads of 80 on H100, H200 and B200 (medians of 1.02 to 1.06 times),
+/// and 1.3 times as long as heads of 64 [NVIDIA, aiconfigurator, encoder attention].
 double filled_head(double size) {
   constexpr double step = 32;
   return std::ceil(size / step - 1e-9) * step;

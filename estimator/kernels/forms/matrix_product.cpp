@@ -24,13 +24,14 @@ constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
                                            {64, 64, 4},
                                            {64, 32, 5},
                                            {32, 64, 5}}};
-/// Sums with fewer terms are not divided among several blocks (split-K).
+/// Sums with fewer terms are computed in one block (no split-K).
 constexpr double least_split_depth = 1024;
 /// Half-precision items in the 16 bytes that matrix units load at once.
 constexpr double aligned_items = 8;
 
-/// Batched products whose rows are not aligned to this number of items have no kernel on matrix units. An example is heads
-/// of 108 channels [BigScience, chronicles of tr11-176B-ml: steps take a third longer than with 104, 112 or 144 channels].
+/// Returns whether a batched product has no kernel on matrix units, because its rows are not
+/// aligned to `aligned_items`. An example is heads of 108 channels [BigScience, chronicles of
+/// tr11-176B-ml: steps take a third longer than with 104, 112 or 144 channels].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
   // Long sums run over tokens, whose items are not contiguous in memory.
@@ -42,13 +43,13 @@ bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
 
 std::span<const Tile> tiles() { return usual_tiles; }
 
-// Large tiles waste work beyond the edges of the output, and their last wave of blocks leaves multiprocessors idle. Small
-// tiles reuse less of the data that they read. The library is assumed to choose the best tile.
+// Large tiles waste work beyond the edges of the output, and the last wave of large blocks leaves multiprocessors idle.
+// Small tiles reuse less of the data that they read. The library is assumed to choose the best tile.
 double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c, std::span<const Tile> tiles,
                   const Blocks& of) {
   const double rate =
       (misses_matrix_units(shape, peaks) ? std::min(peaks.flop_rate, peaks.vector_flop_rate) : peaks.flop_rate) * c[peak];
-  // The time to read the operands of an m × n tile, relative to its arithmetic time, is this constant times (1/m + 1/n).
+  // The time to read the operands of an m × n tile, divided by its arithmetic time, is this constant times (1/m + 1/n).
   const double reading =
       of.operand_bytes > 0 ? rate / 2 * shape.bytes / shape.items / (peaks.cycle_rate * of.operand_bytes) : 0;
   double best = std::numeric_limits<double>::max();

@@ -4,8 +4,9 @@ namespace ddl {
 namespace traffic {
 namespace {
 
-// Elementwise operations, norms, softmax, dropout, lookups and depthwise convolutions. They are limited by memory bandwidth,
-// by the items that a multiprocessor loads and stores per clock cycle, or, if very small, by the launch.
+// This form predicts elementwise operations, norms, softmax, dropout, lookups and depthwise
+// convolutions. Their time is limited by memory bandwidth, by the items that a multiprocessor loads
+// and stores per clock cycle, or, if very small, by the launch.
 enum Constant : std::size_t { start, bandwidth, peak, items };
 constexpr double unlimited = 1000;  ///< a number of items per clock cycle that never limits a kernel
 constexpr std::array<KernelConstant, 4> constants{{

@@ -4,7 +4,7 @@
 namespace ddl {
 namespace {
 
-/// Reads the parts that BERT and its successors share. `classes`: the beginning of the names of a model's classes.
+/// Reads the keys that BERT and its successors share. `classes`: the beginning of the names of a model's classes.
 FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
   FamilyModel model{.family = "bert"};
   const std::int64_t hidden = config.size({"hidden_size"}, 768);
@@ -37,13 +37,14 @@ FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, st
   return model;
 }
 
-/// Positions are counted from the padding token's number plus 1. By default, the padding token has the number 1.
+/// Reads a model in which positions are counted from the padding token's number plus 1. By default,
+/// the padding token has the number 1.
 FamilyModel read_padded(HuggingFaceConfig& config, std::string_view classes, std::int64_t vocabulary) {
   FamilyModel model = read_encoder(config, classes, vocabulary);
   const std::int64_t positions = config.tokens({"max_position_embeddings"}, 512);
   const std::int64_t padding = config.integer({"pad_token_id"}, 1, 0);
   if (positions <= padding + 1)
-    config.fail("max_position_embeddings", fmt::format("{} positions leave none after the padding's position", positions));
+    config.fail("max_position_embeddings", fmt::format("of {} positions, none is left after the padding token", positions));
   model.set("tokens", positions - padding - 1);
   model.set("positions", positions);
   return model;

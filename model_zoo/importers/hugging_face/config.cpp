@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view config_hint = "give the 'config.json' of a model of Hugging Face's transformers";
 
-/// The library's names of activation functions, and our names.
+/// The library's names of activation functions, each with the name in model files of this program.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> activations{{{"gelu", "gelu"},
                                                                                      {"gelu_10", "gelu"},
                                                                                      {"gelu_accurate", "gelu"},
@@ -70,8 +70,8 @@ HuggingFaceConfig::HuggingFaceConfig(std::string text, std::string origin, const
 }
 
 void HuggingFaceConfig::enter(std::string_view key) {
-  // Whether the head shares the embedding is given in the object of the whole model since version 5 of the library, and in
-  // the object of its language model before version 5.
+  // The file says whether the head shares the embedding. Since version 5 of the library, this is
+  // stored in the object of the whole model; before version 5, in the object of its language model.
   if (!is_inner_) outer_counts_ = text({"transformers_version"}, "").starts_with("5.");
   if (has("tie_word_embeddings") && !is_null("tie_word_embeddings")) outer_tied_ = boolean("tie_word_embeddings", false);
   root_ = &root_->at(std::string(key));
@@ -111,7 +111,7 @@ const Json* HuggingFaceConfig::find(Names names, std::string_view& found) {
 std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view path, std::int64_t low,
                                              std::int64_t high) const {
   const std::string_view key = path.substr(path.find('/') + 1);
-  // A list with one number for each layer counts as one number if all its numbers are equal.
+  // A list with a number for each layer is read as one number if all its numbers are equal.
   if (value.is_array() && !value.empty() && value.front().is_number() &&
       std::all_of(value.begin(), value.end(), [&value](const Json& each) { return each == value.front(); })) {
     return whole_number(value.front(), path, low, high);
@@ -128,7 +128,7 @@ std::int64_t HuggingFaceConfig::whole_number(const Json& value, std::string_view
     fail(path, fmt::format("'{}' is {}, not a whole number", key,
                            value.is_number() ? fmt::to_string(value.get<double>()) : std::string(json_kind(value))));
   }
-  // If a value does not fit an int64, it exceeds every limit.
+  // A value that does not fit an int64 exceeds every limit.
   const bool huge = value.is_number_unsigned() &&
                     value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const std::int64_t number = huge ? std::numeric_limits<std::int64_t>::max() : value.get<std::int64_t>();
@@ -326,8 +326,8 @@ std::int64_t HuggingFaceConfig::windows(std::int64_t layers, std::int64_t fallba
     const bool expected = static_cast<std::ptrdiff_t>(i) % (count + 1) != count;
     if (has_window[i] == expected) continue;
     unknown(key,
-            fmt::format("layer {} breaks the pattern (layers with a window before each layer without one: {})", i, count));
-    warn(fmt::format("read as if the number of layers with a window before each layer without one were {}", count));
+            fmt::format("layer {} breaks the pattern ({} layers with a window, then a layer without a window)", i, count));
+    warn(fmt::format("read as if each layer without a window followed {} layers with a window", count));
     break;
   }
   return count;

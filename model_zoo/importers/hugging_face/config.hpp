@@ -18,25 +18,25 @@
 
 namespace ddl {
 
-/// The name of the type of a JSON value: `a list`, `text`, …
+/// Returns the name of the type of a JSON value: `a list`, `text`, …
 [[nodiscard]] std::string_view json_kind(const nlohmann::ordered_json& value);
-/// Whether a value is null, false, none or zero: a key with this value adds no weights.
+/// Returns whether a value is null, false, none or zero. A key with such a value adds no weights.
 [[nodiscard]] bool says_none(const nlohmann::ordered_json& value);
 
-/// A `config.json` whose keys are read one by one. The default of each key is the one that the transformers library
-/// documents. If a key has several names, the first one in the file counts. Null counts as missing. If a value has the wrong
-/// type, every accessor throws Error that points to it.
+/// A `config.json` whose keys are read one by one. A missing key, or a key with the value null, has
+/// the default that the transformers library documents. If a key has several names, the first one
+/// in the file is used. Every accessor throws Error that points to a value of the wrong type.
 class HuggingFaceConfig {
  public:
-  /// An empty name is unused.
+  /// The names of a key; empty names are ignored.
   using Names = std::initializer_list<std::string_view>;
 
   HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options);
   HuggingFaceConfig(const HuggingFaceConfig&) = delete;
   HuggingFaceConfig& operator=(const HuggingFaceConfig&) = delete;
 
-  /// From now on, reads the object that is the value of a key, such as the language model of a multimodal model. Outside of
-  /// this object, only the key that says whether the head shares the embedding may still be read.
+  /// From this call on, keys are read from the object that is the value of `key`, such as the language model of a multimodal
+  /// model. Outside of this object, only the key that says whether the head shares the embedding may still be read.
   void enter(std::string_view key);
   [[nodiscard]] bool has_object(std::string_view key) const;
 
@@ -45,78 +45,79 @@ class HuggingFaceConfig {
   [[nodiscard]] bool is_text(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
                                      std::int64_t high = max_attribute);
-  /// Reads keys that every file should contain; `warn_of_defaults` lists the missing ones.
+  /// Reads a size that every file should contain; `warn_of_defaults` lists the missing sizes.
   [[nodiscard]] std::int64_t size(Names names, std::int64_t fallback, std::int64_t high = max_attribute);
-  /// A size that is the number of repetitions of layers in a model file.
+  /// Reads a size that becomes the number of repetitions of layers in a model file.
   [[nodiscard]] std::int64_t layers(Names names, std::int64_t fallback) { return size(names, fallback, max_repeat); }
-  [[nodiscard]] double fraction(Names names, double fallback);  ///< a number in [0, 1]
+  [[nodiscard]] double fraction(Names names, double fallback);  ///< reads a number in [0, 1]
   [[nodiscard]] bool boolean(std::string_view key, bool fallback);
-  /// Whether a number is above zero; empty if the file does not have it.
+  /// Returns whether a number is above zero; empty if the file does not contain the number.
   [[nodiscard]] std::optional<bool> positive(std::string_view key);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
-  /// A whole number of the object `outer`.
+  /// Reads a whole number of the object `outer`.
   [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback);
-  /// Read a boolean and a text of the object `outer`.
+  /// The two functions read a boolean and a text of the object `outer`.
   [[nodiscard]] bool inner_boolean(std::string_view outer, std::string_view key, bool fallback);
   [[nodiscard]] std::string inner_text(std::string_view outer, std::string_view key, std::string_view fallback);
 
-  /// A number of heads, which must divide `whole` channels.
+  /// Reads a number of heads. `whole`: number of channels, which the number of heads must divide.
   [[nodiscard]] std::int64_t heads(Names names, std::int64_t fallback, std::int64_t whole);
-  /// The name in model files of the activation function that a key names.
+  /// Returns the name in model files of the activation function that a key names.
   [[nodiscard]] std::string activation(Names names, std::string_view fallback);
   [[nodiscard]] std::string activation_of(std::string_view key, std::string_view name);
-  /// The head of the model, as the families name it: that of the first class in `architectures` or, if the file names no
-  /// class, of the first entry of `endings`. A class name is the type followed by one of the endings.
+  /// Returns the head of the model, by its name in the families. The head is that of the first class in `architectures` or,
+  /// if the file names no class, of the first entry of `endings`. A class name is the type followed by one of the endings.
   using Architectures = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] std::string head_with(std::string_view type, Architectures endings);
-  /// Like head_with, for decoders. The names of their classes all begin with `type` or with `other`: `Llama` of
-  /// `LlamaForCausalLM`.
+  /// Returns the head of a decoder, like head_with. The names of a decoder's classes all begin with
+  /// `type` or with `other`: `Llama` of `LlamaForCausalLM`.
   [[nodiscard]] std::string head_of(std::string_view type, std::string_view other = {});
-  /// The number of classes of a classifier.
+  /// Returns the number of classes of a classifier.
   [[nodiscard]] std::int64_t labels();
-  /// `yes` if the library runs attention that does not write its scores; `usual` is the library's default implementation.
+  /// Returns `yes` if the library runs attention that does not write its scores. `usual`: the
+  /// library's default implementation.
   [[nodiscard]] std::string_view fused(std::string_view usual = "sdpa");
-  /// Whether the head shares the embedding.
+  /// Returns whether the head shares the embedding.
   [[nodiscard]] bool tied(bool fallback);
-  /// The number of channels of a head that rotary positions rotate: a share of the head's channels, which the library
-  /// truncates. The number is even. Throws Error if no channels are rotated.
+  /// Returns the number of channels of a head that rotary positions rotate, which is a share of the head's channels. The
+  /// library truncates the number, and it must be even. Throws Error if no channels are rotated.
   [[nodiscard]] std::int64_t turned(Names names, double fallback, std::int64_t head_size);
-  /// Tokens of a sample: the number that the model was trained with before RoPE scaling. Throws Error for an unknown kind or
-  /// an invalid factor of scaling.
+  /// Returns the number of tokens of a sample: the number that the model was trained with before
+  /// RoPE scaling. Throws Error for an unknown kind of scaling, or an invalid factor.
   [[nodiscard]] std::int64_t tokens(Names names, std::int64_t fallback);
 
-  /// The number of layers with a window before each layer without a window, according to `layer_types`, or `fallback`.
-  /// Throws Error if layers are in any other order.
+  /// Returns the number of layers with a window before each layer without a window. It is read from
+  /// `layer_types`, or is `fallback`. Throws Error if layers are in any other order.
   [[nodiscard]] std::int64_t windows(std::int64_t layers, std::int64_t fallback);
-  /// The kinds of the layers in a list, with one letter for each; `kinds` gives the letter of each name. Empty if there is
-  /// no such list. Throws Error for a name that `kinds` lacks.
+  /// Returns the kinds of the layers in a list, as one letter for each layer; `kinds` contains the letter of each name.
+  /// Empty if there is no such list. Throws Error for a name that is missing in `kinds`.
   using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
-  /// A list of whole numbers of at least `low`; empty if there is none.
+  /// Reads a list of whole numbers of at least `low`; empty if there is no list.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(std::string_view key, std::int64_t low);
   /// Throws Error if `layer_types` has layers that do not attend to all tokens.
   void require_no_windows();
-  /// Experts; `active_key` is the key of the number of experts per token.
+  /// The numbers of experts of a model. `active_key`: the key for the number of experts per token.
   struct Experts {
     std::int64_t count, active;
   };
   [[nodiscard]] Experts experts(Names count, std::int64_t count_fallback, Names active, std::int64_t active_fallback);
-  /// Throws Error that gives `reason` if the number `key` is not `expected`.
+  /// Throws Error with `reason` if the number at `key` is not `expected`.
   void require_number(std::string_view key, double expected, std::string_view reason);
 
-  /// Throws Error that gives `reason` if the value of `key` is not `expected`.
+  /// Throws Error with `reason` if the value of `key` is not `expected`.
   void require(std::string_view key, bool expected, std::string_view reason);
-  /// Reports a setting that no family supports. It throws Error that points to the key or, with `allow_unknown`, warns.
+  /// Reports a setting that no family supports: throws Error that points to the key or, with `allow_unknown`, warns.
   void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
-  /// Accepts a key that only states what is true for all models of the type.
+  /// Accepts a key whose value holds for all models of the type.
   void accept(std::string_view key) { asked_.emplace(key); }
   /// Warns of modules for multi-token prediction, which the library leaves out.
   void warn_of_predictors(std::string_view parameter = {});
 
-  /// Warns of the sizes for which the file relies on the library's defaults. Throws Error if the file gives one of these
-  /// sizes by a key of another type.
+  /// Warns of sizes that have the library's defaults because the file does not contain them. Throws
+  /// Error if the file gives one of these sizes by a key of another type.
   void warn_of_defaults();
   /// Throws Error for unread keys that change the number of parameters; warns of unread keys that might change it.
   void warn_of_rest();
@@ -124,7 +125,7 @@ class HuggingFaceConfig {
 
  private:
   [[nodiscard]] const nlohmann::ordered_json* find(Names names, std::string_view& found);
-  /// An entry of the object `outer`; null if the entry is null, or if there is no such object.
+  /// Returns an entry of the object `outer`; null if the entry is null, or if there is no such object.
   [[nodiscard]] const nlohmann::ordered_json* find_inner(std::string_view outer, std::string_view key);
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
@@ -140,14 +141,14 @@ class HuggingFaceConfig {
   void refuse_foreign();
 
   JsonSource source_;
-  const nlohmann::ordered_json* root_;  ///< the object that is being read
-  std::string path_;                    ///< path of this object, such as `text_config/`
+  const nlohmann::ordered_json* root_;  ///< the object that keys are read from
+  std::string path_;                    ///< path of `root_`, such as `text_config/`
   std::optional<bool> outer_tied_;      ///< whether the head shares the embedding, according to the whole file
-  bool outer_counts_ = false;           ///< whether `outer_tied_` counts, and not the value in the object
+  bool outer_counts_ = false;           ///< whether `outer_tied_` is used, and not the value in the object
   bool is_inner_ = false;
   bool allow_unknown_;
   std::set<std::string, std::less<>> asked_;
-  std::vector<std::string> defaults_;  ///< keys that the file lacks, with their values, such as `num_hidden_layers 32`
+  std::vector<std::string> defaults_;  ///< missing keys with their default values, such as `num_hidden_layers 32`
   struct Foreign {
     std::string key, own;
     std::int64_t used;  ///< the library's default, which is used

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of DbrxConfig, DbrxAttentionConfig and DbrxFFNConfig of transformers 4.57, whose objects hold a part of the
-// sizes.
+// The defaults are those of DbrxConfig, DbrxAttentionConfig and DbrxFFNConfig of transformers 4.57.
+// Two objects in the file contain some of the sizes.
 FamilyModel read_dbrx(HuggingFaceConfig& config) {
   FamilyModel model{.family = "decoder"};
   const std::int64_t hidden = config.size({"d_model", "hidden_size"}, 2048);

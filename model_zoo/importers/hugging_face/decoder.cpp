@@ -3,7 +3,7 @@
 namespace ddl {
 
 std::int64_t kv_heads_of(HuggingFaceConfig& config, std::int64_t heads, std::int64_t fallback) {
-  // If the key is null, there are as many key and value heads as query heads, whatever the default is.
+  // If the key is null, there are as many key and value heads as query heads, even if the default differs.
   const bool as_many = fallback == 0 || config.is_null("num_key_value_heads");
   const std::int64_t kv_heads = config.integer({"num_key_value_heads"}, as_many ? heads : fallback);
   if (heads % kv_heads != 0) {
@@ -24,7 +24,7 @@ FamilyModel read_decoder(HuggingFaceConfig& config, std::string_view family, con
   const std::int64_t head_size = config.integer({"head_dim"}, own_head_size ? usual_size : hidden / heads);
   if (head_size % 2 != 0) {
     config.fail(says_head_size ? "head_dim" : "num_attention_heads",
-                fmt::format("heads of {} channels cannot be turned in pairs", head_size));
+                fmt::format("heads of {} channels cannot be rotated in pairs", head_size));
   }
   model.set("layers", config.layers({"num_hidden_layers"}, defaults.layers));
   model.set("hidden", hidden);

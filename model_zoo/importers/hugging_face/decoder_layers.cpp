@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// The kinds in a list that must have an entry for each layer.
+/// Reads the kinds of layers from a list that must have an entry for each layer.
 std::optional<std::string> listed(HuggingFaceConfig& config, HuggingFaceConfig::Names names, HuggingFaceConfig::Kinds kinds,
                                   std::int64_t layers) {
   std::optional<std::string> letters = config.pattern(names, kinds);
@@ -19,7 +19,7 @@ std::optional<std::string> listed(HuggingFaceConfig& config, HuggingFaceConfig::
   config.fail(key, fmt::format("'{}' has {} entries, but there are {} layers", key, letters->size(), layers));
 }
 
-/// For each layer, whether a list of layer numbers contains it.
+/// Returns, for each layer, whether a list of layer numbers contains the layer.
 std::vector<bool> marked(const std::vector<std::int64_t>& numbers, std::int64_t layers) {
   std::vector<bool> marks(static_cast<std::size_t>(layers), false);
   for (const std::int64_t number : numbers) {
@@ -45,8 +45,8 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
   const bool used = type.parts.windows != DecoderWindows::last || config.boolean("use_sliding_window", false);
   std::int64_t period = type.parts.period;
   if (type.parts.windows == DecoderWindows::by_layer) {
-    // A pattern: a number n (each n-th layer has no window), or letters such as LLLG, where the last letter is a layer
-    // without a window.
+    // A pattern is a number n (each n-th layer has no window), or letters such as LLLG, where the
+    // last letter stands for a layer without a window.
     period = config.is_text("sliding_window_pattern")
                  ? static_cast<std::int64_t>(config.text({"sliding_window_pattern"}, "").size())
                  : config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.parts.period, 0);
@@ -152,7 +152,7 @@ void read_delta(HuggingFaceConfig& config, const DecoderType& type, const Decode
   }
 }
 
-/// Whether each layer has experts.
+/// Returns, for each layer, whether the layer has experts.
 std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts& experts, std::int64_t layers) {
   std::vector<bool> sparse(static_cast<std::size_t>(layers), true);
   const auto choose = [&sparse](const auto& has_experts) {
@@ -168,7 +168,7 @@ std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts&
     choose([&](std::int64_t i) { return !dense[static_cast<std::size_t>(i)] && (i + 1) % step == 0; });
   } else if (experts.dense == DecoderDense::range) {
     const std::int64_t first = config.integer({"moe_layer_start_index"}, 1, 0);
-    // -1 is the last layer.
+    // The value -1 stands for the last layer.
     const std::int64_t last = config.integer({"moe_layer_end_index"}, layers - 1, -1);
     const std::int64_t step = config.integer({"moe_layer_interval"}, 1);
     choose([&](std::int64_t i) { return (i + 1) % step == 0 && i >= first && (last < 0 || i <= last); });

@@ -7,21 +7,21 @@
 
 namespace ddl {
 
-/// Sizes of the mixer Mamba-2.
+/// Sizes of a Mamba-2 mixer.
 struct DecoderMamba {
   std::int64_t heads = 1, head_size = 1, groups = 1, state = 1, convolution = 1, scan = 1;
   bool has_norm = true, has_bias = false, has_output_bias = false;
 };
 
-/// Sizes of the mixer with a gated delta rule.
+/// Sizes of a mixer with a gated delta rule.
 struct DecoderDelta {
   std::int64_t heads = 1, head_size = 1, key_heads = 1, key_size = 1, convolution = 1;
 };
 
-/// The layers of a decoder, as letters of the family `decoder`.
+/// The layers of a decoder, each as a letter of the family `decoder`.
 struct DecoderLayers {
   std::string letters{};
-  std::int64_t window = 0, chunk = 0;  ///< tokens of a window or chunk; 0: no layer has one
+  std::int64_t window = 0, chunk = 0;  ///< tokens of a window or chunk; 0: no layer has a window or chunk
   DecoderMamba mamba{};
   DecoderDelta delta{};
 };

@@ -14,7 +14,7 @@ bool is_on(HuggingFaceConfig& config, const DecoderSwitch& part) {
   return part.key.empty() ? part.usual : config.boolean(part.key, part.usual);
 }
 
-/// A decoder as the file describes it.
+/// The values of a decoder in the file.
 struct Decoder {
   std::int64_t hidden = 1, heads = 1, kv_heads = 1, head_size = 1, feed_forward = 0, vocabulary = 1, tokens = 1;
   std::int64_t turned = 0;  ///< channels of a head that rotary positions rotate; 0: no rotary positions
@@ -47,9 +47,9 @@ void read_sizes(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   const bool is_rotated = type.parts.unrotated != DecoderUnrotated::all;
   if (is_rotated && decoder.head_size % 2 != 0) {
     config.fail(says_head_size ? "head_dim" : heads_key,
-                fmt::format("heads of {} channels cannot be turned in pairs", decoder.head_size));
+                fmt::format("heads of {} channels cannot be rotated in pairs", decoder.head_size));
   }
-  // GPT-BigCode's keys and values have one head, or as many as the queries.
+  // In GPT-BigCode, keys and values have one head, or as many heads as queries.
   const bool one_head = gpt && type.parts.unrotated == DecoderUnrotated::all && config.boolean("multi_query", true);
   decoder.kv_heads = one_head ? 1 : gpt ? decoder.heads : kv_heads_of(config, decoder.heads, usual.kv_heads);
   if (gpt) config.accept("num_key_value_heads");
@@ -106,12 +106,12 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
   if (usual.count_key.empty()) return;
   const auto require_said = [&](std::string_view key, std::int64_t fallback) {
     if (fallback == 0 && (!config.has(key) || config.is_null(key)))
-      config.fail("", fmt::format("the configuration has no {}, and the library no default", quote(key)));
+      config.fail("", fmt::format("the configuration has no {}, and the library has no default", quote(key)));
   };
   require_said(usual.count_key, usual.count);
   decoder.experts = config.integer({usual.count_key, usual.other_count_key}, usual.count, 0);
-  // A single expert is an MLP with a router. No operation supports this.
-  if (decoder.experts == 1) config.fail(usual.count_key, "one expert is not supported: at least 2, or 0 for a perceptron");
+  // A single expert would be an MLP with a router, which no operation supports.
+  if (decoder.experts == 1) config.fail(usual.count_key, "one expert is not supported: use at least 2, or 0 for an MLP");
   require_said(usual.active_key, usual.active);
   decoder.active = config.integer({usual.active_key}, usual.active, decoder.experts > 0 ? 1 : 0);
   if (decoder.experts > 0 && decoder.active > decoder.experts) {
@@ -135,7 +135,7 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
   decoder.active_groups = config.integer({"topk_group"}, 1);
 }
 
-/// Whether the family of Llama has all parts that this decoder needs.
+/// Returns whether the family of Llama has all parts that this decoder needs.
 bool is_llama(const DecoderType& type, const Decoder& decoder) {
   const bool experts_alone = decoder.experts == 0 || (decoder.shared_feed_forward == 0 && !type.parts.experts.is_sigmoid &&
                                                       !type.parts.experts.is_corrected && decoder.groups == 1);
@@ -266,7 +266,7 @@ FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type
   read_sizes(config, type, decoder);
   read_experts(config, type, decoder);
   read_parts(config, type, decoder);
-  // If there are no experts, the keys of the shared expert may describe the MLP.
+  // If a model has no experts, the keys of the shared expert may describe the MLP.
   if (decoder.experts == 0 && decoder.shared_feed_forward > 0) decoder.feed_forward = decoder.shared_feed_forward;
   decoder.layers =
       read_decoder_layers(config, type, {.layers = layers, .hidden = decoder.hidden, .experts = decoder.experts});

@@ -8,7 +8,8 @@
 
 namespace ddl {
 
-/// A part that a key of the file turns on or off. Without a key, either all models of the type have the part, or none.
+/// A part that a key of the file turns on or off. If there is no key, `usual` says whether all
+/// models of the type have the part.
 struct DecoderSwitch {
   std::string_view key{};
   bool usual = false;  ///< the value if the file does not have the key
@@ -20,46 +21,46 @@ enum class DecoderNorms { before, behind, both };
 /// The heads that a norm of queries and keys covers; see the operation query_key_norm.
 enum class DecoderQueryKeyNorm { none, head, each_head, all_heads };
 
-/// The layers that attend only to a window or chunk.
+/// The layers with attention to only a window or chunk of tokens.
 enum class DecoderWindows {
   none,
-  all,       ///< all, if `sliding_window` is a number
+  all,       ///< all layers, if `sliding_window` is a number
   last,      ///< layers from `max_window_layers` on, if `use_sliding_window` is true
-  by_layer,  ///< as in `layer_types`, otherwise all but each n-th
-  chunks     ///< as in `layer_types`, otherwise layers with rotary positions; chunks of `attention_chunk_size`
+  by_layer,  ///< as listed in `layer_types`, otherwise all layers but each n-th
+  chunks     ///< as listed in `layer_types`, otherwise layers with rotary positions; chunks of `attention_chunk_size`
 };
 
 /// The layers without rotary positions.
 enum class DecoderUnrotated {
   none,
-  listed,     ///< as in `no_rope_layers`, otherwise each n-th, by `no_rope_layer_interval`
+  listed,     ///< as listed in `no_rope_layers`, otherwise each n-th layer, by `no_rope_layer_interval`
   no_window,  ///< layers without a window, if other layers have one
-  switched,   ///< all, unless `position_embedding_type` is `rope`
-  all         ///< no layer has rotary positions; positions are trained instead
+  switched,   ///< all layers, unless `position_embedding_type` is `rope`
+  all         ///< all layers; positions are trained
 };
 
 /// The operation that mixes the tokens of a layer.
 enum class DecoderMixer {
   attention,
-  listed,   ///< as in `layers_block_type` or `layer_types`; Mamba-2 if there is no list
-  indexed,  ///< attention in `attn_layer_indices`, elsewhere Mamba-2
-  both,     ///< in each layer, the sum of attention and Mamba-2
-  delta     ///< as in `layer_types`, otherwise a gated delta rule in all but each n-th
+  listed,   ///< as listed in `layers_block_type` or `layer_types`; Mamba-2 if there is no list
+  indexed,  ///< attention in the layers listed in `attn_layer_indices`, Mamba-2 in all others
+  both,     ///< in each layer, attention and Mamba-2, whose outputs are added
+  delta     ///< as listed in `layer_types`, otherwise a gated delta rule in all layers but each n-th
 };
 
-/// The layers whose MLP has no experts.
+/// The layers with an MLP and no experts.
 enum class DecoderDense {
   none,
-  first,        ///< `first_k_dense_replace` layers at the beginning
-  steps,        ///< all but each `decoder_sparse_step`-th, and `mlp_only_layers`
+  first,        ///< the first `first_k_dense_replace` layers
+  steps,        ///< all layers but each `decoder_sparse_step`-th, and those listed in `mlp_only_layers`
   range,        ///< layers outside of `moe_layer_start_index` to `moe_layer_end_index`
-  interleaved,  ///< all but the layers in `moe_layers`, or all but each `interleave_moe_layer_step`-th
+  interleaved,  ///< all layers but those in `moe_layers`, or all but each `interleave_moe_layer_step`-th
 };
 
-/// Experts: keys and the library's defaults.
+/// The keys for experts, and the library's defaults.
 struct DecoderExperts {
   std::string_view count_key{}, other_count_key{};
-  std::int64_t count = 0;  ///< 0: the library has no default; an empty `count_key`: the type has no experts
+  std::int64_t count = 0;  ///< 0: the library has no default; if `count_key` is empty, the type has no experts
   std::string_view active_key = "num_experts_per_tok";
   std::int64_t active = 1;
   std::string_view width_key{};  ///< if empty, `intermediate_size` is the width of an expert
@@ -68,7 +69,7 @@ struct DecoderExperts {
   std::int64_t dense_layers = 0;  ///< for DecoderDense::first: default number of layers without experts
   std::string_view dense_width_key{};
   std::int64_t dense_width = 0;
-  std::string_view shared_key{};        ///< key for the number of experts that all tokens share
+  std::string_view shared_key{};        ///< key for the number of shared experts, which process all tokens
   std::string_view shared_width_key{};  ///< key for the total width of the shared experts
   std::int64_t shared = 0;              ///< the library's default for `shared_width_key` or `shared_key`
   bool has_shared_gate = false, is_sigmoid = false, is_corrected = false, has_groups = false;
@@ -76,19 +77,19 @@ struct DecoderExperts {
 
 /// The library's defaults of the sizes that all decoders have.
 struct DecoderSizes {
-  std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as heads
+  std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as `heads`
 };
 
 /// The properties in which a decoder may differ from Llama.
 struct DecoderParts {
   std::string_view other_classes{};  ///< the beginning of class names in files of another library
-  std::int64_t head_size = 0;        ///< 0: hidden / heads
+  std::int64_t head_size = 0;        ///< 0: the head size is hidden / heads
   std::string_view activation = "silu";
   std::string_view attention = "sdpa";  ///< the attention implementation that the library uses
   bool is_tied = false;                 ///< whether the head shares the embedding
   double dropout = 0, residual_dropout = 0, embedding_dropout = 0;
   DecoderSwitch attention_bias{};               ///< biases of the matrices before and after attention
-  DecoderSwitch qkv_bias{}, projection_bias{};  ///< biases of only the matrix before, or only the matrix after attention
+  DecoderSwitch qkv_bias{}, projection_bias{};  ///< biases of the matrix before attention, and of the matrix after attention
   DecoderSwitch feed_forward_bias{}, head_bias{};
   DecoderQueryKeyNorm query_key_norm = DecoderQueryKeyNorm::none;
   DecoderSwitch query_key_norm_switch{.usual = true};
@@ -101,17 +102,17 @@ struct DecoderParts {
   DecoderUnrotated unrotated = DecoderUnrotated::none;
   DecoderWindows windows = DecoderWindows::none;
   std::int64_t window = 0;  ///< default size of the window
-  std::int64_t period = 0;  ///< each n-th layer has no window, or no rotary positions; 0: all layers have them
+  std::int64_t period = 0;  ///< n: each n-th layer has no window, or no rotary positions; 0: all layers have them
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
-  bool has_gpt_keys = false;    ///< n_embd, n_head, n_layer, n_inner, n_positions
+  bool has_gpt_keys = false;    ///< whether the file has the keys n_embd, n_head, n_layer, n_inner and n_positions
   std::string_view accepted{};  ///< a key that only repeats another key
 };
 
-/// A kind of decoder, as a row of data.
+/// A kind of decoder, as a row of a table.
 struct DecoderType {
   std::string_view model_type;
-  std::string_view classes;  ///< the beginning of the names of its classes: `Llama`
+  std::string_view classes;  ///< the beginning of the names of the decoder's classes: `Llama`
   DecoderSizes sizes;
   DecoderParts parts{};
 };

@@ -15,9 +15,9 @@ constexpr DecoderSwitch always{.usual = true};
 constexpr DecoderSwitch attention_bias{"attention_bias"}, attention_bias_on{"attention_bias", true}, mlp_bias{"mlp_bias"};
 constexpr DecoderSwitch use_bias{"use_bias"}, use_bias_on{"use_bias", true};
 
-// Sources of defaults and parts: configuration_*.py and modeling_*.py of transformers 5.24. The library lacks internlm2 and
-// mimo. The sources of these two are the files that InternLM and Xiaomi publish with the weights. Sizes: vocabulary, hidden,
-// feed forward, layers, heads, heads of keys, tokens.
+// Sources of defaults and parts: configuration_*.py and modeling_*.py of transformers 5.24. For internlm2 and mimo, which
+// the library lacks, the sources are the files that InternLM and Xiaomi publish with the weights. The sizes of a type are:
+// vocabulary, hidden, feed forward, layers, heads, heads of keys, tokens.
 constexpr DecoderType types[] = {
     {"apertus",
      "Apertus",

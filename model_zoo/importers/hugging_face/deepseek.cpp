@@ -4,13 +4,13 @@
 namespace ddl {
 namespace {
 
-/// Defaults of the configurations of the two versions.
+/// The library's defaults for DeepSeek-V2 or DeepSeek-V3.
 struct Defaults {
   std::int64_t vocabulary, hidden, feed_forward, layers, heads, tokens, dense_layers, width, experts, shared;
   std::int64_t active;  ///< experts per token; 0: the library has no default
 };
 
-/// Everything except the router.
+/// Reads everything except the router.
 FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& defaults, std::string_view classes) {
   FamilyModel model{.family = "deepseek"};
   const std::int64_t layers = config.layers({"num_hidden_layers"}, defaults.layers);
@@ -25,7 +25,7 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set("kv_rank", config.integer({"kv_lora_rank"}, 512));
   model.set("key_size", config.integer({"qk_nope_head_dim"}, 128));
   const std::int64_t rotary = config.integer({"qk_rope_head_dim"}, 64);
-  if (rotary % 2 != 0) config.fail("qk_rope_head_dim", fmt::format("{} channels cannot be turned in pairs", rotary));
+  if (rotary % 2 != 0) config.fail("qk_rope_head_dim", fmt::format("{} channels cannot be rotated in pairs", rotary));
   model.set("rotary_size", rotary);
   model.set("value_size", config.integer({"v_head_dim"}, 128));
   model.set("dense_feed_forward", config.size({"intermediate_size"}, defaults.feed_forward));
@@ -33,7 +33,7 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set("vocabulary", config.size({"vocab_size"}, defaults.vocabulary));
   model.set("tokens", config.tokens({"max_position_embeddings"}, defaults.tokens));
   if (defaults.active == 0 && (!config.has("num_experts_per_tok") || config.is_null("num_experts_per_tok"))) {
-    config.fail("", "the configuration has no 'num_experts_per_tok', and the library no default");
+    config.fail("", "the configuration has no 'num_experts_per_tok', and the library has no default");
   }
   const auto [experts, active] =
       config.experts({"n_routed_experts"}, defaults.experts, {"num_experts_per_tok"}, defaults.active);
@@ -45,15 +45,15 @@ FamilyModel read_latent_attention(HuggingFaceConfig& config, const Defaults& def
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"attention_dropout"}, 0));
   model.set_head(config, classes, false);
-  config.require_number("moe_layer_freq", 1, "every layer behind the first ones has experts");
-  // Keys and values are computed for each head, so the library does not use the key `num_key_value_heads`.
+  config.require_number("moe_layer_freq", 1, "all layers after the first dense layers have experts");
+  // Keys and values are computed for each head, so the library ignores the key `num_key_value_heads`.
   static_cast<void>(config.integer({"num_key_value_heads"}, heads));
   static_cast<void>(config.integer({"head_dim"}, rotary));
   config.warn_of_predictors("predicted");
   return model;
 }
 
-/// Groups of experts; each token uses experts of the best groups.
+/// Reads the groups of experts. Each token uses only experts of the best groups.
 void read_groups(HuggingFaceConfig& config, FamilyModel& model, std::int64_t groups, std::int64_t active_groups) {
   model.set("groups", config.integer({"n_group"}, groups));
   model.set("active_groups", config.integer({"topk_group"}, active_groups));
@@ -96,7 +96,7 @@ FamilyModel read_deepseek_v2(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of DeepseekV3Config: scores are sigmoids, and corrected scores select the experts.
+// The defaults are those of DeepseekV3Config. Scores are sigmoids, and corrected scores select the experts.
 FamilyModel read_deepseek_v3(HuggingFaceConfig& config) {
   FamilyModel model = read_latent_attention(config,
                                             {.vocabulary = 129280,

@@ -2,14 +2,14 @@
 
 namespace ddl {
 
-// Defaults of FalconConfig. In the newer architecture, the number of key and value heads is a separate setting, and
-// attention and MLP each have a norm.
+// The defaults are those of FalconConfig. In the newer architecture, the number of key and value
+// heads is a separate setting, and attention and MLP each have a norm.
 FamilyModel read_falcon(HuggingFaceConfig& config) {
   FamilyModel model{.family = "falcon"};
   const std::int64_t hidden = config.size({"hidden_size", "n_embed"}, 4544);
   const std::int64_t heads = config.heads({"num_attention_heads", "n_head"}, 71, hidden);
   if (hidden / heads % 2 != 0) {
-    config.fail("num_attention_heads", fmt::format("heads of {} channels cannot be turned in pairs", hidden / heads));
+    config.fail("num_attention_heads", fmt::format("heads of {} channels cannot be rotated in pairs", hidden / heads));
   }
   const bool newer = config.boolean("new_decoder_architecture", false);
   const bool one_head = config.boolean("multi_query", true);

@@ -5,12 +5,12 @@ namespace {
 
 constexpr std::string_view gelu = "gelu_pytorch_tanh";
 
-/// Whether there is a cap: a positive number sets one, and null means none.
+/// Returns whether scores are capped: a positive number is a cap, and null means no cap.
 bool has_cap(HuggingFaceConfig& config, std::string_view key, bool fallback) {
   return config.is_null(key) ? false : config.positive(key).value_or(fallback);
 }
 
-/// Layers with a window, norms after each part, and caps, as in the second and the third Gemma.
+/// Reads layers with a window, norms after each part, and caps, as in Gemma 2 and Gemma 3.
 void read_windows(HuggingFaceConfig& config, FamilyModel& model, std::int64_t layers, std::int64_t windows) {
   model.set("window", config.integer({"sliding_window"}, 4096));
   model.set("windows", config.windows(layers, windows));
@@ -37,8 +37,8 @@ FamilyModel read_gemma(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of Gemma2Config: every second layer has a window. The library runs eager attention, since its
-// scaled_dot_product_attention does not support caps.
+// The defaults are those of Gemma2Config: every second layer has a window. The library runs eager
+// attention, because scaled_dot_product_attention does not support caps.
 FamilyModel read_gemma2(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 26);
   FamilyModel model = read_decoder(config, "gemma",
@@ -61,7 +61,7 @@ FamilyModel read_gemma2(HuggingFaceConfig& config) {
   return model;
 }
 
-// Defaults of Gemma3TextConfig: five of six layers have a window.
+// The defaults are those of Gemma3TextConfig: five of six layers have a window.
 FamilyModel read_gemma3(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 26);
   FamilyModel model = read_decoder(config, "gemma",

@@ -2,7 +2,7 @@
 
 namespace ddl {
 
-// Defaults of GPT2Config. Its dropout rates may differ from each other.
+// The defaults are those of GPT2Config. A file may have several different dropout rates.
 FamilyModel read_gpt2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "gpt"};
   const std::int64_t hidden = config.size({"n_embd", "hidden_size"}, 768);
@@ -14,7 +14,7 @@ FamilyModel read_gpt2(HuggingFaceConfig& config) {
   model.set("tokens", tokens);
   model.set("feed_forward", config.integer({"n_inner"}, 4 * hidden));
   model.set("activation", config.activation({"activation_function"}, "gelu_new"));
-  // NewGELUActivation is implemented by unfused operators.
+  // The library implements NewGELUActivation with unfused operators.
   model.set_flag("composed", config.text({"activation_function"}, "gelu_new") == "gelu_new");
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"resid_pdrop"}, 0.1));

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of GptOssConfig: every second layer has a window. The library's scaled_dot_product_attention does not support
-// sinks, so it runs eager attention unless the file names another implementation.
+// The defaults are those of GptOssConfig: every second layer has a window. The library's scaled_dot_product_attention does
+// not support sinks, so the library runs eager attention unless the file names another implementation.
 FamilyModel read_gpt_oss(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 36);
   FamilyModel model = read_decoder(config, "gpt-oss",

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view library_version = "5.24";
 
-/// Types whose families have a reader of their own; the others are rows of decoder_types().
+/// Types with a reader of their own. All other types are rows of decoder_types().
 constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"bloom", read_bloom},
                                                             {"camembert", read_camembert},
@@ -54,11 +54,11 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"vit", read_vit},
                                                             {"xlm-roberta", read_xlm_roberta}});
 
-/// Types that no family can express, with the reason.
+/// A type that no family can express, with the reason.
 struct RefusedType {
   std::string_view model_type, reason;
 };
-constexpr std::string_view delta_rule = "layers with this delta rule are not among the operations of model files",
+constexpr std::string_view delta_rule = "the delta rule of these models is not among the operations of model files",
                            mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
                            layer_embeddings = "layers with their own embedding tables are not among the bundled families",
@@ -95,13 +95,13 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"siglip", contrast},
     {"siglip2", contrast},
     {"whisper",
-     "projections of queries, keys and values of which only the keys lack a bias are not among the bundled "
+     "attention in which keys have no bias, but queries and values have one, is not among the bundled "
      "families"},
     {"zamba", "layers that share a block's weights are not among the bundled families"},
     {"zamba2", "layers that share a block's weights, each with adapters, are not among the bundled families"},
 });
 
-/// Keys of the language model in a multimodal model.
+/// Keys that contain the language model of a multimodal model.
 constexpr auto language_keys =
     std::to_array<std::string_view>({"text_config", "llm_config", "language_config", "thinker_config"});
 
@@ -123,11 +123,11 @@ void refuse_known(const HuggingFaceConfig& config, std::string_view type) {
   for (const RefusedType& refused : refused_types) {
     if (refused.model_type != type) continue;
     config.fail("model_type", fmt::format("models of the type {} are not read: {}", quote(type), refused.reason),
-                "take a bundled model of about its size ('models list'), or write a model file of the layers that it has");
+                "use a bundled model of about the same size ('models list'), or write a model file");
   }
 }
 
-/// The type of the model that is read: the whole model, or the language model inside it.
+/// Returns the type of the model that is read, which is the whole model, or the language model inside it.
 std::string entered_type(HuggingFaceConfig& config) {
   std::string type = config.text({"model_type"}, "");
   const std::string whole = type;
@@ -141,7 +141,7 @@ std::string entered_type(HuggingFaceConfig& config) {
     refuse_known(config, type);
     if (is_known(type)) {
       config.warn(fmt::format("only the language model ({}, of the type {}) of a {} was read", quote(*key), type,
-                              whole.empty() ? "model of several media" : quote(whole)));
+                              whole.empty() ? "multimodal model" : quote(whole)));
     }
   }
   // In older files of multimodal models, the sizes of the language model are not inside an object.
@@ -165,7 +165,7 @@ FamilyModel read(HuggingFaceConfig& config, std::string& type) {
               near.starts_with("did you mean") ? near : all);
 }
 
-/// The letters, digits and separators in the last part of a path such as `meta-llama/Llama-2-7b-hf`.
+/// Returns the letters, digits and separators in the last part of a path such as `meta-llama/Llama-2-7b-hf`.
 std::string plain_name(std::string_view text) {
   while (!text.empty() && text.back() == '/') text.remove_suffix(1);
   text.remove_prefix(text.rfind('/') + 1);
@@ -182,7 +182,7 @@ std::string plain_name(std::string_view text) {
   return name == "null" ? std::string() : name;
 }
 
-/// The folder's name for a `config.json`, because all models have a file of that name; otherwise the file's name.
+/// Returns the folder's name for a `config.json`, because all models have a file of that name; otherwise the file's name.
 std::string name_of_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   const std::string_view file = path.substr(slash + 1);
@@ -206,8 +206,8 @@ void check(const std::string& text, const std::string& name, const HuggingFaceCo
   try {
     static_cast<void>(parse_model(text, name + ".yaml"));
   } catch (const Error& error) {
-    // Only the first line of the error is used, without its position, because the position refers to a file that the user
-    // has not seen.
+    // The message consists of the first line of the error without its position, because the
+    // position refers to a file that the user has not seen.
     std::string message = error.what();
     message = message.substr(0, message.find('\n'));
     if (const std::size_t place = message.find(": "); place != std::string::npos) message.erase(0, place + 2);

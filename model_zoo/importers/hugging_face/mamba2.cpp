@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of Mamba2Config. Samples have no maximum length; 2048 tokens are taken from the models of Mamba-2's paper [Dao
-// and Gu, "Transformers are SSMs", ICML 2024, appendix D].
+// The defaults are those of Mamba2Config. Samples have no maximum length. The default of 2048 tokens is that of the models
+// of Mamba-2's paper [Dao and Gu, "Transformers are SSMs", ICML 2024, appendix D].
 FamilyModel read_mamba2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "nemotron-h"};
   const std::int64_t layers = config.layers({"num_hidden_layers", "n_layer"}, 64);
@@ -15,7 +15,7 @@ FamilyModel read_mamba2(HuggingFaceConfig& config) {
                 fmt::format("the heads do not have the {} channels of Mamba-2", width));
   model.set("pattern", fmt::format("\"(M){}\"", layers));
   model.set("hidden", hidden);
-  model.set("heads", std::int64_t{1});  // parameters of attention, which no layer has
+  model.set("heads", std::int64_t{1});  // this parameter of attention has no effect, because no layer has attention
   model.set("mamba_heads", heads);
   model.set("mamba_head_size", width / heads);
   model.set("mamba_groups", config.integer({"n_groups"}, 8));

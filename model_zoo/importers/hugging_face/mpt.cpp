@@ -2,7 +2,7 @@
 
 namespace ddl {
 
-// Defaults of MptConfig. The library only supports ALiBi, and eager attention.
+// The defaults are those of MptConfig. The library supports only ALiBi and eager attention.
 FamilyModel read_mpt(HuggingFaceConfig& config) {
   FamilyModel model{.family = "mpt"};
   const std::int64_t hidden = config.size({"d_model", "hidden_size"}, 2048);
@@ -17,7 +17,7 @@ FamilyModel read_mpt(HuggingFaceConfig& config) {
   model.set_number("embedding_dropout", config.fraction({"emb_pdrop"}, 0));
   model.set_head(config, "Mpt", true, "MPT");
   config.require("no_bias", true, "matrices and norms have no bias");
-  // With ALiBi, no position embedding is trained, and the library does not read these two keys.
+  // With ALiBi, no position embedding is trained, so the library ignores these two keys.
   static_cast<void>(config.boolean("learned_pos_emb", true));
   if (config.inner_text("attn_config", "attn_type", "multihead_attention") != "multihead_attention") {
     config.unknown("attn_config/attn_type", "queries, keys and values have the same number of heads here");

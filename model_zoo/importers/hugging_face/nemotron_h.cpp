@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// One letter per layer, from `hybrid_override_pattern`, or from the list that replaces it in newer files.
+/// Returns one letter per layer, from `hybrid_override_pattern`, or from the list that replaces this key in newer files.
 std::string pattern_of(HuggingFaceConfig& config) {
   const std::string written = config.text({"hybrid_override_pattern"}, "");
   if (const std::size_t unknown = written.find_first_not_of("ME*-"); unknown != std::string::npos) {
@@ -23,7 +23,7 @@ std::string pattern_of(HuggingFaceConfig& config) {
 
 }  // namespace
 
-// Defaults of NemotronHConfig. Attention has no position encoding.
+// The defaults are those of NemotronHConfig. Attention has no position encoding.
 FamilyModel read_nemotron_h(HuggingFaceConfig& config) {
   FamilyModel model{.family = "nemotron-h"};
   const std::string pattern = pattern_of(config);

@@ -13,9 +13,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t long_sample = 16384;
 
-/// Names of the object that describes rotary positions, in versions 4 and 5 of the library.
+/// Names of the object that describes rotary positions, in version 4 and in version 5 of the library.
 constexpr std::array<std::string_view, 2> rotary_objects{"rope_scaling", "rope_parameters"};
-/// Kinds of layers. In version 5 of the library, each kind may have its own settings of rotary positions.
+/// Kinds of layers. In version 5 of the library, each kind of layer may have its own settings of rotary positions.
 constexpr std::array<std::string_view, 3> kinds_of_layers{"full_attention", "sliding_attention", "chunked_attention"};
 
 bool is_kind_of_layer(std::string_view key) {
@@ -24,8 +24,8 @@ bool is_kind_of_layer(std::string_view key) {
 
 }  // namespace
 
-// Kinds and keys: modeling_rope_utils.py of transformers 5.24, ROPE_VALIDATION_FUNCTIONS. `su` is an older name of
-// `longrope`; `mrope` rotates channels by several positions and does not scale the length.
+// Kinds of RoPE scaling and their keys follow modeling_rope_utils.py of transformers 5.24, ROPE_VALIDATION_FUNCTIONS. `su`
+// is an older name of `longrope`. `mrope` rotates channels by several positions, and does not scale the length.
 std::int64_t HuggingFaceConfig::unstretched(const std::string& path, const Json& object, std::int64_t count) {
   const auto path_to = [&path](std::string_view key) { return fmt::format("{}/{}", path, key); };
   const auto entry = [&object](std::string_view key) -> const Json* {
@@ -86,13 +86,13 @@ std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
 
 std::int64_t HuggingFaceConfig::turned(Names names, double fallback, std::int64_t head_size) {
   double share = fraction(names, fallback);
-  // Since version 5 of the library, the share of rotated channels is stored with the other parameters of rotary positions,
-  // possibly for each kind of layer.
+  // Since version 5 of the library, the share of rotated channels is stored with the other
+  // parameters of rotary positions, possibly separately for each kind of layer.
   const auto take = [&](const Json& object) {
     const auto said = object.find("partial_rotary_factor");
     if (said == object.end() || !said->is_number()) return;
     share = said->get<double>();
-    if (!(share >= 0 && share <= 1)) fail("rope_parameters/partial_rotary_factor", "the share of a head is not from 0 to 1");
+    if (!(share >= 0 && share <= 1)) fail("rope_parameters/partial_rotary_factor", "the rotated share is not from 0 to 1");
   };
   if (has_object("rope_parameters")) {
     const Json& object = root_->at("rope_parameters");
@@ -102,7 +102,7 @@ std::int64_t HuggingFaceConfig::turned(Names names, double fallback, std::int64_
     }
   }
   const auto turned = static_cast<std::int64_t>(static_cast<double>(head_size) * share) / 2 * 2;
-  if (turned < 2) fail(*names.begin(), fmt::format("of {} channels none is turned", head_size));
+  if (turned < 2) fail(*names.begin(), fmt::format("of {} channels, none is rotated", head_size));
   return turned;
 }
 

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Defaults of T5Config. Inputs and targets are assumed to have the same length: 512, unless an old file's `n_positions`
-// differs. Attention writes its scores, since biases are added to them.
+// The defaults are those of T5Config. Inputs and targets are assumed to have the same length: 512, unless an old file has
+// another `n_positions`. Attention writes its scores, because biases are added to the scores.
 FamilyModel read_t5(HuggingFaceConfig& config) {
   FamilyModel model{.family = "t5"};
   const std::int64_t layers = config.layers({"num_layers", "num_hidden_layers"}, 6);
@@ -21,7 +21,7 @@ FamilyModel read_t5(HuggingFaceConfig& config) {
   model.set("vocabulary", config.size({"vocab_size"}, 32128));
   model.set("tokens", config.tokens({"n_positions"}, 512));
   model.set("buckets", config.integer({"relative_attention_num_buckets"}, 32));
-  // In `gated-gelu`, this prefix says that a second branch is multiplied; the activation function follows the prefix.
+  // In `gated-gelu`, the prefix says that a second branch is multiplied. The activation function follows the prefix.
   constexpr std::string_view gate = "gated-";
   const std::string kind = config.text({"feed_forward_proj"}, "relu");
   const bool gated = kind.starts_with(gate);

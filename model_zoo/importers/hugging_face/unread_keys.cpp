@@ -59,11 +59,12 @@ num_shared_experts q_lora_rank qk_layernorm qk_norm shared_expert_intermediate_s
 ssm_state_size text_config use_qk_norm use_qkv_bias vision_config
 )";
 
-/// The keys in this list that are numbers of experts. A single expert is an MLP.
+/// The keys in `weight_keys` that are numbers of experts. A value of 1 changes no weights, because
+/// a single expert is an MLP.
 constexpr std::string_view expert_counts = "moe_num_experts n_routed_experts num_experts num_local_experts";
 
-/// `keys_of_sizes` has the keys of all types for each size: layers, channels, heads, heads of keys, channels inside an MLP,
-/// words, tokens, channels of a head. `most_keys` is the maximum number of keys of one size.
+/// `keys_of_sizes` contains, for each size, the keys that types use for it. The sizes are: layers, channels, heads, heads of
+/// keys, channels inside an MLP, words, tokens, channels of a head. `most_keys`: maximum number of keys of one size.
 constexpr std::size_t most_keys = 10;
 using Keys = std::array<std::string_view, most_keys>;
 constexpr std::array<Keys, 8> keys_of_sizes{
@@ -109,12 +110,12 @@ void HuggingFaceConfig::note_foreign(Names names, std::int64_t used) {
 void HuggingFaceConfig::refuse_foreign() {
   for (const auto& [key, own, used] : foreign_) {
     if (asked_.contains(key)) continue;
-    unknown(key,
-            fmt::format(
-                "models of this type have no key {}: they have {}, which the file leaves out, and the library would take "
-                "{}",
-                quote(key), quote(own), used),
-            fmt::format("if the file means that size, rename its key to {}", quote(own)));
+    unknown(
+        key,
+        fmt::format("models of this type have no key {}: the library reads {}, which is missing, and would use its default "
+                    "{}",
+                    quote(key), quote(own), used),
+        fmt::format("rename the key to {}, if both mean the same size", quote(own)));
     warn(fmt::format("not read: {}; {} is {}", quote(key), quote(own), used));
     asked_.insert(key);
   }

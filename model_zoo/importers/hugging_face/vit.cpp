@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-// Defaults of ViTConfig. A model without a classifier has a pooler, like ViTModel.
+// The defaults are those of ViTConfig. A model without a classifier has a pooler, like ViTModel.
 FamilyModel read_vit(HuggingFaceConfig& config) {
   FamilyModel model{.family = "vit"};
   const std::int64_t hidden = config.size({"hidden_size"}, 768);

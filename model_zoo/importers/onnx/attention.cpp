@@ -1,4 +1,4 @@
-// Attention, spelled out as two matrix products with a softmax between them.
+// Translates attention that the graph contains as two matrix products with a softmax between them.
 
 #include <algorithm>
 
@@ -24,15 +24,16 @@ std::int64_t channels_in(const Dimension& dimension) {
   return count;
 }
 
-/// The number of heads: the product of the channel dimensions before the last two, which are tokens and items of a head.
+/// Returns the number of heads: the product of the channel dimensions before the last two
+/// dimensions, which are tokens and items of a head.
 std::int64_t heads_of(const View& view) {
   std::int64_t heads = 1;
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);
   return heads;
 }
 
-/// Checks queries, keys or values. Their dimensions are batch and heads, followed by tokens and the items of a head in
-/// either order.
+/// Checks queries, keys or values. Their dimensions are batch and heads, followed by tokens and
+/// items of a head in either order.
 void check_part(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t tokens,
                 std::size_t items, const TensorShape& shape) {
   const Graph& graph = translation.graph();
@@ -59,7 +60,7 @@ struct Parts {
   View queries, keys, values;
 };
 
-/// One tensor with concatenated queries, keys and values.
+/// Returns one tensor with concatenated queries, keys and values.
 int packed(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t total) {
   Network& network = translation.network();
   std::vector<int> tensors;
@@ -78,7 +79,7 @@ int packed(Translation& translation, const onnx::NodeProto& node, const Parts& p
                   network.readers(tensor) == 0;
   }
   if (found != total) {
-    // If queries, keys and values are the same tensor, this tensor is concatenated three times.
+    // If queries, keys and values are one tensor, this tensor is concatenated three times.
     if (tensors.size() == 1 && 3 * found == total) {
       tensors = {tensors.front(), tensors.front(), tensors.front()};
       projections = false;
@@ -181,8 +182,8 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   translation.set_view(node, std::move(view));
 }
 
-/// Queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and items of a head. An
-/// input of rank 3 has the dimensions batch, tokens and channels, and its channels are split into heads.
+/// Returns the queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and items of a
+/// head. An input of rank 3 has the dimensions batch, tokens and channels, and its channels are split into heads.
 View part_of_operator(Translation& translation, const onnx::NodeProto& node, int index, std::string_view heads) {
   const View view = translation.plain_input(node, index);
   const std::vector<std::int64_t> sizes = sizes_of(view);
@@ -212,7 +213,7 @@ void translate_attention(Translation& translation, const onnx::NodeProto& node) 
   }
 }
 
-/// The whole attention as one operator, since opset 23.
+/// Translates the operator `Attention`, which exists since opset 23 and contains the whole attention.
 void translate_attention_operator(Translation& translation, const onnx::NodeProto& node) {
   if (translation.find_input(node, 4) != nullptr) {
     translation.unsupported(node, "it reads keys and values of an earlier step, as in inference",

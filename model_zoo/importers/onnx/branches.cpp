@@ -1,5 +1,5 @@
-// Branches of an If whose condition is known as soon as sizes are known. Exporters write an If for sizes that were open at
-// the time of the export.
+// Translates the branches of an If whose condition is known as soon as sizes are known. Exporters
+// write such an If for sizes that were open at the time of the export.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace ddl::onnx_import {
 
 namespace {
 
-/// The branch that is taken; null if it depends on the data.
+/// Returns the branch that is taken; null if the condition depends on the data.
 const onnx::GraphProto* branch_of(const Translation& translation, const onnx::NodeProto& node) {
   const Value* const condition = translation.find_input(node, 0);
   if (condition == nullptr || !condition->numbers || condition->numbers->count() != 1) return nullptr;

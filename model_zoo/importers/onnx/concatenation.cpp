@@ -1,5 +1,5 @@
-// A concatenation of channels is a layer. A concatenation of positions becomes one of flat tensors, which have the same
-// number of items. A stored token that is concatenated before a sequence is a class token.
+// A concatenation of channels is translated to a layer. A concatenation of positions is translated to a concatenation of
+// flat tensors, which have the same number of items. A stored token that is concatenated before a sequence is a class token.
 
 #include <algorithm>
 
@@ -43,7 +43,7 @@ bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   return true;
 }
 
-/// Joins whole tensors that differ in one dimension only.
+/// Joins whole tensors that differ in only one dimension.
 void join_flat(Translation& translation, const onnx::NodeProto& node, const std::vector<View>& parts, std::size_t axis) {
   std::vector<std::int64_t> sizes = sizes_of(parts.front());
   TensorShape flat{.channels = 0};

@@ -1,5 +1,5 @@
-// Values that a graph computes from weights, constants and inputs outside of the network. A value with known content, such
-// as the sizes for a reshape, is evaluated. Of other values, such as masks, only the shape is kept.
+// Computes values that a graph derives from weights, constants and inputs outside of the network. A value with known
+// content, such as the sizes for a reshape, is evaluated. Of all other values, such as masks, only the shape is kept.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ Value of_numbers(Numbers numbers) {
   return value;
 }
 
-/// Whether all items on and below the diagonal have one value, and all items above it another value.
+/// Returns whether all items on and below the diagonal have one value, and all items above the diagonal another value.
 bool hides_what_comes_later(const Numbers& numbers) {
   const std::size_t rank = numbers.shape.size();
   if (rank < 2 || numbers.shape[rank - 1] != numbers.shape[rank - 2] || numbers.shape[rank - 1] < 2) return false;
@@ -38,7 +38,8 @@ bool hides_what_comes_later(const Numbers& numbers) {
   return true;
 }
 
-/// Whether a stored tensor of this shape may be a mask of later tokens, as in a transformer: it is a square matrix.
+/// Returns whether a stored tensor of this shape may be a mask of later tokens, as in a
+/// transformer, because it is a square matrix.
 bool may_hide(const std::vector<std::int64_t>& shape) {
   const std::size_t rank = shape.size();
   return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] > 1 &&
@@ -75,7 +76,7 @@ Value constant_value(const Translation& translation, const onnx::NodeProto& node
   return value;
 }
 
-/// All or some of a constant's items, in another shape. The result still refers to the stored tensor.
+/// Returns all or some of a constant's items, in another shape. The result still refers to the stored tensor.
 Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::optional<Numbers> numbers) {
   Value value = from;
   value.shape = std::move(shape);
@@ -84,7 +85,7 @@ Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::option
   return value;
 }
 
-/// Returns `value`, which has the items of `from` in another view. If `from` contains tokens, so does `value`.
+/// Returns `value` with another view of the items of `from`. If `from` contains tokens, so does the result.
 Value seen_as(Value value, const Value& from, std::optional<View> view) {
   value.tokens = from.tokens && view;
   if (value.tokens) value.view = std::move(*view);
@@ -152,13 +153,13 @@ Value turned(const Value& data, const std::vector<std::int64_t>& whole, const st
   return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
 
-/// Selects between the items of two tensors.
+/// Returns a tensor with items selected from two tensors.
 std::optional<Value> chosen(const Translation& translation, const onnx::NodeProto& node) {
   const Value& condition = translation.input(node, 0);
   const Value& first = translation.input(node, 1);
   const Value& second = translation.input(node, 2);
   if (!condition.numbers || !first.numbers || !second.numbers) return std::nullopt;
-  // first · condition + second · (1 - condition), in whole numbers.
+  // The result is first · condition + second · (1 - condition), computed in whole numbers.
   if (!condition.numbers->integral || !first.numbers->integral || !second.numbers->integral) return std::nullopt;
   Numbers one{.shape = {}, .integers = {1}};
   const auto otherwise = joined("Sub", one, *condition.numbers);
@@ -199,7 +200,7 @@ std::optional<Value> slice(const Translation& translation, const onnx::NodeProto
     if (range.count == size_of(view->dimensions[d])) continue;
     view = range.count > 0 && range.step == 1 ? sliced(*view, d, range.start, range.count) : std::nullopt;
   }
-  // The lookup in a table does not depend on which tokens are looked up.
+  // The cost of a lookup in a table does not depend on which tokens are looked up.
   if (view) view->offset = {0, 0, 0, 0};
   return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
@@ -239,7 +240,7 @@ std::optional<Value> filled(const Translation& translation, const onnx::NodeProt
   if (!sizes.numbers || !sizes.numbers->integral) return std::nullopt;
   const std::vector<std::int64_t> shape = sizes.numbers->integers;
   if (!is_countable(shape)) return std::nullopt;
-  // Generated numbers take the place of weights in networks that are shipped without weights.
+  // In networks that are shipped without weights, generated numbers replace the weights.
   const std::string& name = node.output(0);
   Value value{.kind = Value::Kind::stored, .shape = shape, .source = name, .source_shape = shape, .filled = true};
   const auto count = small_count(shape);
@@ -306,12 +307,12 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   if (data == nullptr) return std::nullopt;
   if (kind == "Identity") {
     Value same = *data;
-    // Exporters store equal contents only once. So two layers may read one stored tensor of ones, as in an untrained model,
-    // without sharing weights.
+    // Exporters store equal contents only once. Two layers may therefore read one stored tensor of
+    // ones, as in an untrained model, without sharing weights.
     if (same.named && same.numbers && uniform(*same.numbers)) same.source = node.output(0);
     return same;
   }
-  // Tokens are still row numbers after an operator has limited their values.
+  // Tokens remain row numbers after an operator has limited their values.
   if (data->tokens && (kind == "Clip" || kind == "Max" || kind == "Min")) return *data;
   if (kind == "Cast") return cast(node, *data);
   if (!data->shape) return std::nullopt;
@@ -346,7 +347,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
   return std::nullopt;
 }
 
-/// The broadcast shape of an elementwise operator; empty for other operators.
+/// Returns the broadcast shape of an elementwise operator's result; empty for other operators.
 std::optional<std::vector<std::int64_t>> joined_shape(const Translation& translation, const onnx::NodeProto& node) {
   constexpr std::string_view joining[] = {"Add",   "Sub",  "Mul",     "Div",   "Pow", "Where", "And", "Or", "Not",
                                           "Equal", "Less", "Greater", "Trilu", "Neg", "Sqrt",  "Max", "Min"};
@@ -365,7 +366,7 @@ std::optional<std::vector<std::int64_t>> joined_shape(const Translation& transla
 
 namespace {
 
-/// The shape of a result with unknown content, and the stored tensors from which it is computed.
+/// Returns the shape of a result with unknown content, and the stored tensors that the result is computed from.
 Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
   Value value{.kind = Value::Kind::side};
   std::vector<KnownInput> known;
@@ -377,7 +378,7 @@ Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
     if (part == nullptr) continue;
     known.back() = {.shape = part->shape, .numbers = part->numbers.get()};
     stored = stored && part->kind == Value::Kind::stored;
-    // If the graph scales, casts or transposes weights, the result counts as the largest of the tensors.
+    // If the graph scales, casts or transposes weights, the result is treated as the largest of the tensors.
     std::size_t items = 1;
     for (const std::int64_t size : part->source_shape) items *= static_cast<std::size_t>(size);
     if (part->source.empty() || items < most) continue;
@@ -387,7 +388,7 @@ Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
     value.named = part->named;
   }
   value.shape = joined_shape(translation, node);
-  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of this operator evaluates subgraphs
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of these operators evaluates subgraphs
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
   if (!value.shape && !has_graphs && translation.graph().is_known(node))
     value.shape = inferred_sizes(node, translation.graph().opset(), known);

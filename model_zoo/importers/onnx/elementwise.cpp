@@ -14,14 +14,14 @@ namespace {
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
 
-/// Equal up to the rounding of constants stored in single precision.
+/// Returns whether two numbers are equal up to the rounding of constants stored in single precision.
 bool near(double a, double b) { return std::abs(a - b) <= 1e-5 * (1 + std::abs(b)); }
 
 template <class F>
 bool is(const std::vector<double>& values, F&& function) {
   const std::vector<double>& points = sample_points();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (!near(values[i], function(points[i]))) return false;  // also false for NaN
+    if (!near(values[i], function(points[i]))) return false;  // NaN also returns false
   }
   return true;
 }
@@ -37,7 +37,8 @@ struct Known {
   std::string_view name;
   double (*function)(double);
 };
-// gelu: Hendrycks and Gimpel, "Gaussian error linear units", 2016: the exact form and both approximations of section 2.
+// gelu is from Hendrycks and Gimpel, "Gaussian error linear units", 2016: the exact form and both
+// approximations of section 2.
 constexpr std::array<Known, 10> known_activations{{
     {"relu", [](double x) { return std::max(x, 0.0); }},
     {"relu6", [](double x) { return clip(x, 0, 6); }},
@@ -51,7 +52,7 @@ constexpr std::array<Known, 10> known_activations{{
     {"hardsigmoid", [](double x) { return clip(x + 3, 0, 6) / 6; }},
 }};
 
-/// Value of the function at one of the points.
+/// Returns the value of the function at one of the sample points.
 double at(const std::vector<double>& values, double point) {
   const std::vector<double>& points = sample_points();
   return values[static_cast<std::size_t>(std::find(points.begin(), points.end(), point) - points.begin())];
@@ -96,7 +97,7 @@ std::optional<Function> applied(const onnx::NodeProto& node, const Function& fun
     constexpr double infinity = std::numeric_limits<double>::infinity();
     return made([&](double x) { return std::min(std::max(x, low.value_or(-infinity)), high.value_or(infinity)); });
   }
-  // Defaults of ONNX's operators.
+  // Attributes that are missing have the defaults of ONNX's operators.
   if (kind == "LeakyRelu") {
     const double alpha = real_attribute(node, "alpha", 0.01);
     return made([alpha](double x) { return x < 0 ? alpha * x : x; });
@@ -167,7 +168,7 @@ std::optional<std::string> activation_of(const Function& function) {
   const double alpha = at(*function, -1) / std::expm1(-1);
   if (alpha > 0 && is(*function, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; })) return "elu";
   if (is(*function, [](double x) { return std::log1p(std::exp(x)); })) return "softplus";
-  // For any other slope, use the default of ONNX's operator.
+  // Model files have one name for hard sigmoids of any slope.
   const double middle = at(*function, 0);
   const double rise = at(*function, 0.24) - middle;
   const auto ramp = [=](double x) { return clip(middle + rise / 0.24 * x, 0, 1); };

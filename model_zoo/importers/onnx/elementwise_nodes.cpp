@@ -1,5 +1,5 @@
-// Elementwise operators: functions of one tensor, sums and products of several, and operators on the scores of an attention
-// before the softmax.
+// Translates elementwise operators: functions of one tensor, sums and products of several tensors,
+// and operators on attention scores before the softmax.
 
 #include <algorithm>
 #include <cassert>
@@ -21,7 +21,7 @@ namespace {
 /// Maximum number of consecutive operators that are treated as one function; no activation has more.
 constexpr int most_operators = 40;
 
-/// A value that may be an argument of a function of one item, with its view and the function so far.
+/// Returns a value as the argument of a function of one item, with its view and the function that is already applied.
 Value function_input(Translation& translation, const onnx::NodeProto& node, const Value& value) {
   if (!value.moment && !value.scores && value.pads.empty() && value.operators < most_operators) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
@@ -34,14 +34,14 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   translation.set_output(node, std::move(value));
 }
 
-/// The function that an operator computes. It exists, because only operators that compute a function of one item get here.
+/// Returns the function that an operator computes. Requires an operator that computes a function of one item.
 Function made(std::optional<Function> function) {
   assert(function);
   return std::move(*function);
 }
 
-/// The constant function for a value with a single number; null if the number is not known. A tensor of equal numbers does
-/// not count, because it may be a trained tensor with its initial values.
+/// Returns the constant function for a value with a single number; null if the number is not known. A tensor of equal
+/// numbers is not a constant, because it may be a trained tensor with its initial values.
 std::optional<Function> number_in(const Value& value, const std::vector<std::int64_t>& beside) {
   if (value.is_network() || !value.shape || value.shape->size() > beside.size()) return std::nullopt;
   for (const std::int64_t size : *value.shape) {
@@ -164,7 +164,7 @@ void translate_prelu(Translation& translation, const onnx::NodeProto& node) {
   translation.set_view(node, std::move(view));
 }
 
-/// Functions without weights for which model files have no name.
+/// Translates functions without weights that have no name in model files.
 void translate_pass(Translation& translation, const onnx::NodeProto& node) {
   translation.pass(node, translation.plain_input(node, 0),
                    fmt::format("{}, which counts as one pass over the items", node.op_type()));
@@ -199,7 +199,7 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   translation.set_view(node, std::move(view));
 }
 
-/// A mask of an attention that selects, for each score, the score or a large negative number.
+/// Translates a mask of attention that selects, for each score, the score or a large negative number.
 void translate_where(Translation& translation, const onnx::NodeProto& node) {
   const Value condition = translation.input(node, 0);
   const Value first = translation.input(node, 1);

@@ -1,4 +1,5 @@
-// Finds where the network begins and ends within the graph. Nodes before and after its layers are left out, with a warning.
+// Finds where the network begins and ends within the graph. Nodes before and after the network's
+// layers are left out, with a warning.
 
 #include <algorithm>
 #include <map>
@@ -16,7 +17,7 @@ bool multiplies(const std::string& operation) {
   return operation == "MatMul" || operation == "Gemm" || operation == "Einsum";
 }
 
-/// `12 Concat, 9 Mul and NonMaxSuppression`, the most frequent first.
+/// Returns a list of operators with their counts, such as `12 Concat, 9 Mul and NonMaxSuppression`, the most frequent first.
 std::string listed(const std::vector<const onnx::NodeProto*>& nodes) {
   std::map<std::string, int> counts;
   for (const onnx::NodeProto* const node : nodes) ++counts[node->op_type()];
@@ -98,9 +99,9 @@ void Translation::warn() {
     const auto product = [](const onnx::NodeProto* node) { return multiplies(node->op_type()); };
     const bool has_product = std::any_of(left_out_.begin(), left_out_.end(), product);
     network_.warnings.push_back(
-        fmt::format("left out at the end: {} node{} without weights{} ({}), from the first one that no layer represents: {}",
+        fmt::format("left out at the end: {} node{} without weights{} ({}), first a node that no layer represents: {}",
                     left_out_.size(), left_out_.size() == 1 ? "" : "s",
-                    has_product ? ", whose multiply-adds do not count" : "", listed(left_out_), reason_));
+                    has_product ? ", whose multiply-adds are not counted" : "", listed(left_out_), reason_));
   }
   for (const Assumption& each : assumptions_) {
     const std::string others = each.nodes == 1   ? ""

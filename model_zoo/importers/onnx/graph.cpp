@@ -14,17 +14,17 @@
 namespace ddl::onnx_import {
 namespace {
 
-// These limits are far above the sizes of any network, but graphs within the limits are processed fast.
+// The limits are far above the sizes of any network, but graphs within the limits are processed fast.
 constexpr int most_nodes = 200'000;
 constexpr int most_dimensions = 16;
 constexpr std::int64_t largest_size = std::int64_t{1} << 31U;
 constexpr std::int64_t most_items = std::int64_t{1} << 53U;
-// The supported opsets. Before 7, attributes controlled broadcasting. This file and the translators handle the changes of
-// each opset up to 28.
+// The file supports these opsets. Before opset 7, attributes controlled broadcasting. This file and
+// the translators handle the changes of each opset up to 28.
 constexpr int oldest_opset = 7;
 constexpr int newest_opset = 28;
 
-/// Items of a packed tensor, if the number of bytes is correct.
+/// Returns the items of a packed tensor; empty if the number of bytes is wrong.
 template <class T>
 std::optional<std::vector<T>> unpacked(const std::string& bytes, std::size_t count) {
   if (bytes.size() != count * sizeof(T)) return std::nullopt;
@@ -72,8 +72,8 @@ std::optional<Numbers> numbers_of(const onnx::TensorProto& tensor, const std::ve
   }
 }
 
-/// Operators that gained inputs or attributes in an opset. A library that only knows an older opset cannot check them
-/// (https://github.com/onnx/onnx/blob/main/docs/Changelog.md).
+/// An operator that gained inputs or attributes in an opset. A library that knows only an older
+/// opset cannot check such an operator (https://github.com/onnx/onnx/blob/main/docs/Changelog.md).
 struct Change {
   std::string_view operation;
   int opset;
@@ -130,7 +130,7 @@ void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name
 Graph::Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin,
              const std::vector<std::int64_t>& input_shape)
     : origin_(origin) {
-  // Otherwise protobuf would print its own message before ours.
+  // Without this call, protobuf would print its own message before the program's message.
   google::protobuf::SetLogHandler(nullptr);
   file_ = read_model(bytes, origin);
   if (bytes.ByteCount() == 0) fail("the file is empty", "export the network again");
@@ -178,7 +178,7 @@ void Graph::read_stored() {
 
 void Graph::read_nodes() {
   const onnx::GraphProto& graph = file_.graph();
-  std::unordered_map<std::string, int> maker;  // -1: available before the first node
+  std::unordered_map<std::string, int> maker;  // node that writes a tensor; -1: available before the first node
   for (const auto& [name, tensor] : stored_) maker.emplace(name, -1);
   for (const DataInput& input : data_) maker.emplace(input.name, -1);
   std::unordered_set<std::string> made;
@@ -206,7 +206,7 @@ void Graph::read_nodes() {
     const auto found = maker.find(tensor);
     if (found != maker.end() && found->second >= 0) needed[static_cast<std::size_t>(found->second)] = true;
   };
-  // The tensors that graphs inside a node read, such as the branches of an If.
+  // Marks the tensors that graphs inside a node read, such as the branches of an If.
   const auto need_inside = [&](const auto& self, const onnx::NodeProto& node) -> void {
     for (const std::string& input : node.input()) need(input);
     for (const onnx::AttributeProto& attribute : node.attribute()) {

@@ -14,26 +14,26 @@
 
 namespace ddl::onnx_import {
 
-/// A tensor that the file stores, or an input that is not data: its shape, and its content if that is small and in the file
-/// itself. External data is never opened.
+/// A tensor that the file stores, or an input that is not data: the shape, and the content if it is
+/// small and in the file itself. External data is never opened.
 struct StoredTensor {
   std::vector<std::int64_t> shape;
   std::optional<Numbers> numbers;
 };
 
-/// Data that the graph reads, such as images or tokens.
+/// An input of the graph that is data, such as images or tokens.
 struct DataInput {
   std::string name;
-  std::vector<std::int64_t> shape;  ///< if the first size is symbolic or missing, it is 1, for one sample
+  std::vector<std::int64_t> shape;  ///< the first size is 1, for one sample, if the file has no number for it
   bool integral = false;
 };
 
-/// The content of an ONNX file; everything that does not need the meaning of operators has been checked.
+/// The content of an ONNX file. All checks that do not require the meaning of operators have been made.
 class Graph {
  public:
   /// Throws Error if the file is not ONNX, has an opset other than 7 to 28, has names that are missing, defined twice or
   /// defined later, has sizes that are unknown or too large, or has an operator with wrong attributes or a wrong number of
-  /// inputs. `input_shape` gives the sizes of the first input that the file leaves open.
+  /// inputs. `input_shape`: the sizes of the first input that the file leaves open.
   Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin,
         const std::vector<std::int64_t>& input_shape = {});
 
@@ -42,18 +42,18 @@ class Graph {
   [[nodiscard]] const onnx::ModelProto& file() const { return file_; }
   [[nodiscard]] const std::vector<DataInput>& data() const { return data_; }
   [[nodiscard]] const std::unordered_map<std::string, StoredTensor>& stored() const { return stored_; }
-  /// Nodes in the order of the file, without those on which no output depends.
+  /// Returns the nodes in the order of the file, except nodes on which no output depends.
   [[nodiscard]] const std::vector<const onnx::NodeProto*>& nodes() const { return nodes_; }
-  /// The number of times that a tensor is read by nodes(), or is an output of the graph.
+  /// Returns how many times nodes() read a tensor, plus 1 if the tensor is an output of the graph.
   [[nodiscard]] int uses(const std::string& tensor) const;
 
-  /// Whether the ONNX library knows the operator as the file's opset defines it.
+  /// Returns whether the ONNX library knows the operator as the file's opset defines it.
   [[nodiscard]] bool is_known(const onnx::NodeProto& node) const;
 
   /// Throws Error if the node violates the definition of its operator.
   void check_operator(const onnx::NodeProto& node) const;
 
-  /// Creates an Error about a node: its position, its operator and inputs, and the problem.
+  /// Throws Error about a node, with the node's position, operator and inputs, and the problem.
   [[noreturn]] void fail(const onnx::NodeProto& node, std::string_view problem, std::string hint = {}) const;
   [[noreturn]] void fail(std::string_view problem, std::string hint = {}) const;
 
@@ -74,15 +74,15 @@ class Graph {
   std::unordered_map<std::string, int> uses_;
 };
 
-/// Describes a node: `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
+/// Returns a description of a node: `node '/conv1/Conv' (Conv of 'input', 'conv1.weight')`
 [[nodiscard]] std::string description_of(const onnx::NodeProto& node);
 /// Throws Error if a tensor has too many, too large or negative sizes.
 void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name, const std::string& origin);
-/// `tensor` as a stored tensor; an Error naming `name` if its sizes are invalid.
+/// Returns `tensor` as a stored tensor. Throws Error that contains `name` if the tensor's sizes are invalid.
 [[nodiscard]] StoredTensor stored_tensor(const onnx::TensorProto& tensor, const std::string& name,
                                          const std::string& origin);
 
-// Attributes, or their ONNX defaults if they are not given.
+// The following functions return attributes, or their ONNX defaults if the node does not give them.
 [[nodiscard]] const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, std::string_view name);
 [[nodiscard]] std::int64_t integer_attribute(const onnx::NodeProto& node, std::string_view name, std::int64_t otherwise);
 [[nodiscard]] double real_attribute(const onnx::NodeProto& node, std::string_view name, double otherwise);

@@ -1,4 +1,4 @@
-// The inputs of a graph: which of them are data, and their sizes. The file may leave some sizes open.
+// Determines which inputs of a graph are data, and their sizes. The file may leave some sizes open.
 
 #include <algorithm>
 #include <map>
@@ -20,17 +20,17 @@ bool is_integral(int type) {
          type == onnx::TensorProto::INT8 || type == onnx::TensorProto::UINT8;
 }
 
-/// Some exporters write an open size as -1 or 0.
+/// Returns whether a size is open. Some exporters write an open size as -1 or 0.
 bool is_open(const onnx::TensorShapeProto::Dimension& dimension) {
   return !dimension.has_dim_value() || dimension.dim_value() == -1 || dimension.dim_value() == 0;
 }
 
-/// Whether the name of an open size says that it is the batch, in whatever dimension.
+/// Returns whether the name of an open size says that it is the batch, whichever dimension it is.
 bool names_batch(const std::string& name) {
   return name == "N" || name.find("batch") != std::string::npos || name.find("Batch") != std::string::npos;
 }
 
-/// The inputs of ONNX operators that are weights: `operator`, first and last index.
+/// The inputs of an ONNX operator that are weights: the operator, the first index and the last index.
 struct WeightPlace {
   std::string_view operation;
   int first, last;
@@ -50,7 +50,7 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   for (const auto& [name, tensor] : stored) constants.insert(name);
   for (const onnx::NodeProto& node : graph.node()) {
     if (node.op_type() == "Constant") constants.insert(node.output().begin(), node.output().end());
-    // Constant indices select a part of an activation; they are not rows of a table.
+    // Constant indices select a part of an activation, and are not rows of a table.
     const bool takes_part = node.op_type() == "Gather" && node.input_size() > 1 && constants.contains(node.input(1));
     for (const WeightPlace& place : weight_places) {
       if (node.op_type() != place.operation || takes_part) continue;
@@ -60,8 +60,8 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   return weights;
 }
 
-/// The sizes that the user gives for the first input, if the file leaves some of them open. Another input gets the same size
-/// if it has an open size of the same name, or is a sequence of the same kind.
+/// The sizes that the user gives for the first input, if the file leaves some of them open. Another input gets a size of the
+/// first input if both have an open size of the same name, or if both are sequences of the same kind.
 class OpenSizes {
  public:
   explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
@@ -92,7 +92,7 @@ class OpenSizes {
   bool is_first_ = true;
 };
 
-/// An example of sizes that the user may write: `3xHxW`.
+/// Returns an example of sizes that the user may write: `3xHxW`.
 std::string example_of(const Dimensions& dimensions) {
   std::vector<std::string> sizes;
   for (int i = 1; i < dimensions.size(); ++i) {
@@ -133,8 +133,9 @@ std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& inp
   return shape;
 }
 
-/// If weights are inputs (`export_params=False`), the data inputs are the first input, inputs of whole numbers, and inputs
-/// with a symbolic size. All other inputs are weights, and so is any input that an operator reads as its weights.
+/// Reads the inputs of the graph. If weights are inputs (`export_params=False`), the data inputs
+/// are the first input, inputs of whole numbers, and inputs with a symbolic size. All other inputs
+/// are weights, and so is any input that an operator reads as its weights.
 void Graph::read_inputs(const std::vector<std::int64_t>& given) {
   const auto has_matrix = [](const auto& entry) { return entry.second.shape.size() >= 2; };
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);

@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// `resnet50` from `nets/resnet50.onnx`.
+/// Returns the name of a file without folder and ending: `resnet50` from `nets/resnet50.onnx`.
 std::string stem_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -21,7 +21,7 @@ std::string stem_of(const std::string& path) {
   return name.empty() ? "imported" : name;
 }
 
-/// A file that protobuf reads. Protobuf does not support exceptions, so an error is thrown after protobuf has returned.
+/// A file as an input of protobuf. Protobuf does not support exceptions, so an error is thrown after protobuf has returned.
 class FileBytes : public google::protobuf::io::CopyingInputStream {
  public:
   explicit FileBytes(FileStream& file) : file_(file) {}

@@ -1,5 +1,5 @@
-// Brings a tensor into the layout that a layer needs. If a view is not sufficient, layers are added that cut, shuffle or
-// reshape it.
+// Brings a tensor into the layout that a layer needs. If a view of the tensor is not sufficient,
+// layers that cut, shuffle or reshape the tensor are added.
 
 #include <algorithm>
 
@@ -61,7 +61,7 @@ View Translation::gathered(const onnx::NodeProto& node, const View& view) {
   TensorShape narrow = shape;
   narrow.channels = inner.channels;
   if (narrow.channels != shape.channels) {
-    // The cost depends on how many channels there are, not on which.
+    // The cost depends on the number of channels, not on which channels they are.
     const std::int64_t first = std::min(view.offset[channels], shape.channels - narrow.channels);
     NetworkLayer layer{.operation = "slice",
                        .attributes = {{"first", fmt::to_string(first)}, {"channels", fmt::to_string(narrow.channels)}},
@@ -90,7 +90,7 @@ View Translation::repeated_copy(const onnx::NodeProto& node, const View& view) {
   TensorShape shape{.channels = network_.shape(once.tensor).items(), .extent = {1, 1, 1}, .rank = 1};
   constexpr std::int64_t most_items = std::int64_t{1} << 53U;
   if (copies > most_items / shape.channels) graph_.fail(node, "the tensor becomes too large when it is repeated");
-  // Each item is copied for each position, like in a resizing.
+  // Each item is copied for each position, as in a resize.
   const int flat = network_.add_once(reshape_layer(once.tensor, shape));
   shape.extent[0] = copies;
   NetworkLayer layer{.operation = "resize",
@@ -209,7 +209,7 @@ View Translation::shuffled(const onnx::NodeProto& node, const View& view) {
 }
 
 View Translation::padded(const onnx::NodeProto& node, const Value& value) {
-  // A copy into a larger tensor, like a resizing.
+  // The padding is a copy into a larger tensor, as in a resize.
   TensorShape shape = network_.shape(value.view.tensor);
   const std::size_t rank = value.pads.size() / 2;
   for (std::size_t d = 0; d < rank; ++d) shape.extent[d] += value.pads[d] + value.pads[rank + d];

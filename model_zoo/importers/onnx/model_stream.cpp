@@ -1,4 +1,4 @@
-// Protocol buffers are parsed field by field down to the tensors, since the library would read the whole file at once. The
+// Parses protocol buffers field by field down to the tensors, because the library would read the whole file at once. The
 // library parses the fields that contain no large tensor (https://protobuf.dev/programming-guides/encoding).
 
 #include "model_zoo/importers/onnx/model_stream.hpp"
@@ -22,9 +22,11 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-/// Limit for one tensor. An item takes at most 10 bytes, so longer contents have more items than are evaluated.
+/// Maximum bytes of one tensor's content. An item takes at most 10 bytes, so longer contents have
+/// more items than are evaluated.
 constexpr std::size_t most_content_bytes = 10 * most_numbers;
-/// Limit for the sum of all tensors. Beyond this limit, only contents that are as short as shapes and axes are kept.
+/// Maximum bytes of the contents of all tensors. Beyond this limit, only contents that are as short
+/// as shapes and axes are kept.
 constexpr std::size_t most_contents_bytes = std::size_t{256} << 20U;
 constexpr std::size_t shape_bytes = 1024;
 constexpr std::size_t most_other_bytes = std::size_t{256} << 20U;
@@ -80,8 +82,8 @@ class Reader {
     });
   }
 
-  /// Parses a message. `own` receives the tag of a field. `own` returns whether it could read the field, or empty if the
-  /// library is to read the field.
+  /// Parses a message. `own` receives the tag of a field, and returns whether it could read the
+  /// field. If `own` returns empty, the library reads the field.
   template <class Message, class Own>
   bool fields(Message& message, const Own& own) {
     std::string rest;
@@ -101,7 +103,7 @@ class Reader {
     const std::optional<int> length = read_length();
     if (!length) return false;
     const auto outer = in_.PushLimit(*length);
-    // A truncated file does not end at a message boundary.
+    // A truncated file ends inside a message.
     const bool is_whole = read(message) && in_.BytesUntilLimit() == 0;
     in_.PopLimit(outer);
     return is_whole;
@@ -139,7 +141,7 @@ class Reader {
     return true;
   }
 
-  /// Empty if the length exceeds the rest of the enclosing message.
+  /// Reads a length; empty if the length exceeds the rest of the enclosing message.
   std::optional<int> read_length() {
     int length = 0;
     if (!in_.ReadVarintSizeAsInt(&length)) return std::nullopt;

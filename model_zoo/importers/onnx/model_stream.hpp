@@ -7,9 +7,8 @@
 
 namespace ddl::onnx_import {
 
-/// The content of an ONNX file without the data of large tensors, of which only the shapes are needed. The data is skipped
-/// during parsing, so that a file of 2 GiB takes a few MiB of memory. Throws Error if the bytes are not a complete ONNX
-/// file.
+/// Reads an ONNX file without the data of large tensors, because only their shapes are needed. The data is skipped during
+/// parsing, so that a file of 2 GiB takes a few MiB of memory. Throws Error if the bytes are not a complete ONNX file.
 [[nodiscard]] onnx::ModelProto read_model(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin);
 
 }  // namespace ddl::onnx_import

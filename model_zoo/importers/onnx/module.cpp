@@ -1,5 +1,5 @@
-// The importer as a loadable module: loading the ONNX library takes longer than most commands, so the program loads it only
-// for an import.
+// Exports the importer as a loadable module. Loading the ONNX library takes longer than most
+// commands, so the program loads this module only for an import.
 
 #include <exception>
 

@@ -10,7 +10,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The module in a weight's name; empty for a generated name, such as `onnx::MatMul_448`.
+/// Returns the name of the module in a weight's name; empty for a generated name, such as `onnx::MatMul_448`.
 std::string module_of(const std::string& weight) {
   if (weight.starts_with("onnx::") || std::all_of(weight.begin(), weight.end(), is_digit)) return {};
   for (const std::string_view end : {"_weight", "_bias"}) {
@@ -20,7 +20,7 @@ std::string module_of(const std::string& weight) {
   return dot == std::string::npos ? std::string() : plain_name(std::string_view(weight).substr(0, dot));
 }
 
-/// Whether a step of a path is only the operator's name: `Conv`, `Add_3`.
+/// Returns whether an element of a path is only the operator's name: `Conv`, `Add_3`.
 bool names_operator(std::string_view step, std::string_view operation) {
   if (!step.starts_with(operation)) return false;
   step.remove_prefix(operation.size());
@@ -37,7 +37,7 @@ std::string path_of(const onnx::NodeProto& node) {
     at = end + 1;
   }
   if (!steps.empty() && names_operator(steps.back(), node.op_type())) steps.pop_back();
-  // A step is left out if the next step repeats it, as in `layer1/layer1.0`.
+  // An element of a path is left out if the next element repeats it, as in `layer1/layer1.0`.
   std::string path;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::string start = std::string(steps[i]) + '.';

@@ -7,7 +7,7 @@
 
 namespace ddl::onnx_import {
 
-/// The best available name of a layer: the name of the module with the weight (`layer1.0.conv1.weight` gives
+/// Returns the best available name of a layer: the name of the module with the weight (`layer1.0.conv1.weight` gives
 /// `layer1_0_conv1`), else the path of the node (`/layer1/layer1.0/relu/Relu`), else `stem`.
 [[nodiscard]] std::string layer_name(const onnx::NodeProto& node, const std::string& weight, std::string_view stem);
 

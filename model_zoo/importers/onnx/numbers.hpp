@@ -7,7 +7,7 @@
 
 namespace ddl::onnx_import {
 
-/// Known content of a small tensor: whole numbers (and booleans) or real ones.
+/// The known content of a small tensor: whole numbers (and booleans), or real numbers.
 struct Numbers {
   std::vector<std::int64_t> shape;
   bool integral = true;
@@ -23,19 +23,19 @@ struct Numbers {
 /// The maximum number of items of a tensor that is evaluated.
 inline constexpr std::size_t most_numbers = 1U << 18U;
 
-/// The value of all items, if there are items and all are equal.
+/// Returns the value of all items if they are equal; empty otherwise, and for a tensor without items.
 [[nodiscard]] std::optional<double> uniform(const Numbers& numbers);
-/// The shape of two broadcast tensors; empty if they are incompatible or too large.
+/// Returns the shape of two broadcast tensors; empty if the shapes are incompatible, or the result is too large.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
                                                                  const std::vector<std::int64_t>& b);
-/// `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min`, `Mod` and comparisons; empty for an overflow, a division by zero, or
-/// another operator.
+/// Returns the result of `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min`, `Mod` or a comparison;
+/// empty for an overflow, a division by zero, or another operator.
 [[nodiscard]] std::optional<Numbers> joined(std::string_view operation, const Numbers& a, const Numbers& b);
-/// Whether a tensor has no negative size and at most 2^53 items.
+/// Returns whether a tensor has no negative size and at most 2^53 items.
 [[nodiscard]] bool is_countable(const std::vector<std::int64_t>& shape);
-/// Number of items of a shape; empty above `most_numbers`.
+/// Returns the number of items of a shape; empty if the number is above `most_numbers`.
 [[nodiscard]] std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape);
-/// Gathers items: `pick` maps an index in the result to an index in the source.
+/// Returns gathered items. `pick` maps an index in the result to an index in the source.
 template <class Pick>
 [[nodiscard]] Numbers picked(const Numbers& source, std::vector<std::int64_t> shape, std::size_t count, Pick&& pick) {
   Numbers result{.shape = std::move(shape), .integral = source.integral};

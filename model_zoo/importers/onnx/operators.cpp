@@ -1,5 +1,5 @@
-// The supported operators. Elementwise functions of one tensor have one line each; a comment names the file with the
-// translators of the other operators.
+// The table of the supported operators. Elementwise functions of one tensor have one line each. For
+// all other operators, a comment names the file with their translators.
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Operators that move, cut or rename items and compute nothing. Most of them only change the view of a tensor.
+// Translates operators that move, cut or rename items and compute nothing. Most of these operators
+// only change the view of a tensor.
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,7 +17,8 @@ Translator translate_reshape, translate_flatten, translate_squeeze, translate_tr
 
 namespace {
 
-/// The first input, for an operator that only changes the view. Pending elementwise functions are kept.
+/// Returns the first input of an operator that only changes the view. Elementwise functions that
+/// are not yet applied are kept.
 Value movable_input(Translation& translation, const onnx::NodeProto& node, bool scores_too = false) {
   Value value = translation.input(node, 0);
   const bool norm_done =
@@ -25,8 +27,8 @@ Value movable_input(Translation& translation, const onnx::NodeProto& node, bool 
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
 }
 
-/// The first input of an operator that outputs a part of this input. A pending function that is not linear is first applied
-/// to all items of the input.
+/// Returns the first input of an operator that outputs a part of this input. If a function that is
+/// not linear is not yet applied, it is first applied to all items of the input.
 Value whole_input(Translation& translation, const onnx::NodeProto& node) {
   Value value = movable_input(translation, node);
   if (!value.moment && is_linear(value.function)) return value;
@@ -45,7 +47,7 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
   translation.set_view(node, translation.fresh(node, view, sizes));
 }
 
-/// `count` items of a dimension from `start`, `step` apart. The cost only depends on the number of items.
+/// Returns a view of `count` items of a dimension from `start`, `step` apart. The cost depends only on the number of items.
 View part_of(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis, std::int64_t start,
              std::int64_t count, std::int64_t step = 1) {
   if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);
@@ -59,7 +61,7 @@ View part_of(Translation& translation, const onnx::NodeProto& node, const View& 
   return std::move(*cut);
 }
 
-/// The view of one position along a dimension; the dimension is removed.
+/// Returns the view of one position along a dimension, without this dimension.
 View at_place(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis,
               std::int64_t place) {
   View cut = part_of(translation, node, view, axis, place, 1);
@@ -141,7 +143,7 @@ void translate_slice(Translation& translation, const onnx::NodeProto& node) {
   for (std::size_t d = 0; d < ranges->size(); ++d) {
     const Range& range = (*ranges)[d];
     const std::int64_t size = size_of(value.view.dimensions[d]);
-    if (range.count == size) continue;  // also if in reverse order
+    if (range.count == size) continue;  // the whole dimension, possibly in reverse order
     if (range.count < 1) translation.graph().fail(node, fmt::format("nothing is left of dimension {}", d));
     const std::int64_t first = range.step > 0 ? range.start : range.start + (range.count - 1) * range.step;
     value.view = part_of(translation, node, value.view, d, first, range.count, std::abs(range.step));
@@ -265,7 +267,7 @@ void translate_identity(Translation& translation, const onnx::NodeProto& node) {
 }
 
 void translate_quantized(Translation& translation, const onnx::NodeProto& node) {
-  translation.assume(node, "the network is quantized, but its layers count in the precision of the run");
+  translation.assume(node, "the network is quantized, but its layers are counted in the precision of the training");
   translate_identity(translation, node);
 }
 

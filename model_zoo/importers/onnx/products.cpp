@@ -1,4 +1,4 @@
-// Matrix products with weights: fully connected layers.
+// Translates matrix products with weights to fully connected layers.
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ Translator translate_product, translate_gemm;
 
 namespace {
 
-/// The layer that multiplies the last dimension of `rows` by `features` columns of `weight`.
+/// Adds the layer that multiplies the last dimension of `rows` by `features` columns of `weight`.
 void add_fully_connected(Translation& translation, const onnx::NodeProto& node, const View& rows, const Value& weight,
                          std::int64_t summed, std::int64_t features, bool bias) {
   Network& network = translation.network();
@@ -43,7 +43,7 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   translation.set_view(node, std::move(view));
 }
 
-/// Rows and columns of a stored matrix, which may have further dimensions of size 1; empty for any other value.
+/// Returns rows and columns of a stored matrix, which may have further dimensions of size 1; empty for any other value.
 std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
   if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() < 2) return std::nullopt;
   const std::vector<std::int64_t>& shape = *value.shape;
@@ -76,7 +76,7 @@ void translate_product(Translation& translation, const onnx::NodeProto& node) {
     add_fully_connected(translation, node, rows, weight, (*sizes)[0], (*sizes)[1], false);
     return;
   }
-  // The product W·x, which sums over the last but one dimension of x.
+  // This is the product W·x, which sums over the last but one dimension of x.
   std::swap(view.dimensions[rank - 1], view.dimensions[rank - 2]);
   add_fully_connected(translation, node, translation.as_rows(node, view), weight, (*sizes)[1], (*sizes)[0], false);
   View result = translation.output(node).view;

@@ -1,4 +1,4 @@
-// Long short-term memory, and operators for which model files have no layer, with the reason.
+// Translates long short-term memory, and refuses operators that have no layer in model files, with the reason.
 
 #include <fmt/format.h>
 
@@ -58,14 +58,13 @@ void translate_lstm(Translation& translation, const onnx::NodeProto& node) {
 }
 
 void translate_gru(Translation& translation, const onnx::NodeProto& node) {
-  translation.unsupported(
-      node, "model files have no GRU and no plain recurrent layer, only an LSTM",
-      "export the network with nn.LSTM in its place: a GRU takes three quarters of its time and parameters");
+  translation.unsupported(node, "model files have no GRU and no plain recurrent layer, only an LSTM",
+                          "export the network with nn.LSTM: the GRU takes three quarters of the LSTM's time and parameters");
 }
 
 void translate_integers(Translation& translation, const onnx::NodeProto& node) {
-  translation.unsupported(node, "the network was quantized to integers for inference, which is no form that is trained",
-                          "import the network that was quantized, in floating point");
+  translation.unsupported(node, "the network was quantized to integers for inference, and is not trained in this form",
+                          "import the floating-point network that was quantized");
 }
 
 }  // namespace ddl::onnx_import

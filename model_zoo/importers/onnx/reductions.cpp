@@ -1,4 +1,4 @@
-// Reductions over positions: global pooling, and means, sums and maxima over some dimensions.
+// Translates reductions: global pooling, and means, sums and maxima over some dimensions.
 
 #include <algorithm>
 
@@ -10,7 +10,8 @@ Translator translate_global_pool, translate_reduction;
 
 namespace {
 
-/// Means, sums and norms cost as much as average pooling, which reads all items once. Maxima and minima also store an index.
+/// Returns the kind of pooling with the cost of a reduction. Means, sums and norms cost as much as
+/// average pooling, which reads all items once. Maxima and minima also store an index.
 std::string_view kind_of(const std::string& operation) {
   constexpr std::string_view maxima[] = {"GlobalMaxPool", "ReduceMax", "ReduceMin"};
   return std::find(std::begin(maxima), std::end(maxima), operation) != std::end(maxima) ? "max" : "average";
@@ -36,11 +37,11 @@ void translate_global_pool(Translation& translation, const onnx::NodeProto& node
   translation.set_view(node, image_view(tensor, image.dimensions[0], translation.network().shape(tensor)));
 }
 
-/// A reduction over all positions is a pooling. For a reduction over other dimensions, a reshape first makes them positions.
-/// A mean over channels may be part of a norm; continues_norm has handled this case before.
+/// Translates a reduction. A reduction over all positions is a pooling. For other dimensions, a reshape first makes them
+/// positions. A mean over channels that is part of a norm was already handled by continues_norm.
 void translate_reduction(Translation& translation, const onnx::NodeProto& node) {
   View view = translation.gathered(node, translation.plain_input(node, 0));
-  // `axes` is an input since opset 18, and since 13 for ReduceSum.
+  // `axes` is an input since opset 18; for ReduceSum, since opset 13.
   const int since = node.op_type() == "ReduceSum" ? 13 : 18;
   const auto axes = integers_of(translation, node, translation.graph().opset() >= since ? 1 : -1, "axes");
   const bool all = !axes || axes->empty();

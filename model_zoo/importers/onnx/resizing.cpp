@@ -1,4 +1,5 @@
-// Operators that change the number of positions without a window: padding, resizing, and blocks of positions as channels.
+// Translates operators that change the number of positions without a window: padding, resizing, and
+// blocks of positions as channels.
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +17,8 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// The pads of all dimensions: first the pads at the start of each dimension, then the pads at the end. Until opset 10 they
-/// are an attribute. Since opset 18, an input may name the padded dimensions.
+/// Returns the pads of all dimensions: first the pads at the start of each dimension, then the pads at the end. Until opset
+/// 10, the pads are an attribute. Since opset 18, an input may name the padded dimensions.
 Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::size_t rank) {
   const int opset = translation.graph().opset();
   const auto given = integers_of(translation, node, opset >= 11 ? 1 : -1, "pads");
@@ -34,7 +35,8 @@ Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::
   return pads;
 }
 
-/// The sizes after a `Resize` or `Upsample`. The node gives sizes or factors. Empty if neither is known.
+/// Returns the sizes after a `Resize` or `Upsample`. The node gives sizes or factors. Empty if
+/// neither sizes nor factors are known.
 Sizes resized(const Translation& translation, const onnx::NodeProto& node, const Sizes& before) {
   const int opset = translation.graph().opset();
   const bool old = node.op_type() == "Upsample" || opset < 11;
@@ -65,7 +67,7 @@ Sizes resized(const Translation& translation, const onnx::NodeProto& node, const
   return after;
 }
 
-/// Makes one dimension longer by a copy into a larger tensor, like a resizing.
+/// Makes one dimension longer by a copy into a larger tensor, as in a resize.
 void pad_one(Translation& translation, const onnx::NodeProto& node, View view, std::size_t d, std::int64_t added) {
   std::vector<int> axes(view.dimensions.size(), channels);
   axes[d] = first_position;
@@ -90,7 +92,8 @@ std::int64_t block_of(const Translation& translation, const onnx::NodeProto& nod
 
 }  // namespace
 
-/// Padding of positions is merged into the convolution or pooling that reads it. Padding of another dimension is a layer.
+/// Translates padding. Padding of positions is merged into the convolution or pooling that reads
+/// it. Padding of another dimension becomes a layer.
 void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   View whole_view = translation.gathered(node, translation.plain_input(node, 0));
   const std::size_t rank = whole_view.dimensions.size();
@@ -124,7 +127,7 @@ void translate_pad(Translation& translation, const onnx::NodeProto& node) {
   translation.set_output(node, std::move(value));
 }
 
-/// Changes the number of positions, by sizes or by factors.
+/// Translates a change of the number of positions, which the node gives as sizes or as factors.
 void translate_resize(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
   const Sizes before = sizes_of(image);

@@ -36,8 +36,8 @@ onnx::TensorProto tensor_of(const Numbers& numbers) {
 using TypesByName = std::unordered_map<std::string, onnx::TypeProto*>;
 using TensorsByName = std::unordered_map<std::string, const onnx::TensorProto*>;
 
-/// The library's context of one node. Newer versions of the library require options, without a default. Older versions have
-/// no options.
+/// The library's context of one node. Newer versions of the library require options, which have no
+/// default. Older versions have no options.
 template <class Context>
 Context context_of(onnx::NodeProto& node, const TypesByName& types, const TensorsByName& tensors) {
   using Sparse = std::unordered_map<std::string, const onnx::SparseTensorProto*>;
@@ -49,8 +49,8 @@ Context context_of(onnx::NodeProto& node, const TypesByName& types, const Tensor
   }
 }
 
-/// Whether an input gives more sizes or axes than a tensor may have dimensions. The library would infer a shape with too
-/// many dimensions.
+/// Returns whether an input gives more sizes or axes than a tensor may have dimensions. For such an
+/// input, the library would infer a shape with too many dimensions.
 bool has_too_many_sizes(const onnx::NodeProto& node, const std::vector<KnownInput>& inputs) {
   constexpr std::string_view first[] = {"ConstantOfShape", "RandomUniform", "RandomNormal"};
   constexpr std::string_view others[] = {"Reshape", "Expand",        "Tile",     "Unsqueeze", "Squeeze",
@@ -72,7 +72,7 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
   const onnx::OpSchema* const schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, "");
   if (schema == nullptr || !schema->has_type_and_shape_inference_function()) return std::nullopt;
   if (has_too_many_sizes(node, inputs)) return std::nullopt;
-  // A single node with names of our own, because the graph may use a name twice.
+  // The node is copied with generated names of tensors, because the graph may use a name twice.
   onnx::NodeProto alone = node;
   std::vector<onnx::TypeProto> types(inputs.size());
   std::vector<onnx::TensorProto> tensors(inputs.size());
@@ -100,7 +100,7 @@ std::optional<std::vector<std::int64_t>> inferred_sizes(const onnx::NodeProto& n
     }
     return sizes;
   } catch (const std::exception&) {
-    // The library's own message refers to its source code.
+    // The library's message is not used, because it refers to the library's source code.
     return std::nullopt;
   }
 }

@@ -8,7 +8,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-constexpr std::size_t most_result_dimensions = 32;  // content of a computed value
+constexpr std::size_t most_result_dimensions = 32;  // for a computed value with known content
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
     const std::int64_t step = steps ? (*steps)[i] : 1;
     constexpr std::int64_t longest_step = std::int64_t{1} << 31U;
     if (step == 0 || step > longest_step || step < -longest_step) return std::nullopt;
-    // With a negative step, the last position of a slice may be 0, and its end is then -1.
+    // With a negative step, a slice may include position 0, and its end is then -1.
     const std::int64_t low = step > 0 ? 0 : -1;
     const std::int64_t high = step > 0 ? size : size - 1;
     const auto bound = [=](std::int64_t at) { return std::clamp(at < 0 ? at + size : at, low, high); };

@@ -10,27 +10,27 @@
 
 namespace ddl::onnx_import {
 
-/// The range of a `Slice` in each dimension.
+/// The range that a `Slice` selects in one dimension.
 struct Range {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
-/// Returns empty if bounds are not known. Throws Error if they are invalid.
+/// Returns the ranges of a `Slice`; empty if the bounds are not known. Throws Error if the bounds are invalid.
 [[nodiscard]] std::optional<std::vector<Range>> ranges_of(const Translation& translation, const onnx::NodeProto& node,
                                                           const std::vector<std::int64_t>& shape);
-/// Sizes after a `Reshape` of a tensor with `shape` to the requested sizes. A requested 0 keeps a size, and -1 is inferred.
-/// Empty if the numbers of items differ.
+/// Returns the sizes after a `Reshape` of a tensor with `shape` to the requested sizes. A requested
+/// 0 keeps a size, and -1 is inferred. Empty if the numbers of items differ.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& node,
                                                                       const std::vector<std::int64_t>& shape,
                                                                       std::vector<std::int64_t> wish);
-/// Sizes after a `Squeeze` or `Unsqueeze`.
+/// Returns the sizes after a `Squeeze` or `Unsqueeze`.
 [[nodiscard]] std::vector<std::int64_t> squeezed_sizes(const Translation& translation, const onnx::NodeProto& node,
                                                        const std::vector<std::int64_t>& shape);
-/// The order of a `Transpose`; an Error if it is not a permutation of the dimensions.
+/// Returns the order of dimensions of a `Transpose`. Throws Error if the order is not a permutation of the dimensions.
 [[nodiscard]] std::vector<std::int64_t> order_of(const Translation& translation, const onnx::NodeProto& node,
                                                  std::size_t rank);
 
-/// The result of `Shape` for a tensor of these sizes; since opset 15, the node may request only some of the sizes.
+/// Returns the result of `Shape` for a tensor of these sizes. Since opset 15, the node may request only some of the sizes.
 [[nodiscard]] Numbers shape_numbers(const onnx::NodeProto& node, const std::vector<std::int64_t>& sizes);
 
 }  // namespace ddl::onnx_import

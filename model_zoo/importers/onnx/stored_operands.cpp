@@ -1,4 +1,4 @@
-// Sums and products of an activation with stored tensors: biases, vectors of positions, trained scales.
+// Translates sums and products of an activation and stored tensors: biases, vectors of positions, trained scales.
 
 #include <algorithm>
 
@@ -78,7 +78,7 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
     const std::int64_t table = stored.source_shape[stored.source_shape.size() - 2];
     const bool of_tokens = network.input.sequence && network.input.channels == 1 && network.input.extent == shape.extent;
     if (table > 1 && table < rows && of_tokens) {
-      // Fewer rows than tokens: a table of token types, not of positions.
+      // A table with fewer rows than tokens contains token types, not positions.
       add_types(translation, node, view, stored, table);
       return true;
     }

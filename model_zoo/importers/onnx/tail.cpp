@@ -6,7 +6,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-/// The smallest size of a matrix that counts as trained. Smaller matrices convert the corners of boxes.
+/// The smallest size of a matrix that is treated as trained. Smaller matrices convert the corners of boxes.
 constexpr std::int64_t fewest_weights = 17;
 
 std::int64_t items_of(const std::string& tensor, const Graph& graph) {
@@ -67,7 +67,7 @@ std::unordered_set<const onnx::NodeProto*> nodes_after_weights(const Graph& grap
     if (constant) constants.insert(node->output().begin(), node->output().end());
   }
   std::unordered_set<const onnx::NodeProto*> tail;
-  std::unordered_set<std::string> leading;  // tensors on which a node with weights depends
+  std::unordered_set<std::string> leading;  // tensors that a node with weights depends on
   bool any = false;
   for (std::size_t i = graph.nodes().size(); i > 0; --i) {
     const onnx::NodeProto* const node = graph.nodes()[i - 1];

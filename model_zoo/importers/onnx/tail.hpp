@@ -10,18 +10,18 @@
 
 namespace ddl::onnx_import {
 
-/// An operator that no layer represents. If no later node has weights, it ends the network; otherwise it is an error.
+/// An Error about an operator that no layer represents. The operator ends the network if no later node has weights.
 class Unsupported : public Error {
  public:
   using Error::Error;
 };
 
-/// Whether a node multiplies or looks up trained weights, judged by its operator and the tensors that it reads.
-/// `constants` are the tensors that do not depend on the data.
+/// Returns whether a node multiplies or looks up trained weights. The operator, and the tensors
+/// that the node reads, decide. `constants`: the tensors that do not depend on the data.
 [[nodiscard]] bool has_weights(const onnx::NodeProto& node, const std::unordered_set<std::string>& constants,
                                const Graph& graph);
-/// The nodes at the end of a graph on which no node with weights depends, such as the decoding of boxes. Empty if no node
-/// has weights.
+/// Returns the nodes at the end of a graph that no node with weights depends on, such as the
+/// decoding of boxes. Empty if no node has weights.
 [[nodiscard]] std::unordered_set<const onnx::NodeProto*> nodes_after_weights(const Graph& graph);
 
 }  // namespace ddl::onnx_import

@@ -1,4 +1,4 @@
-// Sums and products of several activations, whose layouts may differ.
+// Translates sums and products of several activations, which may have different layouts.
 
 #include <algorithm>
 
@@ -30,15 +30,16 @@ bool lie_alike(Translation& translation, View& a, View& b) {
   return a.dimensions == b.dimensions && network.shape(a.tensor) == network.shape(b.tensor);
 }
 
-/// Whether a tensor is repeated along some dimensions of another tensor, and has the same size in the other dimensions.
+/// Returns whether a tensor is repeated along some dimensions of another tensor, and has the same
+/// size in all other dimensions.
 bool is_repeated(const View& small, const View& large) {
   if (small.dimensions.size() > large.dimensions.size()) return false;
   const std::vector<std::int64_t> sizes = sizes_of(large);
   return broadcast(sizes_of(small), sizes) == sizes;
 }
 
-/// Brings both tensors into a layout in which shared dimensions are channels, and other dimensions of the larger tensor are
-/// positions. The smaller tensor then has one value for each channel.
+/// Brings both tensors into a layout in which shared dimensions are channels, and all other dimensions of the larger tensor
+/// are positions. The smaller tensor then has one value for each channel.
 void lay_as_gate(Translation& translation, View& small, View& large) {
   small.dimensions.insert(small.dimensions.begin(), large.dimensions.size() - small.dimensions.size(), Dimension());
   std::vector<int> axes;
@@ -49,7 +50,7 @@ void lay_as_gate(Translation& translation, View& small, View& large) {
   large = translation.relaid(large, axes, false);
 }
 
-/// Whether `gate` has one number per channel, and `view` has the same channels at more positions.
+/// Returns whether `gate` has one number per channel, and `view` has the same channels at more positions.
 bool is_gate(const Network& network, const View& gate, const View& view) {
   const TensorShape& shape = network.shape(gate.tensor);
   if (shape.positions() != 1 || shape.channels != network.shape(view.tensor).channels) return false;
@@ -96,7 +97,7 @@ void join_tensors(Translation& translation, const onnx::NodeProto& node, const V
     translation.assume(node,
                        fmt::format("{} of two activations, which counts as their {}", kind, alike ? "sum" : "product"));
   if (!alike && !multiplies && (kind == "Add" || kind == "Sub" || kind == "Sum"))
-    translation.assume(node, "the sum of an activation and a smaller one, which counts as their product");
+    translation.assume(node, "the sum of an activation and a smaller activation, which counts as their product");
   const bool adds = alike && !multiplies;
   NetworkLayer layer{.operation = adds ? "add" : "multiply",
                      .inputs = {a.tensor, b.tensor},

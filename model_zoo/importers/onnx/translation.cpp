@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_layers = 100'000;  // the limit of a model file
 
-/// Whether a layer with channels before positions reads the tensor.
+/// Returns whether a layer with channels before positions reads the tensor.
 bool is_read_as_image(const Graph& graph, const std::string& tensor) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
     constexpr std::string_view kinds[] = {"Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool", "Pad"};
@@ -24,7 +24,8 @@ bool is_read_as_image(const Graph& graph, const std::string& tensor) {
   });
 }
 
-/// Whether a recurrent layer reads the tensor. The first dimension of such a tensor is the sequence, the second the batch.
+/// Returns whether a recurrent layer reads the tensor. The first dimension of such a tensor is the
+/// sequence, the second the batch.
 bool is_read_in_steps(const Graph& graph, const std::string& tensor) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&tensor](const onnx::NodeProto* node) {
     return node->op_type() == "LSTM" && node->input_size() > 0 && node->input(0) == tensor &&
@@ -107,7 +108,7 @@ void Translation::visit(const onnx::NodeProto& node) {
     leave_out(node, &reason);
     return;
   }
-  // These are outputs that a translator does not set, such as the indices of a pooling.
+  // Outputs that a translator does not set, such as the indices of a pooling, have no value.
   for (const std::string& output : node.output()) {
     if (!output.empty()) values_.try_emplace(output, Value{.kind = Value::Kind::side});
   }
@@ -119,7 +120,7 @@ void Translation::translate(const onnx::NodeProto& node) {
   for (int i = 0; i < node.input_size(); ++i) {
     const Value* const value = find_input(node, i);
     reads_network = reads_network || (value != nullptr && value->is_network());
-    // Tokens are row numbers of a table; other values computed from them do not belong to the network.
+    // Tokens are row numbers of a table. Other values that are computed from tokens do not belong to the network.
     if (value != nullptr && value->tokens && node.op_type() == "Gather" && i == 1) reads_network = true;
   }
   if (!reads_network && !starts_network(node)) {
@@ -176,7 +177,7 @@ void Translation::finish() {
   for (const NetworkLayer& layer : network_.layers) {
     if (layer.operation == "loss") return;
   }
-  // A softmax of classes is a part of the cross entropy.
+  // A softmax over classes is part of the cross-entropy loss.
   for (int& end : ends) {
     const NetworkLayer& last = network_.layers[static_cast<std::size_t>(end)];
     const int before = last.inputs.front();
@@ -193,7 +194,7 @@ void Translation::finish() {
     network_.add({.operation = "loss", .attributes = {{"kind", "cross_entropy"}}, .inputs = ends, .name = "loss"});
     network_.warnings.emplace_back("the graph has no loss: cross entropy is added after its output");
   } else {
-    network_.warnings.emplace_back("the graph has no loss, and its output is not a fully connected layer: none is added");
+    network_.warnings.emplace_back("the graph has no loss, and its output is not a fully connected layer: no loss is added");
   }
 }
 
@@ -219,7 +220,7 @@ void Translation::set_view(const onnx::NodeProto& node, View view) {
 }
 
 View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
-  // This is a copy of the value, because `values_` may be changed before the copy's last use.
+  // The value is copied because `values_` may change before the value is used for the last time.
   const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
     graph_.fail(node, "it reads weights or another input of the graph, but a layer must read activations",
@@ -230,7 +231,7 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   if (value.moment) {
     if (const auto view = finished_norm(*this, node, value, false)) return *view;
     if (value.moment->part == Moment::Part::mean) {
-      // A mean over the channels that no normalization reads.
+      // No normalization reads this mean over the channels.
       const View whole_view = gathered(node, value.view);
       std::vector<bool> taken;
       for (const Dimension& dimension : whole_view.dimensions) taken.push_back(has_axis(dimension, channels));
@@ -250,8 +251,8 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   return composite(*value.maker, value.view);
 }
 
-/// Translates several functions in a row, or functions of several tensors, one at a time, starting from the last operator.
-/// `asked` is the operator's output as its reader sees it, possibly reshaped or transposed.
+/// Translates several functions in a row, or functions of several tensors. The operators are translated one at a time,
+/// starting from the last one. `asked` is the operator's output as its reader sees it, possibly reshaped or transposed.
 View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   auto found = composites_.find(&maker);
   if (found == composites_.end()) {
@@ -276,7 +277,8 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
   }
   const auto [before, after] = found->second;
   if (asked.dimensions == before.dimensions && asked.offset == before.offset) return after;
-  // If both sides are the same tensor, the layout of the layers is used, and changes of the view are applied to that layout.
+  // If both views have the same tensor, its layout is used as the layout of the layers, and changes
+  // of the view are applied to that layout.
   View from = gathered(maker, before);
   View to = gathered(maker, asked);
   if (from.dimensions != after.dimensions) {
@@ -335,7 +337,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     if (value == nullptr) continue;
     known.back() = {.shape = value->is_network() ? sizes_of(value->view) : value->shape, .numbers = value->numbers.get()};
   }
-  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of this operator evaluates subgraphs
+  constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of these operators evaluates subgraphs
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
   const bool may_stay = options_.allow_unknown && !has_graphs;
   for (int i = 0; may_stay && i < node.input_size(); ++i) {
@@ -345,7 +347,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     if (tensors.empty()) view = part;
     if (network_.shape(part.tensor) == network_.shape(view.tensor)) tensors.push_back(part.tensor);
   }
-  // Tokens that have not been looked up are not the output of a layer.
+  // Tokens that no table has looked up yet are not the output of a layer.
   if (!tensors.empty()) {
     const auto sizes =
         node.domain().empty() && graph_.is_known(node) ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;

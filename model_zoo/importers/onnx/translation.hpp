@@ -14,8 +14,8 @@
 
 namespace ddl::onnx_import {
 
-/// Walks through a graph and builds the network. Each tensor of the graph becomes a value, and each operation with a cost
-/// becomes a layer.
+/// Translates a graph to a network, node by node. Each tensor of the graph becomes a value. Each
+/// operation with a cost becomes a layer.
 class Translation {
  public:
   Translation(const Graph& graph, const ImportOptions& options);
@@ -23,59 +23,64 @@ class Translation {
   /// Returns the whole network. Throws Error at the first unsupported node.
   [[nodiscard]] Network run();
 
-  // Functions that the translators of operators use.
+  // The translators of operators use the following functions.
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] Network& network() { return network_; }
   [[nodiscard]] const Network& network() const { return network_; }
 
-  /// Input `index` of a node; null if it is omitted.
+  /// Returns input `index` of a node; null if the node omits the input.
   [[nodiscard]] const Value* find_input(const onnx::NodeProto& node, int index) const;
   [[nodiscard]] const Value& input(const onnx::NodeProto& node, int index) const;
   void set_output(const onnx::NodeProto& node, Value value, int index = 0);
-  /// The value of a node's first output.
+  /// Returns the value of a node's first output.
   [[nodiscard]] const Value& output(const onnx::NodeProto& node) const { return values_.at(node.output(0)); }
   /// Sets a plain view as the node's first output.
   void set_view(const onnx::NodeProto& node, View view);
 
-  /// The value as a view of a tensor that a layer produces: adds the pending activation or norm. The node is used for
-  /// errors.
+  /// Returns the value as a view of a tensor that a layer produces. If an activation or a norm is
+  /// not yet applied, its layer is added. `node`: for errors.
   [[nodiscard]] View plain(const onnx::NodeProto& node, const Value& value);
   [[nodiscard]] View plain_input(const onnx::NodeProto& node, int index) { return plain(node, input(node, index)); }
 
-  // The tensor in the layout that a layer needs. If necessary, a layer that reshapes it is added, and the view then refers
-  // to the new tensor. Throws an Error about the node if the view does not allow it. A rearrangement of items counts as a
-  // reshape, because costs depend on the number of items and not on their order.
+  // The following functions return the tensor in the layout that a layer needs. If necessary, a
+  // layer that reshapes the tensor is added, and the result refers to the new tensor. They throw an
+  // Error about the node if the view does not allow a reshape. A rearrangement of items is treated
+  // as a reshape, because costs depend on the number of items and not on their order.
 
-  /// Batch, channels, then the positions, as convolutions have them.
+  /// Returns the tensor with the dimensions batch, channels, and positions, as convolutions read it.
   [[nodiscard]] View as_image(const onnx::NodeProto& node, const View& view);
-  /// All channels are in the last dimension. Before it come the batch and, if there are any, the tokens, in any order.
+  /// Returns the tensor with all channels in the last dimension. The preceding dimensions are the
+  /// batch and, if there are any, the tokens, in any order.
   [[nodiscard]] View as_rows(const onnx::NodeProto& node, const View& view);
-  /// The whole tensor of a view: if the view is a part of a tensor, layers that cut it out are added.
+  /// Returns a view of a whole tensor with the items of `view`. If `view` is a part of a tensor,
+  /// layers that cut out the part are added.
   [[nodiscard]] View gathered(const onnx::NodeProto& node, const View& view);
-  /// The positions of an image as tokens.
+  /// Returns the positions of an image as tokens.
   [[nodiscard]] View with_tokens(const View& view);
-  /// A new tensor with the items of a whole tensor. `axes`: for each dimension of the view, its axis in the new tensor.
-  /// `sequence`: whether positions are tokens.
+  /// Returns a new tensor with the items of a whole tensor. `axes`: for each dimension of the view,
+  /// its axis in the new tensor. `sequence`: whether positions are tokens.
   [[nodiscard]] View relaid(const View& view, const std::vector<int>& axes, bool sequence);
-  /// A new tensor with the items of a whole tensor, viewed as a tensor of the graph with the given sizes.
+  /// Returns a new tensor with the items of a whole tensor, viewed as a tensor of the graph with the given sizes.
   [[nodiscard]] View fresh(const onnx::NodeProto& node, const View& view, const std::vector<std::int64_t>& sizes);
-  /// An image with its pending padding, as a layer that copies it.
+  /// Adds a layer that copies an image with its padding, if no layer has applied the padding yet.
   [[nodiscard]] View padded(const onnx::NodeProto& node, const Value& value);
-  /// A pooling over the `taken` dimensions of a whole tensor, which are kept with one item each or removed.
+  /// Adds a pooling over the `taken` dimensions of a whole tensor. Each of these dimensions is kept
+  /// with one item, or removed.
   [[nodiscard]] View reduced(const onnx::NodeProto& node, const View& view, const std::vector<bool>& taken, bool keeps);
-  /// Add a layer that copies the items that a view repeats, or that an operator broadcasts to `sizes`.
+  /// The two functions add a layer that copies the items that a view repeats, or that an operator broadcasts to `sizes`.
   [[nodiscard]] View repeated_copy(const onnx::NodeProto& node, const View& view);
   [[nodiscard]] View broadcast_to(const onnx::NodeProto& node, View view, const std::vector<std::int64_t>& sizes);
-  /// If channels of an image are redistributed to groups, adds a layer that moves them. Otherwise returns the view itself.
+  /// If channels of an image are redistributed to groups, adds a layer that moves the channels.
+  /// Otherwise returns the view itself.
   [[nodiscard]] View shuffled(const onnx::NodeProto& node, const View& view);
 
   /// Adds a layer whose output is viewed with the given sizes. If the graph has no name for the layer, it is named `stem`.
   int add_layer(const onnx::NodeProto& node, NetworkLayer layer, std::string_view stem);
-  /// The layer that produced a value, if the value is unchanged and has no other reader.
+  /// Returns the layer that produced a value, if the value is unchanged and has no other reader.
   [[nodiscard]] NetworkLayer* sole_maker(const onnx::NodeProto& node, int index);
 
-  /// Records a node that looks up an index computed from the tokens. The node is reported if no network results.
+  /// Records a node that looks up an index computed from the tokens. The node is reported if the graph contains no network.
   void lost_lookup(const onnx::NodeProto& node) {
     if (lost_lookup_ == nullptr) lost_lookup_ = &node;
   }
@@ -86,7 +91,8 @@ class Translation {
   void assume(const onnx::NodeProto& node, const std::string& what);
   /// Translates a node that reads and writes each item of a view to an elementwise layer, with a warning.
   void pass(const onnx::NodeProto& node, const View& view, const std::string& what);
-  /// Handles an unsupported node: an opaque layer if the user allows it and the shape is preserved, Unsupported otherwise.
+  /// Handles an unsupported node. If the user allows unknown nodes and the shape is preserved, an
+  /// opaque layer is added; otherwise throws Unsupported.
   void not_understood(const onnx::NodeProto& node, std::string_view why);
 
  private:
@@ -94,9 +100,9 @@ class Translation {
   void start();
   void visit(const onnx::NodeProto& node);
   void translate(const onnx::NodeProto& node);
-  /// Leaves out a node and ends the network. `reason` is null for all nodes after the first one that is left out.
+  /// Leaves out a node and ends the network. `reason` is null for all nodes after the first node that is left out.
   void leave_out(const onnx::NodeProto& node, const Error* reason);
-  /// Translates the branch of an If that is taken. Returns false for other operators.
+  /// Translates the branch of an If that is taken. Returns false for operators other than If.
   [[nodiscard]] bool enters_branch(const onnx::NodeProto& node);
   [[nodiscard]] bool starts_network(const onnx::NodeProto& node);
   [[nodiscard]] std::vector<int> outputs();
@@ -111,14 +117,14 @@ class Translation {
   const onnx::NodeProto* lost_lookup_ = nullptr;
   std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last node with weights
   std::vector<const onnx::NodeProto*> left_out_;
-  std::string reason_;     // reason for leaving out the first of these nodes
-  std::vector<int> ends_;  // tensors that the nodes in left_out_ read
-  /// The output of an operator as a function of one item, and the layers that represent it.
+  std::string reason_;     // reason for leaving out the first node
+  std::vector<int> ends_;  // tensors that the left-out nodes read
+  /// The output of an operator as a function of one item, and the output of the layers that compute the function.
   struct Composite {
     View before, after;
   };
   std::unordered_map<const onnx::NodeProto*, Composite> composites_;
-  /// The assumptions, each with the number of its nodes, in the order of the first node.
+  /// An assumption about nodes, with the number of nodes. Assumptions are ordered by their first node.
   struct Assumption {
     std::string what;
     const onnx::NodeProto* first;
@@ -127,38 +133,40 @@ class Translation {
   std::vector<Assumption> assumptions_;
 };
 
-/// Translates nodes of one kind of operator.
+/// A function that translates nodes of one operator.
 using Translator = void(Translation& translation, const onnx::NodeProto& node);
-/// The translator of an operator with an input from the network; null if there is none.
+/// Returns the translator of an operator with an input from the network; null if there is no translator.
 [[nodiscard]] Translator* find_translator(std::string_view operation);
 
-/// A tensor of the file as a value.
+/// Returns a tensor of the file as a value.
 [[nodiscard]] Value stored_value(const std::string& name, const StoredTensor& tensor);
-/// Evaluates a node that only reads stored and side values.
+/// Evaluates a node that reads only stored values, or values from outside of the network.
 void translate_constants(Translation& translation, const onnx::NodeProto& node);
-/// Whether a mask hides later tokens. A square mask with unknown content is assumed to hide them.
+/// Returns whether a mask hides later tokens. A square mask with unknown content is assumed to hide later tokens.
 [[nodiscard]] bool is_causal(const Value& mask);
 
-/// Translates a sum, product or similar of two activations.
+/// Translates a sum, product or similar operator of two activations.
 void join_tensors(Translation& translation, const onnx::NodeProto& node, const Value& first, const Value& second);
 /// Like join_tensors, for all inputs of a node.
 void join_many(Translation& translation, const onnx::NodeProto& node);
 /// Like join_tensors, for the activation `index` and a tensor that is not part of the network.
 void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);
-/// Translates a product of two activations, which belongs to an attention: it is either the scores or the result.
+/// Translates a product of two activations, which belongs to attention: the product is either the scores or the result.
 void translate_attention(Translation& translation, const onnx::NodeProto& node);
-/// Whether the node is a further operator of a normalization that the graph spells out. If so, it is translated.
+/// Returns whether the node is a further operator of a normalization that consists of several
+/// operators. If so, the node is translated.
 [[nodiscard]] bool continues_norm(Translation& translation, const onnx::NodeProto& node);
-/// Adds the norm that a `normalized` or `scaled` value represents; empty if it has no trained scale.
+/// Adds the norm that a `normalized` or `scaled` value represents; returns empty if the norm has no trained scale.
 [[nodiscard]] std::optional<View> finished_norm(Translation& translation, const onnx::NodeProto& node, const Value& value,
                                                 bool bias);
 
-/// The whole numbers of an input or, in older opsets, of an attribute, such as axes or sizes. Empty if there are none.
-/// Throws Error if they are not known.
+/// Returns the whole numbers of an input or, in older opsets, of an attribute, such as axes or
+/// sizes. Empty if the node has neither. Throws Error if the numbers are not known.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> integers_of(const Translation& translation,
                                                                    const onnx::NodeProto& node, int index,
                                                                    std::string_view attribute);
-/// Converts a dimension counted from the end to one counted from the start; throws Error if it does not exist.
+/// Converts a dimension counted from the end to a dimension counted from the start. Throws Error if
+/// there is no such dimension.
 [[nodiscard]] std::size_t dimension_of(const Translation& translation, const onnx::NodeProto& node, std::int64_t axis,
                                        std::size_t rank);
 

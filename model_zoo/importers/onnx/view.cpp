@@ -35,7 +35,7 @@ void tidy(Dimension& dimension) {
 }
 
 std::optional<View> reshaped(const View& view, std::span<const std::int64_t> sizes) {
-  // The remaining atoms; the atom to be used next is at the end of the list.
+  // The remaining atoms; the last one is used next.
   Dimension rest;
   for (const Dimension& dimension : view.dimensions) rest.insert(rest.end(), dimension.begin(), dimension.end());
   std::reverse(rest.begin(), rest.end());
@@ -82,7 +82,7 @@ std::optional<View> sliced(const View& view, std::size_t dimension, std::int64_t
   Dimension& atoms = result.dimensions[dimension];
   if (start == 0 && count == size_of(atoms)) return result;
   if (atoms.empty()) return std::nullopt;
-  // Of several atoms, only the slowest can be split, in multiples of the others.
+  // If there are several atoms, only the slowest atom can be split, in multiples of the other atoms.
   const Atom first = atoms.front();
   const std::int64_t round = size_of(atoms) / first.size;
   if (first.axis < channels || start % round != 0 || count % round != 0 || (step != 1 && round != 1)) return std::nullopt;

@@ -17,19 +17,19 @@ bool is(const Sizes& sizes, std::int64_t value) {
   return std::all_of(sizes.begin(), sizes.end(), [value](std::int64_t size) { return size == value; });
 }
 
-/// The number of positions of a window along one dimension; 0 if the window does not fit.
+/// Returns the number of positions of a window along one dimension; 0 if the window does not fit.
 std::int64_t places(const Window& window, std::size_t d, std::int64_t extent, std::int64_t before, std::int64_t after,
                     bool ceil) {
   const std::int64_t room = extent + before + after - window.reach(d);
   if (room < 0) return 0;
   const std::int64_t stride = window.stride[d];
   std::int64_t count = (room + (ceil ? stride - 1 : 0)) / stride + 1;
-  // A last window that would start after the input and only contain padding is dropped, as in frameworks.
+  // As in frameworks, a last window is dropped if it would start after the input and contain only padding.
   if (ceil && (count - 1) * stride >= extent + before) --count;
   return count;
 }
 
-/// The smallest padding on both sides with which a window has the given positions.
+/// Returns the smallest padding, equal on both sides, with which a window has the given number of positions.
 std::optional<std::int64_t> even_padding(const Window& window, std::size_t d, std::int64_t extent, std::int64_t wanted,
                                          bool ceil) {
   const std::int64_t least = (wanted - (ceil ? 2 : 1)) * window.stride[d] + (ceil ? 1 : 0) + window.reach(d) - extent;
@@ -40,7 +40,7 @@ std::optional<std::int64_t> even_padding(const Window& window, std::size_t d, st
   return std::nullopt;
 }
 
-/// The smallest padding in all dimensions. For a pooling it is at most half of the kernel.
+/// Returns the smallest padding in all dimensions. The padding of a pooling is at most half of the kernel.
 std::optional<Sizes> even_paddings(const Window& window, const Sizes& extents, const Sizes& positions, bool ceil,
                                    bool pools) {
   Sizes paddings;

@@ -1,4 +1,4 @@
-// Operators with a sliding window: convolutions and pooling.
+// Translates operators with a sliding window: convolutions and pooling.
 
 #include <algorithm>
 #include <cassert>
@@ -24,7 +24,7 @@ TensorShape slid_shape(const TensorShape& input, const Sizes& positions, std::in
   return shape;
 }
 
-/// The node's first input as an image, with pending padding in `waiting`.
+/// Returns the node's first input as an image. `waiting` receives padding that no window has applied yet.
 View padded_image(Translation& translation, const onnx::NodeProto& node, Sizes& waiting) {
   Value value = translation.input(node, 0);
   waiting = std::move(value.pads);
@@ -64,8 +64,8 @@ void check_kernel(const Translation& translation, const onnx::NodeProto& node, c
   }
 }
 
-/// Adds a window to a layer that reads `image`. Padding that model files do not support becomes a separate layer, as in
-/// frameworks, unless the window of a pooling covers the whole input.
+/// Adds a window to a layer that reads `image`. As in frameworks, padding that model files do not
+/// support becomes a separate layer, unless the window of a pooling covers the whole input.
 void add_window(Translation& translation, const onnx::NodeProto& node, NetworkLayer& layer, const View& image,
                 const Window& window, const Sizes& positions) {
   const Sizes sizes = sizes_of(image);
@@ -90,13 +90,13 @@ void add_window(Translation& translation, const onnx::NodeProto& node, NetworkLa
   static_cast<void>(describe_window(layer, inner, extents, positions));
 }
 
-/// The output of a convolution, which may be transposed.
+/// The sizes of the output of a convolution, which may be transposed.
 struct Made {
   std::int64_t groups = 1, filters = 1;
   Sizes positions;
 };
 
-/// Adds a layer with filters, with the attributes that both kinds of convolution share.
+/// Adds a layer with filters, with the attributes that both convolution operators share.
 void add_filters(Translation& translation, const onnx::NodeProto& node, NetworkLayer layer, const View& image,
                  const Value& weight, const Made& made, std::string_view stem) {
   if (made.groups > 1) layer.set("groups", fmt::to_string(made.groups));

@@ -11,7 +11,7 @@
 namespace ddl::onnx_import {
 namespace {
 
-/// Non-ASCII characters may be invalid UTF-8.
+/// Replaces control characters and non-ASCII characters by '?'. Non-ASCII characters may be invalid UTF-8.
 std::string ascii(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');

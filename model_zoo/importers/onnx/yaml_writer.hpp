@@ -6,12 +6,12 @@
 
 namespace ddl::onnx_import {
 
-/// The description of a model file.
+/// The first lines of a model file.
 struct Heading {
   std::string name, description, source;
 };
 
-/// The network as a model file, one layer per line.
+/// Returns the network as a model file with one layer per line.
 [[nodiscard]] std::string model_file(const Heading& heading, const Network& network);
 
 }  // namespace ddl::onnx_import

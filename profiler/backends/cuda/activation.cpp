@@ -9,7 +9,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// A function in our own kernels and in the library; CUDNN_ACTIVATION_IDENTITY if the library lacks it.
+/// An element-wise function and its name in cuDNN. CUDNN_ACTIVATION_IDENTITY means that cuDNN lacks the function.
 struct Function {
   std::string_view name;
   device::Function own;
@@ -43,7 +43,7 @@ std::string refusal_activation(const Problem& problem) {
          " is not supported by this back end";
 }
 
-/// The library's kernel, called by its older interface, because the newer interface compiles a kernel for each size.
+/// cuDNN's kernel of a function, called by its older interface, because the newer interface compiles a kernel for each size.
 class Library {
  public:
   Library(const Function& function, const Problem& problem)

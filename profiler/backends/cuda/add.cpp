@@ -21,8 +21,8 @@ std::unique_ptr<PreparedKernel> prepare_add(const Device& device, const Problem&
       for (std::size_t i = 2; i < inputs; ++i) started(device::add(launch, to, at[i], to, items));
     });
   }
-  // The gradient of each input equals the gradient of the output. If a tensor has several readers, their gradients are added
-  // up, which moves the same bytes; this kernel represents that addition.
+  // The gradient of each input of an addition equals the gradient of the output. If a tensor has several readers, their
+  // gradients are added up. This kernel represents that addition, which moves about the same number of bytes.
   tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
   for (std::size_t i = 0; i < inputs; ++i) {
     tensors.push_back(flat(TensorRole::input_gradient, static_cast<int>(i), items, true, precision));

@@ -96,7 +96,7 @@ class AdditiveAttention {
       product("means", at[6], at[1], at[7]);
       return;
     }
-    // The keys contribute to the means and to the scores.
+    // The gradient of the keys has two contributions: from the weighted means, and from the scores.
     product("scores", at[7], at[1], scores_.data());
     product("values", at[6], at[7], values_.data());
     started(device::softmax_backward(launch, rows, at[6], scores_.data(), scores_.data()));
@@ -142,7 +142,7 @@ class AdditiveAttention {
 };
 
 std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
-  // The gradients of the weights depend on the gradients of the sums, which backward-data computes.
+  // This pass is empty, because backward-data also computes the gradients of the weights, from the gradients of the sums.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<AdditiveAttention>(device, problem);
   return make_kernel(

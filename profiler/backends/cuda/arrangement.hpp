@@ -20,13 +20,15 @@ struct CopiedDimension {
   std::int64_t size = 1, input = 0, output = 0;
 };
 
-/// A problem whose output is its input in another order, or a part of it from `start` on. Forward is a copy; backward is a
-/// copy that fills the rest with zeros if the output is only a part. The order of `dimensions` does not matter.
+/// Prepares a problem with an output that is the input, or its part from `start` on, in another
+/// order. Forward is a copy. Backward is a copy that fills the rest with zeros if the output is
+/// only a part. The order of `dimensions` does not matter.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_arrangement(const Device& device, const Problem& problem,
                                                                   const std::vector<CopiedDimension>& dimensions,
                                                                   std::int64_t start = 0);
 
-/// The copy as its kernel runs it, from the input to the output or back. The innermost written dimension is last.
+/// Returns the copy in the form of device::rearrange: from the input to the output, or `back`. The
+/// innermost written dimension is last.
 [[nodiscard]] device::Order order_of(std::vector<CopiedDimension> dimensions, std::int64_t start, bool back);
 
 }  // namespace ddl::cuda

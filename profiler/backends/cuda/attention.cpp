@@ -24,8 +24,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
     tensors.push_back(flat(TensorRole::output_gradient, 0, items, false, precision));
     for (const KernelTensor& tensor : shape.inputs(true, precision)) tensors.push_back(tensor);
   }
-  // Both directions draw the same dropout mask, because seed and offset are zeros. `sums` has a number for each query, and
-  // `accumulated` holds gradients in fp32.
+  // Forward and backward draw the same dropout mask, because `zeros` gives both the same seed and
+  // offset. `sums` has one number for each query, and `accumulated` holds gradients in fp32.
   struct Scratch {
     DeviceMemory zeros, sums, accumulated;
   };
@@ -43,7 +43,8 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
   const Names names{made.queries,        made.keys,   made.values,          made.output,         made.statistics,
                     made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
                     made.value_gradient, made.sums,   made.accumulated};
-  // The address of the keys (number 0) or of the values (number 1), which follow the keys of each token, in 16 bits.
+  // Returns the address of the keys (`number` 0) or of the values (`number` 1). Keys precede values
+  // in each token. Items have 16 bits.
   const auto keys_of = [shape](void* packed, std::int64_t number) -> void* {
     return static_cast<std::uint16_t*>(packed) + shape.key_offset() + number * shape.kv_width();
   };
@@ -82,7 +83,8 @@ bool has_graph(const Problem& problem) {
 }
 
 std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
-  // The gradient of trained biases depends on the gradients of the scores, which backward-data computes.
+  // This pass is empty, because backward-data also computes the gradient of trained biases, from
+  // the gradients of the scores.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (has_graph(problem) && library_runs(device, problem, [](const Problem& pass) { return attention_graph(pass).graph; })) {
     return prepare_fused(device, problem);

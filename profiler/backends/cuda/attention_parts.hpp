@@ -7,7 +7,7 @@
 
 namespace ddl::cuda {
 
-/// Attention by matrix products, and by our own kernels for the passes over the scores.
+/// Prepares attention without a fused kernel: matrix products, and our own kernels for the passes over the scores.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_attention_products(const Device& device, const Problem& problem);
 
 /// Copies numbers to device memory.

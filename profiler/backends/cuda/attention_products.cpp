@@ -8,9 +8,9 @@
 namespace ddl::cuda {
 namespace {
 
-/// Attention by matrix products, as in a framework without a fused kernel. Copies separate the heads. The softmax scales,
-/// biases and masks the scores that it reads, and probabilities are kept. The query heads of one key and value head form one
-/// matrix with consecutive rows.
+/// Attention by matrix products, as in a framework without a fused kernel. Copies separate the
+/// heads. The softmax scales, biases and masks the scores that it reads. Probabilities are kept for
+/// backward. The query heads that share a key and value head form one matrix with consecutive rows.
 class Products {
  public:
   Products(const Device& on, const Problem& problem)
@@ -89,13 +89,13 @@ class Products {
   }
   [[nodiscard]] device::Launch launch() const { return device_.launch(precision_); }
   [[nodiscard]] WorkspacePart memory(std::int64_t items) { return room_.take(buffer_bytes(items, precision_, false)); }
-  /// Rows of the matrix of one key and value head.
+  /// The number of rows in the matrix of the query heads that share a key and value head.
   [[nodiscard]] std::int64_t rows() const { return s_.heads / s_.kv_heads * s_.queries; }
   [[nodiscard]] std::int64_t query_items() const { return s_.samples * s_.queries * s_.width(); }
   [[nodiscard]] std::int64_t key_items() const { return s_.samples * s_.keys * s_.kv_width(); }
   [[nodiscard]] std::int64_t score_items() const { return s_.score_rows() * s_.keys; }
   [[nodiscard]] device::Heads query_heads() const { return {s_.samples, s_.queries, s_.heads, s_.size, s_.query_row(), 0}; }
-  /// Where the heads of the keys (part 0) or of the values (part 1) are in their tensor. The values follow the keys.
+  /// The position of the heads of the keys (`part` 0), or of the values (`part` 1), in their tensor. Values follow keys.
   [[nodiscard]] device::Heads key_heads(int part) const {
     return {s_.samples, s_.keys, s_.kv_heads, s_.size, s_.key_row(), s_.key_offset() + part * s_.kv_width()};
   }
@@ -141,7 +141,8 @@ class Products {
     assert(by_rows_);  // only created for backward
     ProductRunner& by_rows = *by_rows_;
     started(device::split_heads(launch(), output_heads(), output_gradient, result_.data()));
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse the memory of the values.
+    // Computes the gradient of the probabilities, dO·Vᵀ, and the gradient of the values, Pᵀ·dO,
+    // which may reuse the memory of the values.
     by_features_.run(device_, result_.data(), values_.data(), scores_.data());
     const void* dropped = probabilities;
     if (mask != nullptr) {
@@ -158,7 +159,7 @@ class Products {
     if (to_table != nullptr) {
       const auto bytes = static_cast<std::size_t>(s_.buckets * s_.heads) * sizeof(float);
       check(cudaMemsetAsync(to_table, 0, bytes, device_.stream), "clearing a gradient");
-      // Biases are added after the scale.
+      // The scale does not apply to the gradient of biases, because biases are added after it.
       started(device::table_gradient(launch(), score_gradients_.data(), static_cast<const std::int32_t*>(buckets_.data()),
                                      to_table, s_.samples, s_.heads, s_.queries * s_.keys, 1 / s_.scale));
     }
@@ -175,7 +176,7 @@ class Products {
   bool forward_;
   ProductRunner by_features_, by_keys_;
   std::optional<ProductRunner> by_rows_;
-  WorkspacePart queries_, keys_, values_, result_;  ///< separate heads; the output or its gradient
+  WorkspacePart queries_, keys_, values_, result_;  ///< with separate heads; result: the output or its gradient
   WorkspacePart scores_, score_gradients_, biases_;
   DeviceMemory buckets_;
   std::vector<KernelTensor> tensors_;

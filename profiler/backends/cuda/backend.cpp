@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::array kinds{DDL_KERNEL_KINDS(DDL_ADDRESS_OF_KIND)};
 
-/// The libraries' handles. If a handle cannot be created, those created before are destroyed.
+/// The stream and the handles of the libraries. If a handle cannot be created, the handles that
+/// were created before it are destroyed.
 struct Stream {
   Stream() { check(cudaStreamCreate(&stream), "a stream"); }
   Stream(const Stream&) = delete;
@@ -62,8 +63,8 @@ cudaDeviceProp use_device(int device) {
     throw Error(fmt::format("there is no GPU {}: {}", device, cudaGetErrorName(cudaErrorInvalidDevice)),
                 fmt::format("CUDA has {}, numbered from 0", count));
   }
-  // If another process uses the device exclusively, the context cannot be created here. The error is harmless at this point,
-  // because it occurs again later.
+  // If another process uses the device exclusively, no context can be created here. The error is
+  // ignored at this point, because it occurs again later.
   if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
@@ -80,21 +81,21 @@ cudaDeviceProp use_device(int device) {
   return properties;
 }
 
-/// `13.0` for CUDA's 13000.
+/// Converts CUDA's number of a version to text: 13000 to `13.0`.
 std::string cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-/// `9.19.0` for cuDNN's 91900, `13.0.2` for cuBLASLt's 130002.
+/// Converts a library's number of its version to text: cuDNN's 91900 to `9.19.0`, cuBLASLt's 130002 to `13.0.2`.
 std::string library_version(std::size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// Cycles per second at the highest clock; 1 GHz if the driver does not report it.
+/// The highest clock of the device in Hz; 1 GHz if the driver does not report it.
 double highest_clock(int device) {
   int kilohertz = 0;
   const bool known = cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device) == cudaSuccess && kilohertz > 0;
   return known ? 1e3 * kilohertz : 1e9;
 }
 
-/// CUDA's PCI bus id, or empty.
+/// The device's PCI bus id as CUDA prints it; empty if CUDA does not report it.
 std::string bus_of(int device) {
   constexpr int room = 32;
   std::array<char, room> bus{};
@@ -200,9 +201,9 @@ class Backend final : public KernelBackend {
     started(device::touch(stream_.stream, memory.data(), memory.bytes(), nullptr));
   }
 
-  // A product of square matrices on the tensor cores that takes about 0.2 ms, which is long enough to draw the same power as
-  // training. A multiprocessor does up to 7.5e12 operations per second (132 of them do 989 TFLOP/s [NVIDIA H100 Tensor Core
-  // GPU Architecture, table 2]). Older devices take longer.
+  // The reference kernel is a product of square matrices on the tensor cores. It takes about 0.2 ms, which is long enough to
+  // draw the same power as training. A multiprocessor does up to 7.5e12 operations per second (132 of them do 989 TFLOP/s
+  // [NVIDIA H100 Tensor Core GPU Architecture, table 2]). Older devices take longer.
   std::string speed_problem() const override {
     constexpr double seconds = 0.2e-3;
     constexpr double rate_of_one = 7.5e12;

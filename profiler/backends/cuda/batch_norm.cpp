@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view what = "batch norm";
 constexpr auto nothing_more = CUDNN_BATCHNORM_OPS_BN;
-/// The modes to try, in order. The first mode reads its input only once, if the input fits on the device's multiprocessors.
+/// cuDNN's modes of a batch norm, in the order in which they are tried. The first mode reads its
+/// input only once, if the input fits on the device's multiprocessors.
 constexpr std::array<cudnnBatchNormMode_t, 2> modes{CUDNN_BATCHNORM_SPATIAL_PERSISTENT, CUDNN_BATCHNORM_SPATIAL};
 
 Extents each_channel(const Problem& problem) {

@@ -20,7 +20,7 @@ class BatchNormRunner {
                 float* scale_gradient, float* shift_gradient);
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t workspace() const { return workspace_; }
-  /// Bytes that forward saves for backward.
+  /// The bytes of the memory in which forward saves data for backward.
   [[nodiscard]] std::size_t aside() const { return aside_; }
 
  private:

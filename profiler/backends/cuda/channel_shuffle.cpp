@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// The channels of each group are distributed round-robin over all groups.
+// A channel shuffle distributes the channels of each group round-robin over all groups.
 std::unique_ptr<PreparedKernel> prepare_channel_shuffle(const Device& device, const Problem& problem) {
   const ImageSteps image(device, problem.output);
   const std::int64_t groups = problem.operation->attribute_values().integer("groups", 1);

@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// The trained token precedes the tokens of the sequence.
+// A class token: a trained token precedes the tokens of the sequence.
 std::unique_ptr<PreparedKernel> prepare_class_token(const Device& device, const Problem& problem) {
   const std::int64_t token = problem.output.channels;
   const std::int64_t each = problem.inputs.front().items();

@@ -37,7 +37,7 @@ std::unique_ptr<PreparedKernel> prepare_combine(const Device& device, const Prob
   });
 }
 
-// There must be at least as many experts as copies of each token.
+// A token can have at most as many copies as there are experts.
 std::string refusal_combine(const Problem& problem) {
   return problem.inputs[0].extent[0] / problem.inputs[1].extent[0] > problem.inputs[1].channels
              ? "more copies of a token than experts are not supported by this back end"

@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// If channels are innermost, the channels of the inputs alternate per position; otherwise they alternate per sample.
+// In the output, the channels of the inputs alternate: per position if channels are innermost, otherwise per sample.
 std::unique_ptr<PreparedKernel> prepare_concat(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;

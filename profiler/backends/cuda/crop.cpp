@@ -3,8 +3,8 @@
 namespace ddl::cuda {
 namespace {
 
-// Frameworks implement forward as a view, so the time of forward is never needed. If forward is run anyway, it produces the
-// dense tensor that other kernels read.
+// Frameworks implement forward as a view, so predictions never use the time of forward. If forward
+// is run anyway, it writes the dense tensor that other kernels read.
 std::unique_ptr<PreparedKernel> prepare_crop(const Device& device, const Problem& problem) {
   const TensorShape& input = problem.inputs.front();
   const ImageSteps whole(device, input);

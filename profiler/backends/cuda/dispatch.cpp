@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// The router's choice has no gradient here. The experts' weights get their gradient in `combine`.
+// The router's choice of experts has no gradient. `combine` computes the gradient of the weights of the chosen experts.
 std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
@@ -33,7 +33,7 @@ std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& device, const Pro
   });
 }
 
-// There must be at least as many experts as each token uses.
+// A token can have at most as many copies as there are experts.
 std::string refusal_dispatch(const Problem& problem) {
   return problem.operation->attribute_values().integer("active", 1) > problem.inputs[1].channels
              ? "more copies of a token than experts are not supported by this back end"

@@ -4,7 +4,8 @@
 namespace ddl::cuda {
 namespace {
 
-// Token numbers do not fit into 16 bits. The table's gradient is summed in fp32 and written completely.
+// Tokens are stored in fp32, because their numbers do not fit into 16 bits. The table's gradient is
+// summed in fp32 and written completely.
 std::unique_ptr<PreparedKernel> prepare_embedding(const Device& device, const Problem& problem) {
   const std::int64_t rows = problem.operation->attribute_values().integer("vocabulary", 1);
   const std::int64_t features = problem.output.channels;

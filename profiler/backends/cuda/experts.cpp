@@ -11,7 +11,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// Rows of one expert. If the tokens do not divide evenly, the sizes of groups differ by one.
+/// A group of rows for one expert. If the rows do not divide evenly, the sizes of groups differ by one.
 struct Group {
   std::int64_t expert = 0, first = 0, rows = 0;
 };
@@ -33,7 +33,7 @@ Product product_of(Pass pass, std::int64_t rows, std::int64_t from, std::int64_t
 
 }  // namespace
 
-// Products run one after the other, as in frameworks. Biases are separate passes.
+// The products of the experts run one after the other, as in frameworks. Biases are added separately.
 std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t experts = attributes.integer("experts", 1);
@@ -120,7 +120,7 @@ std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Prob
           void* const result = part(at[2], group.expert * matrix);
           void* const bias = has_bias ? part(at[3], group.expert * to) : nullptr;
           if (group.rows == 0) {
-            // The expert has no tokens.
+            // An expert without tokens has a gradient of zero.
             clear(result, matrix);
             if (has_bias) clear(bias, to);
             continue;

@@ -6,7 +6,7 @@
 namespace ddl::cuda {
 namespace {
 
-// Rows are samples, or tokens.
+// The rows of the product are samples, or tokens.
 std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, const Problem& problem) {
   if (problem.operation->attribute_values().has("experts")) return prepare_experts(device, problem);
   const std::int64_t rows = problem.samples * problem.inputs.front().positions();
@@ -29,7 +29,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
       } catch (const OutOfMemory&) {
         throw;
       } catch (const Error&) {
-        // Not every size has an algorithm that also adds the bias.
+        // If there is no algorithm that also adds the bias, the bias is added by a separate kernel.
         if (!has_bias) throw;
         product.has_bias = false;
         runner = std::make_shared<ProductRunner>(device, product, precision, key + " without bias");

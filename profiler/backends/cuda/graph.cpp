@@ -28,7 +28,7 @@ std::int64_t item_bytes_of(cudnnDataType_t type) {
   }
 }
 
-/// The single descriptor in an attribute.
+/// Reads an attribute that contains a single descriptor.
 Descriptor part_of(const Descriptor& whole, cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
   Descriptor part(type);
   cudnnBackendDescriptor_t raw = part.get();
@@ -97,7 +97,8 @@ Graph::Tensor Graph::add(const Extents& extents, cudnnDataType_t type, bool is_v
   if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);
   tensor.finish();
   if (!is_virtual) {
-    // Queries, keys and values are interleaved, so memory for tuning must cover the whole range.
+    // The memory for tuning must cover the whole range of a tensor, including gaps, because
+    // queries, keys and values are interleaved.
     stored_.push_back({number, type, extents.reach(), static_cast<std::size_t>(extents.reach() * item_bytes_of(type))});
   }
   return number;
@@ -142,7 +143,7 @@ std::vector<Descriptor> Graph::ask(const Target& target, cudnnBackendHeurMode_t 
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) raw.push_back(found.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get());
-  // `count` is the number of candidates, and `given` the number of returned candidates.
+  // `count` is the number of candidates that cuDNN has, and `given` is the number that it returns.
   std::int64_t given = 0;
   if (count > 0) {
     check(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,

@@ -15,8 +15,8 @@
 #include "profiler/backends/cuda/layout.hpp"
 #include "profiler/backends/cuda/memory.hpp"
 
-// cuDNN's graph interface. The caller describes operations on tensors. The library lists engines that run these operations
-// as one kernel. One of the engines is planned and executed.
+// cuDNN's graph interface. The caller describes operations on tensors. cuDNN lists engines that run
+// all these operations as one kernel. One engine is planned and executed.
 namespace ddl::cuda {
 
 /// One of the library's descriptors, destroyed with its owner.
@@ -59,7 +59,7 @@ class Target {
   std::unique_ptr<Descriptor> described_;
 };
 
-/// Operations and their tensors, which are numbered.
+/// A graph of operations and tensors. Tensors are identified by numbers.
 class Graph {
  public:
   using Tensor = std::int64_t;
@@ -73,13 +73,15 @@ class Graph {
   /// One number, passed to the kernel from the host, as a tensor with `rank` extents of one.
   Tensor add_scalar(float value, std::size_t rank);
 
-  /// Adds an operation. The caller then attaches tensors and descriptors to it. `finish` ends the operation added last.
+  /// Adds an operation, to which the caller then attaches tensors and descriptors.
+  /// finish_operation() ends the operation that was added last.
   Descriptor& add_operation(cudnnBackendDescriptorType_t type);
   void attach(cudnnBackendAttributeName_t name, Tensor tensor);
-  /// Adds a descriptor that the graph stores for its operations, for example of a convolution. The caller finishes it.
+  /// Adds a descriptor that the graph stores for its operations, for example the descriptor of a
+  /// convolution. The caller finishes it.
   Descriptor& add_part(cudnnBackendDescriptorType_t type);
   Descriptor& operation() { return operations_.back(); }
-  /// Whether the graph contains matrix products or convolutions. Without them, all engines are exact.
+  /// Whether the graph contains matrix products or convolutions. For other graphs, all engines are exact.
   [[nodiscard]] bool multiplies() const { return multiplies_; }
   void finish_operation() { operations_.back().finish(); }
 
@@ -92,8 +94,8 @@ class Graph {
   [[nodiscard]] const std::vector<Stored>& stored() const { return stored_; }
   [[nodiscard]] const std::list<std::pair<Tensor, float>>& scalars() const { return scalars_; }
 
-  /// Engine configurations that the heuristics suggest for the whole graph, best first, followed by fallbacks that always
-  /// work. Throws Error if there are none.
+  /// Returns the engine configurations that the heuristics suggest for the whole graph, best first,
+  /// followed by fallbacks that always work. Throws Error if there are none.
   [[nodiscard]] std::vector<Descriptor> configurations(const Target& target);
 
  private:
@@ -108,10 +110,10 @@ class Graph {
   std::list<std::pair<Tensor, float>> scalars_;  ///< stable addresses: kernels get pointers to them
 };
 
-/// Addresses of a graph's tensors in the library's format; rebuilt only if one of them changes.
+/// The addresses of a graph's tensors, in the library's format. The format is rebuilt only if an address changes.
 class Addresses {
  public:
-  /// All stored tensors and scalars must have addresses.
+  /// Returns the addresses in the library's format. `addresses` must contain all stored tensors and scalars.
   [[nodiscard]] const Descriptor& of(std::span<const std::pair<Graph::Tensor, void*>> addresses, void* workspace);
 
  private:
@@ -136,10 +138,10 @@ class Plan {
   std::string name_;
 };
 
-/// Whether an engine computes in the required precision. Inputs must not be rounded to fewer bits than their format has,
-/// except for tf32, whose tensor cores round fp32 to 10 bits; fp32 must not use tensor cores. Partial sums of 16-bit formats
-/// may be rounded to 16 bits. These are the engines that PyTorch lets cuDNN choose from
-/// (aten/src/ATen/native/cudnn/Conv_v8.cpp, filterEngineConfigs, with its defaults).
+/// Whether an engine computes in the required precision. Inputs must not be rounded to fewer bits than their format has. The
+/// exception is tf32: its tensor cores round fp32 to 10 bits. fp32 must not use tensor cores. Partial sums of 16-bit formats
+/// may be rounded to 16 bits. PyTorch lets cuDNN choose from the same engines (aten/src/ATen/native/cudnn/Conv_v8.cpp,
+/// filterEngineConfigs, with its defaults).
 [[nodiscard]] bool is_exact_enough(const Descriptor& configuration, Precision precision);
 
 }  // namespace ddl::cuda

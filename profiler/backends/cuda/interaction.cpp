@@ -5,7 +5,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// Calls `copy(addresses, count, first index)` for the tensors from `at` on, with as many at once as a kernel supports.
+/// Calls `copy(addresses, count, first index)` for groups of the tensors from `at` on. A group has
+/// as many tensors as a kernel supports.
 template <class Copy>
 void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
   constexpr std::size_t most = device::Addresses::most;
@@ -17,8 +18,8 @@ void in_groups(std::span<void* const> at, std::size_t count, const Copy& copy) {
   }
 }
 
-// The vectors of each sample are concatenated into a matrix T, T·Tᵀ is computed in full, and the entries below its diagonal
-// are selected.
+// An interaction: the vectors of each sample are concatenated into a matrix T, T·Tᵀ is computed in
+// full, and the entries below its diagonal are selected.
 std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::size_t inputs = problem.inputs.size();
@@ -62,7 +63,7 @@ std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const 
         },
         product->workspace() + products->bytes());
   }
-  // Z = T·Tᵀ. The gradient of T is the sum of dZ·T and dZᵀ·T.
+  // Forward is Z = T·Tᵀ. The gradient of T is the sum of dZ·T and dZᵀ·T.
   Product shape{.m = count, .n = channels, .k = count, .count = samples};
   const auto by_rows = std::make_shared<ProductRunner>(device, shape, precision, key + " by rows");
   shape.a_transposed = true;

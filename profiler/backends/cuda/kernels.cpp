@@ -11,8 +11,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// Engines with products are selected among many candidates. Other engines are compiled when they are tried, so only this
-/// many of them are tried.
+/// Maximum number of engines that are tried for graphs without matrix products or convolutions.
+/// These engines are compiled when they are tried, which takes seconds.
 constexpr std::size_t tries_of_others = 3;
 
 class Kernel final : public PreparedKernel {
@@ -146,7 +146,7 @@ std::shared_ptr<const ReadyGraph> make_ready(const Device& device, Graph graph, 
   if (graph.multiplies()) {
     std::erase_if(configurations, [&](const Descriptor& one) { return !is_exact_enough(one, precision); });
   }
-  if (configurations.empty()) throw Error("cuDNN has no engine that computes this problem as exactly as asked");
+  if (configurations.empty()) throw Error("cuDNN has no engine for this problem in the required precision");
   std::vector<DeviceMemory> tensors;
   std::unique_ptr<Plan> plan;  // plan of the current candidate
   DeviceMemory workspace;

@@ -18,62 +18,63 @@ struct cublasLtContext;
 
 namespace ddl::cuda {
 
-/// A graph with an engine that is ready to run. Several kernels may share it.
+/// A graph with an engine that is ready to run. Several kernels may share one ReadyGraph.
 struct ReadyGraph;
 
-/// The device and library handles that kernels are prepared for and run on.
+/// The device and the library handles with which kernels are prepared and run.
 struct Device {
   CudaOptions options;
   cudaStream_t stream = nullptr;
   cublasLtContext* products = nullptr;
   Target target;
   Stopwatch* stopwatch = nullptr;
-  /// Scratch memory of library kernels, and of intermediates of kernels that consist of several launches (attention).
+  /// `workspace`: scratch memory of library kernels. `between`: intermediates of kernels that
+  /// consist of several launches, such as attention.
   mutable Workspace workspace{}, between{};
-  /// Chosen candidates by their key, so that a kernel that is prepared again need not be tuned again.
+  /// The index of the chosen candidate, by Candidates::key, so that each kernel is tuned only once.
   mutable std::map<std::string, std::size_t> choices{};
-  /// Engines by key. Engines that are compiled at run time take seconds to prepare.
+  /// The chosen engine of each graph, by Candidates::key. Engines that are compiled at run time take seconds to prepare.
   mutable std::map<std::string, std::shared_ptr<const ReadyGraph>> graphs{};
 
   [[nodiscard]] device::Launch launch(Precision precision) const;
 };
 [[nodiscard]] device::Number number(Precision precision);
 
-/// Shorter kernels are timed in groups, because the events of an empty interval show about 1.5 to 3 µs, in steps of about
-/// 0.5 µs.
+/// Kernels that are shorter than this time are timed in groups, because two CUDA events without
+/// work between them already differ by about 1.5 to 3 µs, in steps of about 0.5 µs.
 inline constexpr Seconds shortest_alone{20e-6};
 
 /// Time of `work` in the device's stream, in seconds: the minimum of three runs after one warm-up.
 [[nodiscard]] double shortest_time(const Device& device, const std::function<void()>& work);
 
-/// Memory with values in (-1, 1), for tuning.
+/// Allocates memory with values in (-1, 1), for tuning.
 [[nodiscard]] DeviceMemory values(const Device& device, std::int64_t items, Precision precision);
 
-/// Chooses among `count` candidates according to the options. For one candidate, `workspace` returns its scratch memory, and
-/// `time` returns its time. Both throw if the candidate cannot run. If none can run, choose() throws the last of these
-/// errors.
+/// The `count` candidates for a kernel, among which choose() selects one by the user's options. `workspace` returns the
+/// scratch bytes of a candidate, and `time` returns its time in seconds. Both throw if the candidate cannot run. If none can
+/// run, choose() throws the last of these errors.
 struct Candidates {
-  std::string key;  ///< a description: the line of the problem, and the part of this problem
+  std::string key;  ///< the problem's line, and the part of the problem
   std::size_t count = 0;
   std::function<std::size_t(std::size_t)> workspace;
   std::function<double(std::size_t)> time;
-  /// number of candidates tried among those that run, as in PyTorch (torch.backends.cudnn.benchmark_limit)
+  /// number of working candidates that are tried, as in PyTorch (torch.backends.cudnn.benchmark_limit)
   std::size_t tries = 10;
   bool must_run = false;         ///< whether a candidate has to run to find out whether it works
   bool framework_first = false;  ///< whether frameworks use the first candidate without trying others
 };
 struct Choice {
   std::size_t index = 0;
-  bool is_final = true;  ///< whether no tried candidate ran out of memory; otherwise the choice is repeated the next time
+  bool is_final = true;  ///< false if a candidate ran out of memory: choose() is then repeated the next time
 };
 [[nodiscard]] Choice choose(const Device& device, const Candidates& candidates);
 
-/// A graph with an engine chosen for it.
+/// A graph with the engine that was chosen for it.
 class GraphRunner {
  public:
   /// `key` describes the purpose of the graph. Throws Error if no engine runs the graph.
   GraphRunner(const Device& device, Graph graph, Precision precision, const std::string& key);
-  /// Addresses of the stored tensors.
+  /// Runs the graph's kernel on tensors at these addresses.
   void run(const Device& device, std::vector<std::pair<Graph::Tensor, void*>> addresses);
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::size_t workspace() const;
@@ -88,7 +89,8 @@ class GraphRunner {
 [[nodiscard]] std::shared_ptr<GraphRunner> run_graph(const Device& device, Graph graph, Precision precision,
                                                      const std::string& key, std::string* reason = nullptr);
 
-/// Whether the library supports both directions of the problem, because backward must be able to read what forward keeps.
+/// Whether the library supports both the forward and the backward pass of the problem. One of them
+/// is not enough, because backward must be able to read what forward keeps.
 [[nodiscard]] bool library_runs(const Device& device, Problem problem, const std::function<Graph(const Problem&)>& graph);
 
 /// The action of a kernel, called with the addresses of its tensors in their order.
@@ -100,9 +102,9 @@ using Work = std::function<void(std::span<void* const>)>;
 /// Throws Error with the status of a failed kernel launch.
 void started(cudaError_t status);
 
-/// A tensor without a layout, or with the same layout on the device as in host memory.
+/// Describes a tensor without a layout, or with equal layouts on the device and in host memory.
 [[nodiscard]] KernelTensor flat(TensorRole role, int index, std::int64_t items, bool written, Precision precision);
-/// An image (or a part of one) in the requested layout.
+/// Describes an image, or a part of an image, in the layout that the user requested.
 [[nodiscard]] KernelTensor image_tensor(const Device& device, TensorRole role, int index, const TensorShape& shape,
                                         const Problem& problem, bool written);
 /// Describes an image for our own kernels, including whether its channels are innermost.

@@ -6,7 +6,7 @@
 namespace ddl::cuda {
 namespace {
 
-/// One of the tensors whose losses are added up: rows of samples, tokens or positions of an image.
+/// One tensor of the loss. Its rows are samples, tokens or positions of an image.
 struct Part {
   std::int64_t items = 0, classes = 1, rows = 1;
   device::Image image;
@@ -23,7 +23,7 @@ std::vector<KernelTensor> joined(std::vector<KernelTensor> first, const KernelTe
 
 float* float_pointer(void* data) { return static_cast<float*>(data); }
 
-// The loss is the sum over inputs of the mean over rows. It is in fp32 in any precision, as in autocast. The targets are
+// The loss is the sum over inputs of the mean over rows, in fp32 in any precision, as in autocast. The targets are
 // artificial: class `row modulo classes`, and zero for the mean square. The time does not depend on the targets.
 std::unique_ptr<PreparedKernel> prepare_loss(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();

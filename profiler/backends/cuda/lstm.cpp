@@ -19,7 +19,7 @@ struct Sizes {
         directions(problem.operation->attribute_values().flag("bidirectional", false) ? 2 : 1) {}
   [[nodiscard]] std::int64_t rows() const { return samples * tokens; }
   [[nodiscard]] std::int64_t width() const { return directions * features; }
-  /// Number of items of one direction and one step.
+  /// The number of items of the state of one direction in one step.
   [[nodiscard]] std::int64_t states() const { return samples * features; }
   [[nodiscard]] std::int64_t gate_items() const { return gates * states(); }
 
@@ -31,17 +31,17 @@ device::Order turned(const Sizes& s, std::int64_t width, bool back) {
   return order_of({{s.samples, s.tokens * width, width}, {s.tokens, width, s.samples * width}, {width, 1, 1}}, 0, back);
 }
 
-// Gates are in the order input, forget, cell, output. Each direction has one matrix for the input and one for the state,
-// [gates × features, channels] each, and one bias. The input's products of all steps are one product. Each step adds a
-// product of the state, and a pass over the units. Kept tensors are stored step by step: gates, cells, and the initial
-// states of steps.
+// The gates are in the order input, forget, cell, output. Each direction has two matrices of [gates × features, channels],
+// for the input and for the state, and one bias. One product computes the contribution of the input to all steps. Each step
+// then has a product of the state, and a pass over the units. Kept tensors are stored step by step: gates, cells, and the
+// initial states of steps.
 class Lstm {
  public:
   Lstm(const Device& on, const Problem& problem)
       : device_(on), s_(problem), precision_(problem.precision), forward_(problem.pass == Pass::forward) {
     const std::string key = print_problem(problem);
     const std::int64_t rows = gates * s_.features;
-    // The products use parts of tensors that contain both directions or all steps.
+    // The alignment is small, because the products use parts of tensors that contain both directions or all steps.
     const std::uint32_t alignment =
         alignment_of({s_.features * rows, s_.channels * rows, s_.gate_items(), s_.states()}, precision_);
     turned_input_ = memory(s_.rows() * s_.channels, precision_);
@@ -210,8 +210,8 @@ class Lstm {
 };
 
 std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
-  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed. So
-  // backward-data has nothing left to do.
+  // This pass is empty. backward-weight computes all gradients, because they all need a backward
+  // pass through the time steps. It runs even if the input's gradient is not needed.
   if (problem.pass == Pass::backward_data) return empty_kernel();
   const auto lstm = std::make_shared<Lstm>(device, problem);
   return make_kernel(

@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, std::string>> Management::details() const {
   };
   number("SM clock", "nvmlDeviceGetClockInfo", "MHz", Clock::sm);
   number("highest SM clock", "nvmlDeviceGetMaxClockInfo", "MHz", Clock::sm);
-  // The value differs from the default if clocks were locked or set.
+  // The clock of applications differs from its default if the user has set or locked clocks.
   number("SM clock of applications", "nvmlDeviceGetApplicationsClock", "MHz", Clock::sm);
   number("default SM clock of applications", "nvmlDeviceGetDefaultApplicationsClock", "MHz", Clock::sm);
   number("memory clock", "nvmlDeviceGetClockInfo", "MHz", Clock::memory);

@@ -20,12 +20,12 @@ class Management {
   Management& operator=(const Management&) = delete;
   ~Management();
 
-  /// Driver, clocks, power limit, and reasons for slowdown, by name.
+  /// The driver, clocks, the power limit, and the reasons for lower clocks, as pairs of name and text.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const;
-  /// The clock and the slowdown reasons are instantaneous. The power may be an average of the last second [NVML API
-  /// Reference, nvmlDeviceGetPowerUsage].
+  /// The current clock, power, and reasons for lower clocks. The power may be an average of the
+  /// last second [NVML API Reference, nvmlDeviceGetPowerUsage].
   [[nodiscard]] DeviceState state() const;
-  /// `550.54.15`; empty if no driver reports it.
+  /// The version of the driver, such as `550.54.15`; empty if no driver reports it.
   [[nodiscard]] static std::string driver_version();
 
  private:
@@ -34,7 +34,8 @@ class Management {
   void* device_ = nullptr;
 };
 
-/// The names of the bits that NVML reports as reasons for lower clocks, `none` for 0. Bits without a name are omitted.
+/// The names of the bits that NVML reports as reasons for lower clocks; `none` if no bit is set.
+/// Bits without a name are omitted.
 [[nodiscard]] std::string slowdown_names(std::uint64_t bits);
 
 }  // namespace ddl::cuda

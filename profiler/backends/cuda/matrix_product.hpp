@@ -12,15 +12,16 @@
 
 namespace ddl::cuda {
 
-/// C = A·B of dense row-major matrices. A is m × k, B is k × n, and `count` of each are consecutive.
+/// The product C = A·B of dense row-major matrices. A is m × k, and B is k × n. `count` matrices of
+/// each are consecutive in memory.
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
-  bool a_transposed = false, b_transposed = false;  ///< A is stored as k × m, and B as n × k
+  bool a_transposed = false, b_transposed = false;  ///< whether A is stored as k × m, and B as n × k
   bool has_bias = false;                            ///< one bias item per column is added to all rows
   std::int64_t count = 1;
   std::uint32_t alignment = 256;  ///< alignment of all addresses, in bytes; smaller for parts of larger tensors
 };
-/// The largest power of two up to 256 that divides all of these offsets, in items.
+/// The largest power of two, up to 256 bytes, that divides all of these offsets, which are in items.
 [[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
 /// The product in the column-major convention of the library: Cᵀ = Bᵀ·Aᵀ. The first matrix of the library is therefore B,
@@ -40,7 +41,7 @@ class ProductRunner {
  public:
   /// `key` describes the purpose of the product. Throws Error if no algorithm runs the product.
   ProductRunner(const Device& device, const Product& product, Precision precision, const std::string& key);
-  /// `bias` is used only if the product has a bias.
+  /// Computes the product on device addresses. `bias` is used only if the product has a bias.
   void run(const Device& device, const void* a, const void* b, void* c, const void* bias = nullptr);
   [[nodiscard]] std::string name() const { return name_; }
   [[nodiscard]] std::size_t workspace() const { return workspace_; }

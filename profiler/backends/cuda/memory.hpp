@@ -29,8 +29,8 @@ class DeviceMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Scratch memory shared by all kernels of one stream, which run one at a time. It is as large as the kernel with the
-/// largest requirement needs. Kernels ask for the memory's address at every launch.
+/// Scratch memory that all kernels of one stream share, because they run one at a time. It has the
+/// largest size that any kernel has reserved. Kernels ask for the memory's address at every launch.
 class Workspace {
  public:
   /// Makes the workspace at least this large. Throws Error if there is not enough memory; the workspace is then unchanged if
@@ -38,7 +38,7 @@ class Workspace {
   void reserve(std::size_t bytes);
   [[nodiscard]] void* data() const { return memory_.data(); }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
-  /// Changes whenever the address changes.
+  /// A number that changes whenever the address of the workspace changes.
   [[nodiscard]] int moves() const { return moves_; }
 
  private:
@@ -46,7 +46,7 @@ class Workspace {
   int moves_ = 0;
 };
 
-/// A part of a workspace. Its content is valid while the kernel that it belongs to runs.
+/// A part of a workspace that belongs to one kernel. Its content is valid while this kernel runs.
 class WorkspacePart {
  public:
   WorkspacePart() = default;

@@ -9,8 +9,8 @@
 namespace ddl::cuda {
 namespace {
 
-/// Scales and shifts of a norm that trains only one of them, or none. The library requires both, so missing scales are ones
-/// and missing shifts are zeros, with memory for their gradient.
+/// The scales and shifts of a norm that trains only scales, only shifts, or none of them. The library requires both. So
+/// missing scales are ones and missing shifts are zeros, and their gradients go to memory that is not used.
 class Parameters {
  public:
   explicit Parameters(const Problem& problem)
@@ -26,7 +26,7 @@ class Parameters {
     check(cudaMemcpy(memory_.data(), constants.data(), constants.size() * sizeof(float), cudaMemcpyHostToDevice),
           "copying to the device");
   }
-  /// Number of parameters, which are consecutive and in fp32 like kept tensors.
+  /// The number of trained parameters. They are consecutive and in fp32.
   [[nodiscard]] std::int64_t items() const { return ((scale_ ? 1 : 0) + (shift_ ? 1 : 0)) * channels_; }
   /// Pointers to scales and shifts in a buffer; null for parameters that are not trained.
   [[nodiscard]] float* scales(void* all) const { return scale_ ? static_cast<float*>(all) : nullptr; }
@@ -34,7 +34,8 @@ class Parameters {
     return shift_ ? static_cast<float*>(all) + (scale_ ? channels_ : 0) : nullptr;
   }
   [[nodiscard]] device::Trained trained(void* all) const { return {scales(all), shifts(all)}; }
-  /// Like trained(), for the library, which needs both scales and shifts.
+  /// Returns pointers to scales and shifts for cuDNN, which requires both. Parameters that are not
+  /// trained are ones and zeros.
   [[nodiscard]] device::Trained whole(void* all) const {
     return {scale_ ? scales(all) : constants(), shift_ ? shifts(all) : constants() + channels_};
   }
@@ -48,7 +49,7 @@ class Parameters {
   bool scale_, shift_;
   std::int64_t channels_;
   DeviceMemory memory_{};  ///< ones for missing scales, then zeros for missing shifts
-  DeviceMemory unused_{};  ///< gradients that are not needed
+  DeviceMemory unused_{};  ///< receives gradients that are not needed
 };
 
 float* floats(void* data) { return static_cast<float*>(data); }

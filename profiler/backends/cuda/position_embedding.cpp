@@ -22,7 +22,7 @@ std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& device,
   }
   const KernelTensor gradient = flat(TensorRole::output_gradient, 0, items, false, precision);
   if (problem.pass == Pass::backward_data) {
-    // The gradient is passed on unchanged.
+    // Backward-data copies the gradient unchanged.
     return make_kernel("memcpy", {gradient, flat(TensorRole::input_gradient, 0, items, true, precision)},
                        [=, &device](std::span<void* const> at) {
                          check(cudaMemcpyAsync(at[1], at[0], static_cast<std::size_t>(items) * size,

@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// For each token, the output has the weights of the selected experts, and zero for the others.
+// The output of a router has a number for each token and expert: the weight of a selected expert, and zero for all others.
 std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);

@@ -12,9 +12,9 @@ namespace ddl::cuda {
 struct Routing {
   Routing(std::int64_t token_rows, std::int64_t expert_count, std::int64_t best);
 
-  /// The kept tensors: for each row its experts and its copies, and for each copy its row.
+  /// The tensors that forward keeps: for each row, the experts and the copies of the row; for each copy, its row.
   [[nodiscard]] std::vector<KernelTensor> kept(bool written) const;
-  /// Fills the kept tensors, whose addresses start at `at`.
+  /// Computes the routing, and writes it to the kept tensors. Their addresses start at `at`.
   void work_out(const Device& device, Precision precision, const void* scores, std::span<void* const> at) const;
   [[nodiscard]] device::Routes routes(std::int64_t channels, std::span<void* const> at) const;
   [[nodiscard]] static const std::int32_t* tokens(std::span<void* const> at) {

@@ -9,7 +9,7 @@ std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Pro
   const std::int64_t items = problem.samples * problem.output.items();
   const Precision precision = problem.precision;
   const bool forward = problem.pass == Pass::forward;
-  // The gradient is multiplied like the input.
+  // Forward multiplies the input by a constant; backward multiplies the gradient by the same constant.
   return make_kernel("own:scale",
                      {flat(forward ? TensorRole::input : TensorRole::output_gradient, 0, items, false, precision),
                       flat(forward ? TensorRole::output : TensorRole::input_gradient, 0, items, true, precision)},
@@ -18,7 +18,7 @@ std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Pro
                      });
 }
 
-// The factors of all channels, followed by the shifts.
+// The trained parameters are the factors of all channels, followed by the shifts.
 std::unique_ptr<PreparedKernel> prepare_trained(const Device& device, const Problem& problem) {
   const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;

@@ -3,8 +3,8 @@
 namespace ddl::cuda {
 namespace {
 
-// Frameworks implement forward as a view, so the time of forward is never needed. If forward is run anyway, it produces the
-// dense tensor that other kernels read.
+// Frameworks implement forward as a view, so predictions never use the time of forward. If forward
+// is run anyway, it writes the dense tensor that other kernels read.
 std::unique_ptr<PreparedKernel> prepare_slice(const Device& device, const Problem& problem) {
   const ImageSteps whole(device, problem.inputs.front());
   const ImageSteps part(device, problem.output);

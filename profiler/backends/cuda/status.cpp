@@ -22,8 +22,8 @@ bool is_of_recording(cudaError_t status) {
   return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
 }
 
-/// Clears CUDA's last error; throws DeviceLost if it is sticky. Sticky errors are returned by every later call [CUDA Runtime
-/// API, "cudaGetLastError" and the descriptions of cudaError_t].
+/// Clears CUDA's last error. If the error is sticky, throws DeviceLost. After a sticky error, every later call returns the
+/// error [CUDA Runtime API, "cudaGetLastError" and the descriptions of cudaError_t].
 void forget_error(std::string_view what) {
   static_cast<void>(cudaGetLastError());
   static_cast<void>(cudaDeviceSynchronize());

@@ -17,10 +17,10 @@ class OutOfMemory : public Error {
   explicit OutOfMemory(const std::string& message);
 };
 
-/// Throws Error with the name of the status, and the library's own message if it has one, unless the status is success.
+/// Unless the status is success, throws Error with the name of the status and the library's own message, if there is one.
 /// `what`: the attempted action, such as `the forward pass`. A CUDA error that is not sticky is cleared, so that the device
-/// can still be used. After a sticky error (an illegal memory access, a device that fell off the bus) this process cannot
-/// use the device any more, and DeviceLost is thrown. The error may come from a kernel that was launched before `what`.
+/// can still be used. A sticky error, such as an illegal memory access or a device that fell off the bus, throws DeviceLost;
+/// this process can no longer use the device. The error may come from a kernel that was launched before `what`.
 void check(cudaError_t status, std::string_view what);
 void check(cudnnStatus_t status, std::string_view what);
 void check(cublasStatus_t status, std::string_view what);

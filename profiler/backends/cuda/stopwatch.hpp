@@ -9,7 +9,7 @@
 
 namespace ddl::cuda {
 
-/// Seconds of a monotonic host clock. It is a separate function so that tests can replace the clock.
+/// The time of a monotonic host clock, in seconds. Tests replace this function by their own clock.
 [[nodiscard]] double host_seconds();
 
 /// A CUDA event, destroyed with its owner.
@@ -25,23 +25,23 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Times work that is launched in one stream, by events. A kernel that does nothing (`device::hold`) keeps the device busy
-/// while the host launches the work, so that the time between the events is the device's and not the host's. The event
-/// floor, which is the time between two events with no work between them, is subtracted.
+/// Times work that is launched in one stream, by events. While the host launches the work, an idle
+/// kernel (`device::hold`) keeps the device busy, so that the time between the events contains no
+/// launches. The event floor is subtracted: the time between two events without work.
 class Stopwatch {
  public:
   /// Measures the event floor. `clock_hz`: the highest clock of the device's multiprocessors. At a lower clock, the device
   /// is held longer.
   Stopwatch(cudaStream_t stream, double clock_hz);
 
-  /// Returns the sum over the pieces of the work. For each piece, the device is held for twice the host time of its last
-  /// launch, or for `first_hold` if the piece is new. Sets `host_bound` if the host took longer to launch a piece than the
-  /// device was held.
+  /// Returns the sum of the times of the work's pieces. For each piece, the device is held for
+  /// twice the host time of the piece's last launch, or for `first_hold` if the piece is new. Sets
+  /// `host_bound` if the host took longer to launch a piece than the device was held.
   [[nodiscard]] Seconds time(TimedWork& work);
-  /// The time that is subtracted for each piece.
+  /// The event floor in seconds, which is subtracted for each piece of the work.
   [[nodiscard]] Seconds floor() const { return floor_; }
 
-  static constexpr Seconds shortest_hold{20e-6};  ///< a kernel launch takes a few µs
+  static constexpr Seconds shortest_hold{20e-6};  ///< longer than a kernel launch (a few µs)
   static constexpr Seconds first_hold{1e-3};
   static constexpr Seconds longest_hold{20e-3};
 

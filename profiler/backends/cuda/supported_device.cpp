@@ -39,7 +39,7 @@ std::string device_refusal(std::string_view architectures, int major, int minor)
     int architecture = 0;
     const auto [stop, wrong] = std::from_chars(word.data(), word.data() + word.size(), architecture);
     const std::string_view kind(stop, static_cast<std::size_t>(word.data() + word.size() - stop));
-    // Architecture-specific code has a letter after its number.
+    // A letter after the number marks code that runs on one architecture only.
     const bool is_general = wrong == std::errc() && (kind.empty() || kind.front() == '-');
     if (is_general && kind != "-real" && architecture <= device) return {};
     if (wrong == std::errc() && kind != "-virtual" && architecture / ten == major && architecture <= device) return {};

@@ -9,9 +9,9 @@
 namespace ddl::cuda {
 namespace {
 
-/// Items of a block, and the maximum number of blocks and tensors of one launch, which must fit into 4 KB of arguments. The
-/// number of tensors depends on how many tensors an operator has per parameter (PyTorch,
-/// aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize, depth_to_max_blocks and depth_to_max_tensors).
+/// The sizes of a launch of PyTorch's multi-tensor kernels (aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize,
+/// depth_to_max_blocks and depth_to_max_tensors): the items of a block, and the maximum numbers of blocks and of tensors.
+/// The arguments must fit into 4 KB, so the number of tensors depends on how many tensors an operator has per parameter.
 constexpr std::int64_t chunk = 65536;
 constexpr std::int64_t blocks_of_a_launch = 320;
 constexpr std::array<std::int64_t, 5> most_tensors{110, 64, 48, 36, 30};
@@ -27,7 +27,8 @@ std::vector<device::ListPart> launches_of(const UpdateProblem& problem, int dept
   const std::int64_t chunks = (of_tensor + chunk - 1) / chunk;
   const std::int64_t last_chunks = (items - (tensors - 1) * of_tensor + chunk - 1) / chunk;
   const std::int64_t blocks = (tensors - 1) * chunks + last_chunks;
-  // A list implementation fills launches. With single tensors, each tensor has its own launches.
+  // With lists of tensors, each launch contains as many tensors as possible. With single tensors,
+  // each tensor has its own launches.
   const bool single = problem.implementation == UpdateImplementation::single;
   const std::int64_t by_tensors = (single ? 1 : most_tensors[static_cast<std::size_t>(depth) - 1]) * chunks;
   const std::int64_t step = single ? by_tensors : std::min(blocks_of_a_launch, by_tensors);

@@ -10,9 +10,9 @@
 namespace ddl::cuda {
 namespace {
 
-// Unfused window attention, as in frameworks. The image is copied into windows, scores are written, and the softmax biases
-// and masks the scores that it reads. Images have their channels innermost in every layout, as in frameworks for this
-// operation.
+// Unfused window attention, as in frameworks. The image is copied into windows, and scores are
+// written. The softmax biases and masks the scores that it reads. Images have innermost channels in
+// every layout, because frameworks use them for this operation.
 class WindowAttention {
  public:
   WindowAttention(const Device& on, const Problem& problem)
@@ -60,7 +60,7 @@ class WindowAttention {
     std::vector<KernelTensor> tensors{image(TensorRole::input, 3, false),
                                       flat(TensorRole::kept, 0, matrices_ * pairs(), forward_, precision_),
                                       image(forward_ ? TensorRole::output : TensorRole::output_gradient, 1, forward_)};
-    // The table's gradient is summed up in fp32.
+    // The gradient of the table of biases is summed in fp32.
     tensors.push_back(forward_ ? flat(TensorRole::bias, 0, table, false, precision_)
                                : flat(TensorRole::bias_gradient, 0, table, true, Precision::fp32));
     if (!forward_) tensors.push_back(image(TensorRole::input_gradient, 3, true));
@@ -99,7 +99,8 @@ class WindowAttention {
       return;
     }
     started(device::cut_windows(launch(), cut(1, 0), at[2], result.data()));
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse the memory of the values.
+    // Computes the gradient of the probabilities, dO·Vᵀ, and the gradient of the values, Pᵀ·dO,
+    // which may reuse the memory of the values.
     by_features_.run(device_, result.data(), values.data(), scores_.data());
     by_queries_->run(device_, at[1], result.data(), values.data());
     started(device::paste_windows(launch(), cut(3, 2), values.data(), at[4]));
@@ -108,7 +109,7 @@ class WindowAttention {
     auto* const table = static_cast<float*>(at[3]);
     const auto bytes = static_cast<std::size_t>(windows_.relative * heads_) * sizeof(float);
     check(cudaMemsetAsync(table, 0, bytes, device_.stream), "clearing a gradient");
-    // Biases are added after the scale.
+    // The scale does not apply to the gradient of biases, because biases are added after it.
     started(device::table_gradient(launch(), score_gradients_.data(), rows, table, samples_ * windows_.count, heads_,
                                    pairs(), 1 / scale_));
     by_keys_.run(device_, score_gradients_.data(), keys.data(), result.data());
@@ -126,7 +127,7 @@ class WindowAttention {
   [[nodiscard]] WorkspacePart memory(std::int64_t count) { return room_.take(buffer_bytes(count, precision_, false)); }
   [[nodiscard]] std::int64_t pairs() const { return windows_.area * windows_.area; }
   [[nodiscard]] std::int64_t items() const { return matrices_ * windows_.area * size_; }
-  /// One of `parts` consecutive parts of the channels of each position of an image.
+  /// Selects part number `part` of `parts` consecutive parts of the channels of an image.
   [[nodiscard]] device::Cut cut(std::int64_t parts, std::int64_t part) const {
     return {samples_,
             windows_.count,
@@ -155,7 +156,8 @@ class WindowAttention {
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
-  // The table's gradient depends on the gradients of the scores, which backward-data computes.
+  // This pass is empty, because backward-data also computes the gradient of the table of biases,
+  // from the gradients of the scores.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto attention = std::make_shared<WindowAttention>(device, problem);
   return make_kernel(

@@ -11,8 +11,8 @@ namespace {
 
 using dnnl::algorithm;
 
-/// A function of the library. It is computed from its input; the gradient of a function that keeps its output is computed
-/// from this output.
+/// An element-wise function of oneDNN. It is computed from its input. If a function keeps its
+/// output, its gradient is computed from the output; otherwise from the input.
 struct Function {
   std::string_view name;
   algorithm from_input, from_output;
@@ -41,7 +41,7 @@ const Function* find_function(const Problem& problem) {
 
 bool is_hardsigmoid(const Problem& problem) { return problem.operation->attribute_values().text("kind") == "hardsigmoid"; }
 
-/// The library has this function from version 2.7 on.
+/// Prepares hardsigmoid, which oneDNN has from version 2.7 on.
 std::unique_ptr<PreparedKernel> prepare_hardsigmoid(const Problem& problem) {
   const std::int64_t items = problem.samples * problem.output.items();
   const KernelTensor input{TensorRole::input, 0, items, false};

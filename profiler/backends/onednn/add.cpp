@@ -24,8 +24,8 @@ std::unique_ptr<PreparedKernel> prepare_add(const Device& /*device*/, const Prob
       }
     });
   }
-  // The gradient of each input equals the gradient of the output. If a tensor has several readers, their gradients are added
-  // up, which moves about the same bytes; this kernel represents that addition.
+  // The gradient of each input of an addition equals the gradient of the output. If a tensor has several readers, their
+  // gradients are added up. This kernel represents that addition, which moves about the same number of bytes.
   tensors.push_back({TensorRole::output_gradient, 0, items, false});
   for (int i = 0; i < inputs; ++i) tensors.push_back({TensorRole::input_gradient, i, items, true});
   return loop_kernel(std::move(tensors), [items](std::span<DeviceBuffer* const> buffers) {

@@ -42,9 +42,9 @@ struct Sizes {
   [[nodiscard]] std::int64_t pairs() const { return samples * queries * keys; }
   [[nodiscard]] std::int64_t sums() const { return pairs() * features; }
   [[nodiscard]] std::int64_t output_items() const { return samples * queries * key_channels; }
-  /// Number of biases: v and, if normalized, the sums' bias and the length of v.
+  /// The number of items in the tensor of biases: v and, if normalized, the bias of the sums and the trained length of v.
   [[nodiscard]] std::int64_t biases() const { return features + (normalized ? features + 1 : 0); }
-  /// Items of the projections of queries and keys.
+  /// The number of items in the projected queries, and in the projected keys.
   [[nodiscard]] std::int64_t projected_queries() const { return samples * queries * features; }
   [[nodiscard]] std::int64_t projected_keys() const { return samples * keys * features; }
 
@@ -52,7 +52,7 @@ struct Sizes {
   bool normalized;
 };
 
-/// Writes v, scaled to the trained length, as the scores use it. Returns the length of v before the scaling.
+/// Writes v, scaled to the trained length, for the scores. Returns the length of v before the scaling.
 float weigh(const Sizes& sizes, const float* biases, float* v) {
   float squares = 0;
   for (std::int64_t f = 0; f < sizes.features; ++f) squares += biases[f] * biases[f];
@@ -101,7 +101,7 @@ struct Forward {
   MatrixProduct means;
 };
 
-// The sums of all pairs are stored in memory, and so is their tanh, which is kept with the softmax.
+// The sums query + key of all pairs are stored in memory. Their tanh is also stored, and kept with the softmax.
 std::unique_ptr<PreparedKernel> prepare_forward(const Device& device, const Sizes& s, std::vector<KernelTensor> tensors) {
   const auto parts = std::make_shared<const Forward>(device, s);
   tensors.push_back({TensorRole::output, 0, s.output_items(), true});
@@ -117,7 +117,7 @@ std::unique_ptr<PreparedKernel> prepare_forward(const Device& device, const Size
                            parts->queries(floats(buffers[0]), floats(buffers[2]), queries);
                            parts->keys(floats(buffers[1]), floats(buffers[3]), keys);
                            static_cast<void>(weigh(s, biases, v));
-                           // The bias of the sums is the same for all pairs, so it is added to the keys.
+                           // The bias of the sums is added to the keys, because it is equal for all pairs.
                            for (std::int64_t row = 0; s.normalized && row < s.samples * s.keys; ++row) {
                              add_rows(keys + row * s.features, biases + s.features, keys + row * s.features, s.features);
                            }
@@ -171,7 +171,7 @@ std::unique_ptr<PreparedKernel> prepare_backward(const Device& device, const Siz
                            const float* const sums = floats(buffers[5]);
                            float* const softmax = floats(buffers[6]);
                            const float* const above = floats(buffers[7]);
-                           // The keys contribute to the means and to the scores.
+                           // The gradient of the keys has two contributions: from the weighted means, and from the scores.
                            parts->scores(above, floats(buffers[1]), scores);
                            parts->means(softmax, above, floats(buffers[9]));
                            parts->softmax.backward(softmax, scores, to_scores);
@@ -208,7 +208,7 @@ std::unique_ptr<PreparedKernel> prepare_backward(const Device& device, const Siz
 }
 
 std::unique_ptr<PreparedKernel> prepare_additive_attention(const Device& device, const Problem& problem) {
-  // The gradients of the weights depend on the gradients of the sums, which backward-data computes.
+  // This pass is empty, because backward-data also computes the gradients of the weights, from the gradients of the sums.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const Sizes s(problem);
   const bool forward = problem.pass == Pass::forward;

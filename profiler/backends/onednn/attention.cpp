@@ -61,9 +61,9 @@ class Heads {
   dnnl::reorder split_, join_;
 };
 
-// Attention as in a framework without a fused kernel. Copies separate the heads, the scores are written, a separate pass
-// scales and masks them, and the softmax reads and writes them. The query heads of one key and value head form one matrix
-// with consecutive rows.
+// Attention as in a framework without a fused kernel. Copies separate the heads, and the scores are
+// written. A separate pass scales and masks the scores, and the softmax reads and writes them. The
+// query heads that share a key and value head form one matrix with consecutive rows.
 class AttentionKernel final : public PreparedKernel {
  public:
   AttentionKernel(const Device& device, const Problem& problem)
@@ -130,13 +130,13 @@ class AttentionKernel final : public PreparedKernel {
 
  private:
   struct Parts {
-    float *queries, *output, *keys, *values;  ///< separate heads; the output or its gradient
+    float *queries, *output, *keys, *values;  ///< with separate heads; `output` may be its gradient
     float *scores, *score_gradients, *biases;
   };
 
   void run_forward(const Parts& parts, float* probabilities, float* mask, const float* table, float* output) {
     by_features_(parts.queries, parts.keys, parts.scores);
-    // Biases are the same for all samples.
+    // All samples have the same biases.
     const std::int64_t pairs = s_.queries * s_.keys;
     for (std::int64_t i = 0; i < bias_items_; ++i) {
       parts.biases[i] = table[buckets_[static_cast<std::size_t>(i % pairs)] * s_.heads + i / pairs];
@@ -164,7 +164,8 @@ class AttentionKernel final : public PreparedKernel {
   void run_backward(const Parts& parts, float* probabilities, const float* mask, float* output_gradient, float* to_queries,
                     float* to_keys, float* to_table) {
     output_heads_.split(output_gradient, parts.output);
-    // P' = dO·Vᵀ, and the values' gradient Pᵀ·dO, which may reuse the memory of the values.
+    // Computes the gradient of the probabilities, dO·Vᵀ, and the gradient of the values, Pᵀ·dO,
+    // which may reuse the memory of the values.
     by_features_(parts.output, parts.values, parts.scores);
     const float* dropped = probabilities;
     if (mask != nullptr) {
@@ -183,7 +184,7 @@ class AttentionKernel final : public PreparedKernel {
     key_heads_.join(parts.keys, to_keys);
   }
 
-  /// Sums the scores' gradients over the samples, then over each bucket.
+  /// Adds up the gradients of the scores: first over the samples, then over the pairs of each bucket.
   void add_to_table(const Parts& parts, float* table) {
     std::copy_n(parts.score_gradients, bias_items_, parts.biases);
     for (std::int64_t sample = 1; sample < s_.samples; ++sample) {
@@ -200,7 +201,7 @@ class AttentionKernel final : public PreparedKernel {
   Device device_;
   AttentionShape s_;
   bool forward_;
-  std::int64_t rows_;  ///< rows of the matrix of one key and value head
+  std::int64_t rows_;  ///< rows in the matrix of the query heads that share a key and value head
   Heads query_heads_, key_heads_, output_heads_;
   MatrixProduct by_features_, by_keys_, by_rows_;
   RowSoftmax softmax_;
@@ -212,7 +213,8 @@ class AttentionKernel final : public PreparedKernel {
 };
 
 std::unique_ptr<PreparedKernel> prepare_attention(const Device& device, const Problem& problem) {
-  // The gradient of trained biases depends on the gradients of the scores, which backward-data computes.
+  // This pass is empty, because backward-data also computes the gradient of trained biases, from
+  // the gradients of the scores.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   // PyTorch's fused kernel for CPUs does not support dropout, and its scaled_dot_product_attention then runs unfused
   // operators (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp, use_flash_attention_cpp).

@@ -49,7 +49,7 @@ constexpr std::size_t line = 64;  ///< bytes of a cache line
 /// Evicts line by line, by an instruction that does not wait for each line. Returns false if the CPU lacks it.
 #ifdef __x86_64__
 __attribute__((target("clflushopt"))) void flush_lines(const char* bytes, std::size_t size) {
-  // The instruction takes a pointer to non-const, but writes nothing.
+  // const_cast is safe here: the instruction takes a pointer to non-const, but writes nothing.
   for (std::size_t i = 0; i < size; i += line) _mm_clflushopt(const_cast<char*>(bytes + i));
 }
 
@@ -142,7 +142,7 @@ class Backend final : public KernelBackend {
       forget_pages();
       return;
     }
-    // Writing twice the size of the last level evicts everything else, with any replacement policy.
+    // Evicts everything by writing twice the size of the last-level cache, with any replacement policy.
     if (flushed_.empty()) flushed_.resize(2 * last_level_cache() / sizeof(float));
     for (std::size_t i = 0; i < flushed_.size(); i += line / sizeof(float)) flushed_[i] += 1.0F;
   }
@@ -168,10 +168,10 @@ class Backend final : public KernelBackend {
   }
 
  private:
-  /// Evicting the lines of tensors leaves their pages in the TLB and the kernel's own code in the caches. In a training
-  /// step, the kernels that run in between displace both. Therefore this reads lines of more pages than a second-level TLB
-  /// holds (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove), and more lines than the second-level cache
-  /// holds, which also contains instructions.
+  /// Reads many pages and lines, because evicting the lines of tensors leaves their pages in the TLB and the kernel's own
+  /// code in the caches. In a training step, the kernels in between displace both. The pages exceed the second-level TLB
+  /// (2,048 entries: Intel, "Optimization Reference Manual", Golden Cove). The lines exceed the second-level cache, which
+  /// also contains instructions.
   void forget_pages() {
     constexpr std::size_t pages = 8192, page = 4096;
     static const std::size_t lines = 2 * second_level_cache() / line;
@@ -196,7 +196,7 @@ class Backend final : public KernelBackend {
   int threads_;
   onednn::Device device_;
   std::vector<char> pages_{};
-  std::vector<float> flushed_{};  ///< if buffers cannot be evicted individually
+  std::vector<float> flushed_{};  ///< is written to evict all caches, if single buffers cannot be evicted
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 
 namespace ddl {
 
-/// The CPU, with oneDNN, on `threads` threads. One thread gives stable times if the machine has other work. `blas`: a
-/// library for matrix products in place of oneDNN, such as `libopenblas.so.0`. Throws Error if the library cannot be loaded.
+/// Creates the back end for the CPU, with oneDNN, on `threads` threads. With one thread, times are
+/// stable even if the machine has other work. `blas`: a library for matrix products in place of
+/// oneDNN, such as `libopenblas.so.0`. Throws Error if the library cannot be loaded.
 [[nodiscard]] std::unique_ptr<KernelBackend> make_onednn_backend(int threads, const std::string& blas = {});
 
 }  // namespace ddl

@@ -31,7 +31,7 @@ Blas::Blas(const std::string& library, int threads) : handle_(dlopen(library.c_s
   if (void* const set = dlsym(handle_, "openblas_set_num_threads"); set != nullptr) {
     reinterpret_cast<void (*)(int)>(set)(threads);
   } else if (threads > 1) {
-    // Other libraries set their number of threads in other ways.
+    // Only OpenBLAS is known to set its number of threads by this function.
     dlclose(handle_);
     throw Error(fmt::format("--blas {} is not OpenBLAS: its number of threads cannot be set to {}", quote(library), threads),
                 "measure with one thread, or by OpenBLAS");

@@ -5,7 +5,8 @@
 namespace ddl::onednn {
 namespace {
 
-// In images, channels come before positions; in sequences, after positions. In both cases, rows of the inputs alternate.
+// In images, channels come before positions; in sequences, after positions. In both layouts, the
+// output consists of alternating rows of the inputs.
 std::unique_ptr<PreparedKernel> prepare_concat(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const bool forward = problem.pass == Pass::forward;

@@ -31,7 +31,7 @@ Shapes shapes_of(const Problem& problem, bool transposed) {
   shapes.has_bias = attributes.flag("bias", true);
   shapes.source = tensor(input, problem.samples, problem.precision);
   shapes.destination = tensor(problem.output, problem.samples, problem.precision);
-  // The weights of a transposed convolution have the layout of the convolution whose gradient it is: input channels first.
+  // The weights of a transposed convolution have input channels first. This is the layout of the underlying convolution.
   memory::dims dims = transposed ? memory::dims{input.channels / groups, problem.output.channels / groups}
                                  : memory::dims{problem.output.channels / groups, input.channels / groups};
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {

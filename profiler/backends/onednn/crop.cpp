@@ -6,15 +6,15 @@
 namespace ddl::onednn {
 namespace {
 
-/// Extents of a shape of any rank, with the innermost one last.
+/// The three extents of a shape. Shapes with fewer extents get ones in front.
 std::array<std::int64_t, 3> inner_last(const TensorShape& shape) {
   std::array<std::int64_t, 3> extents{1, 1, 1};
   std::copy_n(shape.extent.begin(), shape.rank, extents.end() - shape.rank);
   return extents;
 }
 
-// Frameworks implement forward as a view, so the time of forward is never needed. If forward is run anyway, it produces the
-// dense tensor that other kernels read.
+// Frameworks implement forward as a view, so predictions never use the time of forward. If forward
+// is run anyway, it writes the dense tensor that other kernels read.
 std::unique_ptr<PreparedKernel> prepare_crop(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();

@@ -2,9 +2,9 @@
 
 #include "profiler/backends/onednn/kernels.hpp"
 
-/// Creation of primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to v3.x").
-/// This back end uses features that both versions have; only this file depends on the version. The description of a gradient
-/// needs that of its forward primitive.
+/// Functions that create primitive descriptors. oneDNN 3 changed the constructors of oneDNN 2 (its "Transition from v2.x to
+/// v3.x"). This back end uses features that both versions have; only this file depends on the version. The description of a
+/// gradient needs the description of the forward primitive.
 namespace ddl::onednn {
 
 /// Windows of `kernel` items with a stride of `stride`, without dilation.
@@ -19,7 +19,7 @@ struct Pooling {
 [[nodiscard]] inline dnnl::memory::dims dims_of(const dnnl::memory::desc& desc) { return desc.get_dims(); }
 [[nodiscard]] inline dnnl::memory::data_type type_of(const dnnl::memory::desc& desc) { return desc.get_data_type(); }
 
-/// A primitive that both versions describe with the same arguments.
+/// Describes a primitive that takes the same arguments in oneDNN 2 and 3.
 template <class Forward, class... Arguments>
 [[nodiscard]] typename Forward::primitive_desc describe(const Device& device, const dnnl::primitive_attr& attributes,
                                                         const Arguments&... arguments) {

@@ -6,7 +6,7 @@
 namespace ddl::onednn {
 namespace {
 
-// The router's choice has no gradient here. The experts' weights get their gradient in `combine`.
+// The router's choice of experts has no gradient. `combine` computes the gradient of the weights of the chosen experts.
 std::unique_ptr<PreparedKernel> prepare_dispatch(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);

@@ -5,7 +5,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Whole samples are kept or dropped: one mask value per sample.
+/// Prepares a dropout of whole samples, with one mask value per sample.
 std::unique_ptr<PreparedKernel> prepare_of_samples(const Problem& problem, float scale, std::uint32_t threshold) {
   const std::int64_t samples = problem.samples;
   const std::int64_t each = problem.output.items();
@@ -25,7 +25,7 @@ std::unique_ptr<PreparedKernel> prepare_of_samples(const Problem& problem, float
                      });
 }
 
-// Each run draws the mask, with the generator that frameworks use on CPUs. Drawing dominates the time.
+// Each run of the kernel draws a new mask, with the generator that frameworks use on CPUs. Drawing takes most of the time.
 std::unique_ptr<PreparedKernel> prepare_dropout(const Device& /*device*/, const Problem& problem) {
   const double rate = problem.operation->attribute_values().number("rate", 0);
   if (problem.pass == Pass::backward_weight || rate == 0) return empty_kernel();

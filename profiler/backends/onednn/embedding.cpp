@@ -5,7 +5,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Row of a token, for any number in the buffer.
+/// The row of the table for a token. Any number in the buffer gives a valid row.
 std::int64_t row_of(float token, std::int64_t rows) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(token), 0, rows - 1);
 }

@@ -9,7 +9,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// Rows of one expert. If the tokens do not divide evenly, the sizes of groups differ by one.
+/// A group of rows for one expert. If the rows do not divide evenly, the sizes of groups differ by one.
 struct Group {
   std::int64_t expert, first, rows;
 };
@@ -25,7 +25,7 @@ std::vector<Group> groups_of(std::int64_t rows, std::int64_t experts) {
 
 }  // namespace
 
-// Products run one after the other, as in frameworks.
+// The products of the experts run one after the other, as in frameworks.
 std::unique_ptr<PreparedKernel> prepare_experts(const Device& device, const Problem& problem) {
   const AttributeValues attributes = problem.operation->attribute_values();
   const std::int64_t experts = attributes.integer("experts", 1);

@@ -24,12 +24,12 @@ void multiply_matrices(std::int64_t m, std::int64_t n, std::int64_t k, float fac
   if (status != dnnl_success) throw Error("oneDNN: a matrix product failed");
 }
 
-/// Number of queries of a head whose scores are computed at once. With 4,096 keys the scores take a megabyte, which fits
-/// into second-level caches.
+/// The number of queries of a head that are processed at once. With 4,096 keys, their scores take a
+/// megabyte, which fits into second-level caches.
 constexpr std::int64_t block = 64;
 
-// Processes blocks of a head's queries with all their keys. Kernels for smaller memories also divide the keys and carry
-// partial sums from part to part [Dao22]; this kernel does not. Heads are read and written in place.
+// Fused attention. The kernel processes blocks of a head's queries with all keys. Kernels for smaller memories also divide
+// the keys, and carry partial sums from part to part [Dao22]; this kernel does not. Heads are read and written in place.
 class FusedAttentionKernel final : public PreparedKernel {
  public:
   FusedAttentionKernel(const Device& device, const Problem& problem)

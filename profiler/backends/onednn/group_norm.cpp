@@ -10,7 +10,8 @@ struct Moments {
   float mean, inverse;  ///< inverse: one over the deviation
 };
 
-/// Moments of a block, in two passes. fp32 is precise enough for sums of a block, but not for sums of a volume.
+/// Computes the mean and the moments of a block of items, in two passes. fp32 is precise enough for
+/// sums of a block, but not for sums of a volume.
 [[gnu::target_clones("avx512f", "avx2", "default")]] Moments moments_of(const float* x, std::int64_t items) {
   constexpr std::int64_t block = 4096;
   double total = 0;
@@ -67,7 +68,7 @@ struct Sums {
 // computed as for a batch norm over the items of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n
 // − x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
-  // Backward-data also computes the gradients of scale and shift, so backward-weight has nothing left to do.
+  // This pass is empty, because backward-data also computes the gradients of scale and shift.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const std::int64_t channels = problem.output.channels;

@@ -7,8 +7,8 @@
 namespace ddl::onednn {
 namespace {
 
-// The vectors of each sample are concatenated into a matrix T, T·Tᵀ is computed in full, and the entries below its diagonal
-// are selected.
+// An interaction: the vectors of each sample are concatenated into a matrix T, T·Tᵀ is computed in
+// full, and the entries below its diagonal are selected.
 std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const auto count = static_cast<std::int64_t>(problem.inputs.size());
@@ -47,7 +47,7 @@ std::unique_ptr<PreparedKernel> prepare_interaction(const Device& device, const 
                              }
                            });
   }
-  // Z = T·Tᵀ. The gradient of T is the sum of dZ·T and dZᵀ·T.
+  // Forward is Z = T·Tᵀ. The gradient of T is the sum of dZ·T and dZᵀ·T.
   const Shape shape{.count = samples, .m = count, .n = channels, .k = count};
   Shape second = shape;
   second.a_transposed = true;

@@ -35,8 +35,8 @@ class HostBuffer final : public DeviceBuffer {
 };
 [[nodiscard]] inline float* floats(DeviceBuffer* buffer) { return static_cast<HostBuffer*>(buffer)->floats(); }
 
-/// Scratch memory that all kernels of a device use in turn, like memory that a framework's allocator reuses after the
-/// previous kernel has freed it.
+/// Scratch memory that all kernels of a device use one after the other. A framework's allocator
+/// also reuses memory that the previous kernel has freed.
 class Workspace {
  public:
   Workspace() = default;
@@ -62,17 +62,18 @@ struct Device {
   int threads = 1;
 };
 
-/// A dense tensor of `dims`, the last dimension innermost.
+/// Describes a dense tensor of `dims`, with the last dimension innermost.
 [[nodiscard]] dnnl::memory::desc dense(const dnnl::memory::dims& dims, dnnl::memory::data_type type);
-/// A tensor of `dims` without a layout, so that the library chooses one.
+/// Describes a tensor without a layout, so that the library chooses the layout.
 [[nodiscard]] dnnl::memory::desc any(const dnnl::memory::desc& dense);
 [[nodiscard]] dnnl::memory::data_type data_type(Precision precision);
-/// samples × channels × extents, or samples × tokens × channels, as in DeviceBuffers.
+/// Describes a tensor of samples × channels × extents (images), or samples × tokens × channels, in
+/// the layout of KernelTensor.
 [[nodiscard]] dnnl::memory::desc tensor(const TensorShape& shape, std::int64_t samples, Precision precision);
 /// Attributes for a scratchpad that this program allocates, so that its size is known.
 [[nodiscard]] dnnl::primitive_attr own_scratchpad();
 
-/// A second tensor of a primitive, which follows the first one in the same buffer.
+/// A second tensor of a primitive, in the buffer of the first tensor and after it.
 struct SecondTensor {
   int name = 0;
   dnnl::memory::desc plain;
@@ -81,22 +82,23 @@ struct SecondTensor {
 /// One tensor of a kernel in the layout that the library's primitive requires.
 struct Argument {
   KernelTensor tensor;
-  int name = 0;               ///< DNNL_ARG_SRC, …
+  int name = 0;               ///< the library's number of the argument: DNNL_ARG_SRC, …
   dnnl::memory::desc plain;   ///< layout in the buffer
   dnnl::memory::desc wanted;  ///< layout that the primitive requires; if it differs, a reorder is part of the kernel
-  bool added_to = false;      ///< the primitive accumulates into the tensor, so it is first set to zero
-  bool own = false;           ///< private memory of the kernel, initially zero; not a tensor of the problem
-  std::optional<SecondTensor> behind{};  ///< if `plain` is only the first part of the buffer
+  bool added_to = false;      ///< whether the primitive adds to the tensor, which is first set to zero
+  bool own = false;           ///< whether this is private memory of the kernel, initially zero
+  std::optional<SecondTensor> behind{};  ///< set if the buffer has a second tensor after `plain`
 };
 
-/// One primitive with the reorders around it.
+/// Returns a kernel that runs one primitive, and before and after it the reorders that its layouts need.
 [[nodiscard]] std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnnl::primitive& primitive,
                                                                const dnnl::memory::desc& scratchpad, std::string algorithm,
                                                                std::vector<Argument> arguments);
-/// A plain loop, for operations that the library lacks. `buffers` have the order of `tensors`.
+/// Returns a kernel that runs a plain loop, for operations that the library lacks. `buffers` have the order of `tensors`.
 [[nodiscard]] std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
                                                           std::function<void(std::span<DeviceBuffer* const>)> loop);
-/// Primitives and loops one after the other, which share `scratch` floats of the workspace.
+/// Returns a kernel that runs several primitives and loops, one after the other. They share
+/// `scratch` floats of the workspace.
 [[nodiscard]] std::unique_ptr<PreparedKernel> composed_kernel(
     const Device& device, std::string algorithm, std::vector<KernelTensor> tensors, std::int64_t scratch,
     std::function<void(std::span<DeviceBuffer* const> buffers, float* scratch)> run);

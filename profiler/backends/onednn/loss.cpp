@@ -7,8 +7,8 @@
 namespace ddl::onednn {
 namespace {
 
-/// One of the tensors whose losses are added up: rows of samples, tokens or positions of an image, whose classes are `step`
-/// items apart.
+/// One tensor of the loss. Its rows are samples, tokens or positions of an image. The classes of a
+/// row are `step` items apart.
 struct Part {
   std::int64_t items = 0, classes = 1, rows = 1, step = 1;
 

@@ -7,11 +7,11 @@ namespace {
 using dnnl::memory;
 using dnnl::rnn_direction;
 
-// Gates are in the order input, forget, cell, output. Each direction has one matrix for the input and one for the state,
-// [gates × features, channels] each, and one bias. The library has no second bias, which would be added to the first.
+// The gates are in the order input, forget, cell, output. Each direction has two matrices of [gates × features, channels],
+// for the input and for the state, and one bias. oneDNN has no second bias, which would be added to the first.
 std::unique_ptr<PreparedKernel> prepare_lstm(const Device& device, const Problem& problem) {
-  // Backward through the steps computes all gradients, and is required even if the input's gradient is not needed. So
-  // backward-data has nothing left to do.
+  // This pass is empty. backward-weight computes all gradients, because they all need a backward
+  // pass through the time steps. It runs even if the input's gradient is not needed.
   if (problem.pass == Pass::backward_data) return empty_kernel();
   const AttributeValues attributes = problem.operation->attribute_values();
   constexpr std::int64_t gates = 4;

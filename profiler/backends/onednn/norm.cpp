@@ -22,7 +22,7 @@ std::string refusal_norm(const Problem& problem) {
   return only_fp32(problem);
 }
 
-/// The tensor with its channels innermost. A layer norm sums over the innermost dimension.
+/// Describes a tensor with innermost channels, because a layer norm of oneDNN sums over the innermost dimension.
 memory::desc channels_last(const TensorShape& shape, std::int64_t samples, Precision precision) {
   if (shape.sequence || shape.rank == 0) return tensor(shape, samples, precision);
   memory::dims dims{samples};
@@ -38,7 +38,7 @@ memory::desc channels_last(const TensorShape& shape, std::int64_t samples, Preci
   return {dims, data_type(precision), strides};
 }
 
-/// Tokens as an image of one row, because the library has batch norms for images: samples, channels, tokens, one.
+/// Describes tokens as an image of one row (samples, channels, tokens, one), because oneDNN has batch norms only for images.
 memory::desc tokens_as_image(const TensorShape& shape, std::int64_t samples, Precision precision) {
   return {{samples, shape.channels, shape.extent[0], 1},
           data_type(precision),
@@ -84,7 +84,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
     return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
                             std::move(arguments));
   }
-  // Backward-data also computes the gradients of scale and shift, so backward-weight has nothing left to do.
+  // Backward-data also computes the gradients of scale and shift, so backward-weight runs no kernel.
   if (problem.pass != Pass::backward_data) return empty_kernel();
   const auto kind = parameters.items() == 0 ? dnnl::prop_kind::backward_data : dnnl::prop_kind::backward;
   const auto backward = describe_norm_backward<Backward>(device, scratch, forward, kind, inner, norm_epsilon, flags);
@@ -102,7 +102,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
                           std::move(arguments));
 }
 
-/// One channel for a batch norm's gradient; the planes of the channel are `stride` items apart.
+/// One channel in the gradient of a batch norm. The planes of the channel are `stride` items apart.
 struct Channel {
   const float *source, *output_gradient;
   float* input_gradient;

@@ -22,7 +22,7 @@ struct NormParameters {
   std::int64_t channels;
 };
 
-// Norms that the library lacks.
+// Kernels of norms that oneDNN lacks.
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem);
 [[nodiscard]] std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem);
 

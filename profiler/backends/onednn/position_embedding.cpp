@@ -23,7 +23,7 @@ std::unique_ptr<PreparedKernel> prepare_position_embedding(const Device& /*devic
         });
   }
   if (problem.pass == Pass::backward_data) {
-    // The gradient is passed on unchanged.
+    // Backward-data copies the gradient unchanged.
     return loop_kernel(
         {{TensorRole::output_gradient, 0, items, false}, {TensorRole::input_gradient, 0, items, true}},
         [=](std::span<DeviceBuffer* const> buffers) { std::copy_n(floats(buffers[0]), items, floats(buffers[1])); });

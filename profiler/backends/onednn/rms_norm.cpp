@@ -63,7 +63,7 @@ struct Row {
 
 // RMS norm [Zhang and Sennrich, Root Mean Square Layer Normalization, NeurIPS 2019].
 std::unique_ptr<PreparedKernel> prepare_rms_norm(const Problem& problem) {
-  // Backward-data also computes the gradients of scale and shift, so backward-weight has nothing left to do.
+  // This pass is empty, because backward-data also computes the gradients of scale and shift.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const NormParameters parameters(problem);
   const bool trained = parameters.items() > 0;

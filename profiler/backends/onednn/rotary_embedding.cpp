@@ -24,8 +24,8 @@ struct Angles {
   std::vector<float> cosines, sines;
 };
 
-/// Rotates pairs of channel i and channel i + pairs, as in the implementations of the models that use it (Hugging Face
-/// transformers, models/llama/modeling_llama.py, rotate_half). `direction` is −1 for the inverse rotation.
+/// Rotates channel i together with channel i + pairs, as in Hugging Face transformers
+/// (models/llama/modeling_llama.py, rotate_half). `direction` is −1 for the inverse rotation.
 [[gnu::target_clones("avx512f", "avx2", "default")]] void turn(const float* from, const float* cosines, const float* sines,
                                                                float direction, float* to, std::int64_t pairs) {
 #pragma omp simd

@@ -10,7 +10,7 @@
 namespace ddl::onednn {
 namespace {
 
-// For each token, the output has the weights of the selected experts, and zero for the others.
+// The output of a router has a number for each token and expert: the weight of a selected expert, and zero for all others.
 std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Problem& problem) {
   const std::int64_t experts = problem.output.channels;
   const std::int64_t active = problem.operation->attribute_values().integer("active", 1);
@@ -40,7 +40,8 @@ std::unique_ptr<PreparedKernel> prepare_router(const Device& device, const Probl
                              }
                            });
   }
-  // Computes the gradient of the scores, with which both passes begin. Experts that were not selected have a weight of zero.
+  // Computes the gradient of the scores, which both backward passes need first. Experts that were
+  // not selected have a weight of zero.
   const auto of_scores = [=](const float* weights, const float* gradient, float* all, float* scratch) {
     for (std::int64_t i = 0; i < scores; ++i) scratch[i] = weights[i] != 0 ? gradient[i] : 0.0F;
     softmax->backward(all, scratch, scratch + scores);

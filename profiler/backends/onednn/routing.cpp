@@ -3,7 +3,7 @@
 namespace ddl::onednn {
 
 void best_of(const float* scores, std::int64_t count, std::int64_t active, std::int64_t* places) {
-  // There are few experts, so an insertion sort keeps the best ones so far.
+  // Keeps the best scores so far by insertion sort, because there are few experts.
   std::int64_t taken = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (taken == active && !(scores[i] > scores[places[taken - 1]])) continue;

@@ -9,7 +9,8 @@ class RowSoftmax {
  public:
   RowSoftmax(const Device& device, std::int64_t rows, std::int64_t columns);
   void forward(float* from, float* to) const;
-  /// Reads the result of forward and the gradient of this result; writes the gradient of forward's input to `to`.
+  /// Computes the gradient of the softmax. Reads the result of forward and the gradient of this
+  /// result; writes the gradient of forward's input to `to`.
   void backward(float* result, float* gradient, float* to) const;
 
  private:

@@ -16,7 +16,7 @@ std::unique_ptr<PreparedKernel> prepare_constant(const Device& device, const Pro
   const std::int64_t items = problem.samples * problem.output.items();
   const dnnl::memory::desc data = dense({items}, data_type(problem.precision));
   const bool forward = problem.pass == Pass::forward;
-  // The gradient is multiplied like the input.
+  // Forward multiplies the input by a constant; backward multiplies the gradient by the same constant.
   const dnnl::eltwise_forward::primitive_desc description =
       describe_function(device, own_scratchpad(), dnnl::algorithm::eltwise_linear, data, factor, 0.0F);
   return primitive_kernel(
@@ -65,11 +65,11 @@ struct Sums {
   for (std::int64_t c = 0; c < channels; ++c) shifts[c] += dy[c];
 }
 
-// The factors of all channels, followed by the shifts.
+// The trained parameters are the factors of all channels, followed by the shifts.
 std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
   const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;
-  // In images, channels are planes; in sequences, they are innermost.
+  // In images, the items of a channel are contiguous; in sequences, channels are innermost.
   const bool tokens = problem.output.sequence;
   const std::int64_t each = tokens ? channels : problem.output.positions();
   const std::int64_t items = problem.samples * problem.output.items();

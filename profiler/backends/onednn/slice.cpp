@@ -5,12 +5,12 @@
 namespace ddl::onednn {
 namespace {
 
-// Frameworks implement forward as a view, so the time of forward is never needed. If forward is run anyway, it produces the
-// dense tensor that other kernels read.
+// Frameworks implement forward as a view, so predictions never use the time of forward. If forward
+// is run anyway, it writes the dense tensor that other kernels read.
 std::unique_ptr<PreparedKernel> prepare_slice(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();
-  // Channels come before positions in images and after them in sequences.
+  // In images, channels come before positions; in sequences, after positions.
   const std::int64_t rows = problem.samples * (input.sequence ? input.positions() : 1);
   const std::int64_t in = problem.samples * input.items();
   const std::int64_t out = problem.samples * problem.output.items();

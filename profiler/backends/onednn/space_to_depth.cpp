@@ -5,8 +5,8 @@ namespace {
 
 using dnnl::memory;
 
-// A copy between two orders of the same dimensions: samples, channels, and for each extent the block and the position inside
-// the block. The channels of a position are contiguous in the output, as in patch merging.
+// Space to depth is a copy between two orders of the same dimensions: samples, channels, and for each extent the block and
+// the position inside the block. The channels of a position are contiguous in the output, as in patch merging.
 std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   const TensorShape& input = problem.inputs.front();

@@ -38,8 +38,8 @@ void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t
   }
 }
 
-/// Unfused operators: each operator runs over all tensors, or all operators run over one tensor after the other. The
-/// kernel's workspace contains the temporaries that a framework would allocate.
+/// Prepares an update by unfused operators. Each operator runs over all tensors, or all operators run over one tensor after
+/// the other. The kernel's workspace contains the temporaries that a framework would allocate.
 std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const UpdateProblem& problem,
                                                std::vector<KernelTensor> tensors) {
   const std::int64_t count = problem.parameters;
@@ -56,7 +56,7 @@ std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const Updat
           for (std::size_t slot = 0; slot < slots; ++slot) at[3 + slot] = floats(buffers[2 + slot]) + begin;
           return at;
         };
-        // The temporary of one tensor reuses the memory of the previous tensor's temporary.
+        // The temporary of a tensor reuses the memory that the temporary of the previous tensor used.
         const std::int64_t step = by_tensor ? of_each : count;
         for (std::int64_t begin = 0; begin < count; begin += step) {
           for (const UpdatePass& pass : passes) run_pass(pass, from(begin), std::min(step, count - begin));
@@ -66,7 +66,7 @@ std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const Updat
 
 }  // namespace
 
-// One fused pass over the parameters. Steps are small, so that values stay finite over any number of runs.
+// One fused pass over the parameters. The learning rate is small, so that values stay finite over any number of runs.
 std::unique_ptr<PreparedKernel> prepare_update(const Device& device, const UpdateProblem& problem) {
   const std::int64_t count = problem.parameters;
   std::vector<KernelTensor> tensors{{TensorRole::weight, 0, count, true}, {TensorRole::weight_gradient, 0, count, false}};

@@ -1,4 +1,4 @@
-// Views are other names for the same memory, so they run no kernel.
+// Views run no kernel, because their output uses the memory of their input.
 
 #include "profiler/backends/onednn/kernels.hpp"
 

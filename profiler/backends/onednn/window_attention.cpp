@@ -11,7 +11,7 @@ namespace ddl::onednn {
 namespace {
 
 /// The mask that is added to the scores of the pairs of items in a window. It hides pairs that were not neighbours before
-/// the shift. The index is the window, then the pair. Empty without a shift.
+/// the shift. Entries are ordered by window, then by pair. Empty without a shift.
 std::vector<float> mask_of(const AttentionWindows& windows) {
   constexpr float hidden = -1e30F;
   std::vector<float> mask;
@@ -38,8 +38,8 @@ std::vector<float> mask_of(const AttentionWindows& windows) {
   for (std::int64_t i = 0; i < items; ++i) to[i] += from[i];
 }
 
-// Unfused window attention, as in frameworks. The image is copied into windows, scores are written, biased and masked, and
-// the softmax reads and writes them. Matrices of a window and head have their channels outermost, like the image.
+// Unfused window attention, as in frameworks. The image is copied into windows. Scores are written, biased and masked, and
+// the softmax reads and writes them. The matrices of a window and head have outermost channels, like the image.
 class WindowAttentionKernel final : public PreparedKernel {
  public:
   WindowAttentionKernel(const Device& device, const Problem& problem)
@@ -105,7 +105,8 @@ class WindowAttentionKernel final : public PreparedKernel {
     }
     copy(floats(buffers[2]), channels, 0, result, true);
     float* const to_input = floats(buffers[4]);
-    // P' = dO·Vᵀ, and the values' gradient, which may reuse the memory of the values.
+    // Computes the gradient of the probabilities, dO·Vᵀ, and the gradient of the values, Pᵀ·dO,
+    // which may reuse the memory of the values.
     by_features_(result, values, scores);
     by_queries_(result, probabilities, values);
     copy(to_input, 3 * channels, 2 * channels, values, false);
@@ -159,7 +160,8 @@ class WindowAttentionKernel final : public PreparedKernel {
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
-  // The table's gradient depends on the gradients of the scores, which backward-data computes.
+  // This pass is empty, because backward-data also computes the gradient of the table of biases,
+  // from the gradients of the scores.
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   return std::make_unique<WindowAttentionKernel>(device, problem);
 }

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// A buffer that allocates no memory before it is written, and then keeps only the first items. No computation uses its
-/// content, and the buffers of a whole model's step would take tens of GiB.
+/// A buffer that allocates memory only when it is written, and then keeps only the first items. Its content is not needed,
+/// because nothing is computed. The full buffers of a whole model's step would take tens of GiB.
 class SimulatedBuffer final : public DeviceBuffer {
  public:
   explicit SimulatedBuffer(std::int64_t items) : items_(items) {}
@@ -95,7 +95,7 @@ class SimulatedBackend final : public KernelBackend {
   std::unique_ptr<PreparedKernel> prepare(const UpdateProblem& problem) override {
     const auto parameters = static_cast<double>(problem.parameters);
     const double words = update_words(problem.optimizer, problem.implementation);
-    // Unfused operators are launched one by one; with single tensors, they are launched separately for each tensor.
+    // Unfused operators are launched separately. With single tensors, each operator is launched separately for each tensor.
     const auto passes = static_cast<int>(update_passes(problem.optimizer).size());
     const std::int64_t starts = problem.implementation == UpdateImplementation::single    ? passes * problem.tensors
                                 : problem.implementation == UpdateImplementation::foreach ? passes

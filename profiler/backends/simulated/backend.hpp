@@ -10,7 +10,7 @@
 namespace ddl {
 
 /// A simulated device with known behaviour: a kernel takes latency + max(flops / peak, bytes / bandwidth), multiplied by a
-/// log-normal factor of median one. It reads no clock and computes nothing, so that a whole profile is reproducible.
+/// log-normal factor of median one. Nothing is computed and no clock is read, so a whole profile is reproducible.
 struct SimulatedDevice {
   FlopRate peak = FlopRate(10e12);
   Bandwidth bandwidth = Bandwidth(500e9);

@@ -4,34 +4,35 @@
 
 #include <driver_types.h>
 
-// Configuration and inspection of the emulated device.
+// The functions configure and inspect the emulated device.
 namespace ddl::emulation {
 
-/// Simulated clocks of a device and a host, which only advance with launched work. If it is off, times are those of this
-/// machine's clock, and launches cost nothing.
+/// Simulated clocks of a device and a host, which only advance with launched work. If the clocks
+/// are off, times are those of this machine's clock, and launches cost nothing.
 struct Timeline {
   bool is_on = false;
-  double host = 0;             ///< s: now, on the host
-  double free_at = 0;          ///< s: when the device has finished all launched work
-  double launch_cost = 5e-6;   ///< s of the host per kernel launch
-  double kernel_time = 10e-6;  ///< s of the device for a kernel
-  double event_time = 0;       ///< s of the device for an event
-  std::int64_t queue = 1024;   ///< kernels that are queued; the host waits until there is room for one more
-  std::int64_t launches = 0;   ///< so far, without graphs
+  double host = 0;             ///< current time of the host, s
+  double free_at = 0;          ///< time at which the device has finished all launched work, s
+  double launch_cost = 5e-6;   ///< time of the host per kernel launch, s
+  double kernel_time = 10e-6;  ///< time of the device for a kernel, s
+  double event_time = 0;       ///< time of the device for an event, s
+  std::int64_t queue = 1024;   ///< number of kernels that can be queued; the host waits if the queue is full
+  std::int64_t launches = 0;   ///< number of launches so far, without graphs
   std::int64_t graph_launches = 0;
 };
 [[nodiscard]] Timeline& timeline();
-/// Restarts with these clocks, with nothing launched.
+/// Restarts with these clocks and an empty queue.
 void restart(const Timeline& timeline);
 
-/// A kernel with this device time was launched.
+/// Records the launch of a kernel with this device time in seconds.
 void launched(double seconds);
-/// The same with the timeline's own time.
+/// Records the launch of a kernel with the timeline's kernel time.
 void launched();
 
-/// From now on every call fails with this status, as after an illegal memory access; cudaSuccess repairs the device.
+/// From this call on, every call of the runtime fails with this status, as after an illegal memory
+/// access. cudaSuccess repairs the device.
 void break_device(cudaError_t status);
-/// The device breaks with the kernel that is launched after this many others.
+/// The device breaks when a kernel is launched after this many other launches.
 void break_device_after(std::int64_t launches, cudaError_t status);
 
 /// The properties reported by the device.
@@ -43,8 +44,8 @@ struct Properties {
 };
 [[nodiscard]] Properties& properties();
 
-/// Products round fp32 inputs to this many bits after the binary point, as tensor cores do: 10 in tf32 [NVIDIA A100 Tensor
-/// Core GPU Architecture, "TF32"]; 23 rounds nothing.
+/// The number of bits after the binary point to which products round fp32 inputs, as tensor cores do: 10 in tf32 [NVIDIA
+/// A100 Tensor Core GPU Architecture, "TF32"]. With 23 bits, inputs are not rounded.
 [[nodiscard]] int& product_bits();
 [[nodiscard]] float rounded_for_product(float value);
 

@@ -1,5 +1,6 @@
-// cuDNN's graph interface by its definitions: descriptors store attributes, and a plan runs the operations of its graph one
-// after the other in plain loops. Like the library, it rejects batch norms of odd channels and operations without kernels.
+// Emulates cuDNN's graph interface by its definitions. Descriptors store attributes, and a plan
+// runs the operations of its graph one after the other in plain loops. Like the library, the
+// emulation rejects batch norms of odd channels and operations without kernels.
 
 #include <array>
 #include <cmath>
@@ -77,7 +78,7 @@ struct Addresses {
     const auto known = places.find(number);
     const auto type = tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
     if (known != places.end()) {
-      // A tensor's own format, unless it is an alias of another's memory.
+      // The tensor has its own format, unless it is an alias of another tensor's memory.
       if (known->second.type == CUDNN_DATA_DOUBLE) known->second.type = type;
       return known->second;
     }
@@ -108,7 +109,7 @@ class Tensor {
   [[nodiscard]] double at(const std::vector<Index>& index) const {
     return type == CUDNN_DATA_INT8 ? static_cast<signed char*>(address)[place(index)] : numbers_.at(place(index));
   }
-  /// As rounded by a product.
+  /// Returns an item as rounded by a product.
   [[nodiscard]] double factor(const std::vector<Index>& index) const { return numbers_.factor(place(index)); }
   void set(const std::vector<Index>& index, double value) const {
     if (type == CUDNN_DATA_INT8) {
@@ -118,7 +119,7 @@ class Tensor {
     }
   }
   void add(const std::vector<Index>& index, double value) const { sums_[index] += value; }
-  /// Writes the sums, and zeros elsewhere.
+  /// Writes the sums of a reduction, and zeros to all other items.
   void write_sums() const;
 
   std::vector<Index> sizes, strides;
@@ -180,7 +181,7 @@ void convolve(const Parts& operation, Addresses& addresses, Direction direction,
   (direction == Direction::forward ? small : direction == Direction::data ? large : weights).write_sums();
 }
 
-/// The group of an item, as an index into the statistics, and the channel's index into the parameters.
+/// Returns the group of an item, as an index into the statistics, and the channel's index into the parameters.
 std::vector<Index> matching(const std::vector<Index>& index, const std::vector<Index>& sizes) {
   std::vector<Index> result = index;
   for (std::size_t d = 0; d < result.size(); ++d) {
@@ -311,7 +312,7 @@ void resample(const Parts& operation, Addresses& addresses, bool forward) {
   if (!forward) large.write_sums();
 }
 
-/// Functions of one to three items, with broadcasting of smaller tensors.
+/// Computes functions of one to three items, with broadcasting of smaller tensors.
 void point(const Parts& operation, Addresses& addresses) {
   const Tensor x(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), addresses);
   const Tensor y(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);
@@ -356,7 +357,7 @@ void multiply(const Parts& operation, Addresses& addresses) {
   const Tensor a(operation.part(CUDNN_ATTR_OPERATION_MATMUL_ADESC), addresses);
   const Tensor b(operation.part(CUDNN_ATTR_OPERATION_MATMUL_BDESC), addresses);
   const Tensor c(operation.part(CUDNN_ATTR_OPERATION_MATMUL_CDESC), addresses);
-  // Heads of the second matrix may be shared by consecutive ones of the first.
+  // Consecutive heads of the first matrix may share a head of the second.
   const Index sharing = a.sizes[1] / b.sizes[1];
   each(c.sizes, [&](const std::vector<Index>& i) {
     double sum = 0;
@@ -373,7 +374,7 @@ void reduce(const Parts& operation, Addresses& addresses) {
       operation.part(CUDNN_ATTR_OPERATION_REDUCTION_DESC).one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR) ==
       CUDNN_REDUCE_TENSOR_ADD;
   if (y.sizes[3] == x.sizes[3] && y.sizes[1] < x.sizes[1]) {
-    // Over the heads that share one.
+    // The sum is over the heads that share a head of keys and values.
     const Index sharing = x.sizes[1] / y.sizes[1];
     each(y.sizes, [&](const std::vector<Index>& i) {
       double sum = 0;
@@ -392,13 +393,13 @@ void reduce(const Parts& operation, Addresses& addresses) {
   });
 }
 
-/// The same memory with other sizes and strides.
+/// Gives the same memory other sizes and strides.
 void reshape(const Parts& operation, Addresses& addresses) {
   const Parts& to = operation.part(CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
   addresses.places[number_of(to)] = addresses.of(operation.part(CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
 }
 
-/// Whether the library would have engines for the graph, as observed in its lists for an H100.
+/// Returns whether the library would have engines for the graph, as observed in its lists for an H100.
 bool is_offered(const Parts& operation) {
   switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
@@ -410,7 +411,7 @@ bool is_offered(const Parts& operation) {
       return mode != CUDNN_BATCH_NORM || x.all<Index>(CUDNN_ATTR_TENSOR_DIMENSIONS)[1] % 2 == 0;
     }
     case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR: {
-      // Backward of a maximum only with channels innermost.
+      // The backward of a maximum is only supported with channels innermost.
       const Parts& dx = operation.part(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC);
       return !operation.has(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC) || dx.all<Index>(CUDNN_ATTR_TENSOR_STRIDES)[1] == 1;
     }
@@ -477,12 +478,12 @@ std::vector<const Parts*> operations_of(const Parts& graph) {
   return graph.all<const Parts*>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
 }
 
-/// How an engine multiplies fp32.
+/// How an engine multiplies in fp32.
 struct Engine {
   std::vector<cudnnBackendNumericalNote_t> notes;
-  int bits;  ///< bits of fp32 that it keeps after the binary point
+  int bits;  ///< bits that are kept of fp32 after the binary point
 };
-/// The first rounds its inputs to bf16, the second multiplies on tensor cores, the third does neither.
+/// The first engine rounds its inputs to bf16, the second multiplies on tensor cores, and the third does neither.
 const std::vector<Engine> engines{
     {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, 7},
     {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 10},
@@ -533,7 +534,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
       keep(configuration, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, &graph);
       keep(configuration, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, i);
     }
-    // The first count is that of the first call; one fewer is returned if one is not available.
+    // The returned number of engines is the number of the first call, minus one if an engine is not available.
     return CUDNN_STATUS_SUCCESS;
   }
   *count = 1;
@@ -692,7 +693,7 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t, cudnnActivationDescriptor_t
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Like the library without kernels for bf16, so that the graph interface is used next.
+// As in a library without kernels for bf16, the call fails, so that the graph interface is used next.
 cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     cudnnHandle_t, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t data,
     const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
@@ -752,7 +753,7 @@ cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     const cudnnTensorDescriptor_t, const void* dy, const cudnnTensorDescriptor_t, void*, const cudnnTensorDescriptor_t,
     void* dx, const cudnnTensorDescriptor_t, const void* scale, const void*, void* dscale, void* dshift, double,
     const void* mean, const void* inverse, cudnnActivationDescriptor_t, void*, size_t, void* aside, size_t aside_bytes) {
-  // The data saved by forward has been passed.
+  // The caller must pass the data that forward saved.
   if (aside_bytes > 0 && *static_cast<char*>(aside) != 42) return CUDNN_STATUS_BAD_PARAM;
   const Numbers from = data->at(x), gradient = data->at(dy), to = data->at(dx);
   const auto of = [](const void* statistics, Index channel) {

@@ -19,7 +19,7 @@ namespace {
 constexpr unsigned warp_size = 32;
 constexpr std::size_t stack_bytes = 128U << 10U;
 
-/// Threads that wait for each other. Threads that have ended are no longer waited for.
+/// A barrier at which threads wait for each other. The barrier does not wait for threads that have ended.
 struct Barrier {
   unsigned alive = 0, arrived = 0, generation = 0;
   void open_if_all() {
@@ -29,8 +29,8 @@ struct Barrier {
   }
 };
 
-/// A position on a stack at which execution continues. swapcontext also saves the signal mask, by a system call at every
-/// switch: once a stack is in use, _setjmp and _longjmp are ten times as fast.
+/// A position on a stack at which execution continues. swapcontext also saves the signal mask, with a system call at every
+/// switch. Once a stack is in use, _setjmp and _longjmp are ten times as fast.
 struct Place {
   jmp_buf registers;
 };
@@ -66,7 +66,7 @@ void wait(Barrier& barrier) {
   while (barrier.generation == generation) take_turn();
 }
 
-/// Takes part in one block after the other.
+/// Runs one block after the other.
 void enter() {
   while (true) {
     take_turn();
@@ -79,7 +79,7 @@ void enter() {
   }
 }
 
-/// A thread that waits for its first block.
+/// Adds a thread that waits for its first block.
 void add_thread() {
   running.current = running.threads.size();
   Thread& thread = *running.threads.emplace_back(std::make_unique<Thread>());

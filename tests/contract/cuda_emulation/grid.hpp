@@ -7,25 +7,25 @@
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
 
-// CUDA's language for an ordinary compiler: threads of a block are contexts that take turns, blocks run one after the other.
-// Included before any kernel.
+// Makes CUDA's language available to an ordinary compiler. Threads of a block are contexts that
+// take turns, and blocks run one after the other. This file is included before any kernel.
 namespace ddl::emulation {
 
-/// Runs `thread` for each thread of each block. Its device time is the number of cycles requested from the clock, at 1 GHz,
-/// or else the default of a kernel.
+/// Runs `thread` for each thread of each block. The device time is the number of cycles requested
+/// from the clock, at 1 GHz, or else the default time of a kernel.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
-/// A barrier of all threads of the block, or of the warp.
+/// The two functions are barriers of all threads of the block, and of all threads of the warp.
 void wait_for_block();
 void wait_for_warp();
-/// One word for each lane of the warp.
+/// Returns one word for each lane of the warp.
 float* warp_words();
-/// The device's clock, which advances when it is read.
+/// Returns the device's clock, which advances with each call.
 long long next_cycle();
 unsigned lane();
 
 }  // namespace ddl::emulation
 
-// NOLINTBEGIN(*): these are CUDA's names.
+// NOLINTBEGIN(*): the names are CUDA's.
 #undef __global__
 #undef __device__
 #undef __shared__

@@ -1,4 +1,4 @@
-// The back end's own kernels, run by the emulation.
+// Contains the back end's own kernels, compiled for the emulation.
 
 // clang-format off
 #include "tests/contract/cuda_emulation/grid.hpp"

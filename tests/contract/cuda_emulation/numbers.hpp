@@ -21,7 +21,7 @@ class Numbers {
     std::memcpy(&value, static_cast<const char*>(data_) + i * sizeof value, sizeof value);
     return static_cast<double>(value);
   }
-  /// As rounded by a product.
+  /// Returns an item as rounded by a product.
   [[nodiscard]] double factor(std::int64_t item) const {
     return precision_ == Precision::fp32 ? static_cast<double>(rounded_for_product(static_cast<float>(at(item)))) : at(item);
   }

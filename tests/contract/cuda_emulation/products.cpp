@@ -1,4 +1,5 @@
-// cuBLASLt's matrix product by its definition: D = op(A)·op(B), column-major matrices, with a bias for each row of D.
+// Emulates cuBLASLt's matrix product by its definition: D = op(A)·op(B), column-major matrices,
+// with a bias for each row of D.
 
 #include <cstring>
 
@@ -100,8 +101,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t result, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t, int asked, cublasLtMatmulHeuristicResult_t* found,
                                               int* count) {
-  // No bias for odd sizes, so that both implementations are tested. Otherwise two candidates, the first of which needs more
-  // workspace.
+  // Odd sizes have no bias, so that both implementations are tested. Otherwise there are two
+  // candidates, of which the first needs more workspace.
   if (part<Description>(description).epilogue == CUBLASLT_EPILOGUE_BIAS && part<MatrixLayout>(result).rows % 2 != 0) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }

@@ -1,4 +1,4 @@
-// CUDA's runtime over main memory: only the functions that the back end calls.
+// Emulates CUDA's runtime over main memory, with only the functions that the back end calls.
 
 #include <algorithm>
 #include <chrono>
@@ -15,16 +15,16 @@
 namespace {
 
 cudaError_t last = cudaSuccess;
-/// The status of a broken device, returned by every call.
+/// The status of a broken device, which every call returns.
 cudaError_t broken = cudaSuccess;
 std::int64_t launches_until_broken = -1;
 cudaError_t breaks_with = cudaSuccess;
 bool is_recording = false;
 std::int64_t recorded = 0;
-/// When each launched kernel is done.
+/// The times at which launched kernels are done.
 std::deque<double> pending;
 constexpr std::size_t memory = std::size_t{1} << 30U;
-/// Guard memory after a tensor, to which no kernel may write.
+/// The size of guard memory after a tensor, which no kernel may write.
 constexpr std::size_t fence = 64;
 constexpr int fence_value = 0xA5;
 
@@ -99,7 +99,7 @@ float rounded_for_product(float value) {
 
 namespace ddl::cuda {
 
-// Replaces the host's clock.
+// This function replaces the host's clock.
 double host_seconds() { return emulation::timeline().is_on ? emulation::timeline().host : real_seconds(); }
 
 }  // namespace ddl::cuda
@@ -112,7 +112,7 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   auto* whole = static_cast<Allocation*>(std::aligned_alloc(256, (sizeof(Allocation) + bytes + fence + 255) / 256 * 256));
   whole->bytes = bytes;
   *data = whole + 1;
-  // Uninitialized memory is not zero.
+  // Uninitialized memory must not be zero.
   std::memset(*data, 0x7f, bytes);
   std::memset(static_cast<char*>(*data) + bytes, fence_value, fence);
   return cudaSuccess;
@@ -190,7 +190,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   return broken;
 }
 
-// A graph is a number of kernels. They ran when they were recorded, and only take time when the graph is launched.
+// A graph is a number of kernels. The kernels run when they are recorded, and only take time when the graph is launched.
 struct CUgraph_st {
   std::int64_t kernels;
 };

@@ -1,5 +1,5 @@
-// CUDA's runtime over main memory: only the functions that the transport calls. Streams only make progress when they are
-// queried, so that nothing is done earlier than CUDA guarantees.
+// Emulates CUDA's runtime over main memory, with only the functions that the transport calls. Streams only make progress
+// when they are queried, so that no work is done earlier than CUDA guarantees.
 
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +28,7 @@ CUstream_st& default_stream() {
   return stream;
 }
 
-/// Runs what can run; returns whether that is everything.
+/// Runs all work that can run. Returns whether all work of the stream is done.
 bool advance(CUstream_st& stream) {
   const std::lock_guard lock(guard());
   while (!stream.work.empty()) {
@@ -90,7 +90,7 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t st
   });
   return cudaSuccess;
 }
-// For device memory it does not wait, and runs in the default stream.
+// For device memory, cudaMemset does not wait, and runs in the default stream.
 cudaError_t cudaMemset(void* data, int value, size_t bytes) { return cudaMemsetAsync(data, value, bytes, nullptr); }
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }

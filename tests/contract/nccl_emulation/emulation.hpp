@@ -7,10 +7,11 @@
 
 namespace ddl::emulated {
 
-/// Injected failures. Exchanges are counted from 1; 0: never. Initialized from DDL_EMULATED_NCCL, such as `stall_at=40`.
+/// Injected failures. Exchanges are counted from 1; 0 means no exchange. Initialized from
+/// DDL_EMULATED_NCCL, such as `stall_at=40`.
 struct Script {
-  int stall_at = 0;            ///< this one never ends by itself
-  int error_at = 0;            ///< during this one an asynchronous error occurs, and it never ends by itself
+  int stall_at = 0;            ///< this exchange never ends by itself
+  int error_at = 0;            ///< an asynchronous error occurs during this exchange, which never ends by itself
   bool joining_hangs = false;  ///< ncclCommInitRank does not return
   bool abort_hangs = false;    ///< ncclCommAbort does not return
   int devices = 8;
@@ -24,20 +25,20 @@ struct Exchange {
 };
 struct Seen {
   std::vector<Exchange> exchanges{};
-  int garbage = 0;        ///< exchanges of uninitialized memory
-  int out_of_bounds = 0;  ///< exchanges outside of allocated memory, or of overlapping parts
+  int garbage = 0;        ///< number of exchanges of uninitialized memory
+  int out_of_bounds = 0;  ///< number of exchanges outside of allocated memory, or of overlapping parts
   int aborted = 0, destroyed = 0, joined = 0;
 };
 
 Script& script();
 Seen& seen();
-/// Resets everything.
+/// Resets all failures and recorded calls.
 void reset();
 
-/// Protects the above, and memory and streams.
+/// Returns the lock of all failures, recorded calls, memory and streams.
 std::recursive_mutex& guard();
 
-/// Whether all these bytes are in one allocation.
+/// Returns whether a range of bytes is in one allocation.
 bool is_allocated(const void* data, std::size_t bytes);
 
 }  // namespace ddl::emulated

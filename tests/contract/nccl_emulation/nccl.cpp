@@ -1,4 +1,5 @@
-// NCCL without a network: each process runs its exchanges alone, and receives zeros in place of others' data.
+// Emulates NCCL without a network. Each process runs its exchanges alone, and receives zeros in
+// place of the data of other processes.
 
 #include <algorithm>
 #include <atomic>
@@ -128,7 +129,7 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   while (hangs()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::lock_guard lock(guard());
   ++seen().aborted;
-  return ncclSuccess;  // not deleted: queued work still uses it
+  return ncclSuccess;  // the communicator is not deleted, because queued work still uses it
 }
 ncclResult_t ncclCommDestroy(ncclComm_t) {
   const std::lock_guard lock(guard());

@@ -13,7 +13,7 @@ folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file_
 
 
 def tensor(name, *shape):
-    """A float input; weights are inputs of the graph, so that the file has none."""
+    """Returns a float input. Weights are inputs of the graph, so that the file contains no weights."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
@@ -27,7 +27,7 @@ def write(name, opset, nodes, inputs, outputs):
 
 
 def open_op18():
-    """A detector: two scales of one image, whose boxes are joined and sorted out by a suppression without weights."""
+    """A detector: boxes from two scales of one image are concatenated, and a suppression without weights selects boxes."""
     nodes = [
         helper.make_node("Conv", ["x", "stem"], ["a"], name="stem", strides=[2, 2], pads=[1, 1, 1, 1]),
         helper.make_node("LeakyRelu", ["a"], ["b"], name="act", alpha=0.1),

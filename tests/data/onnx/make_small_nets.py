@@ -159,7 +159,7 @@ class RmsNorm(nn.Module):
 
 
 class Grouped(nn.Module):
-    """Four heads of queries for two of keys and values, no biases, root-mean-square norms."""
+    """Attention with four query heads and two key and value heads, no biases, and root-mean-square norms."""
 
     def __init__(self):
         super().__init__()
@@ -175,7 +175,7 @@ class Grouped(nn.Module):
 
 
 class Vit(nn.Module):
-    """Patches without a token of their own, timm's layout of queries, keys and values."""
+    """A vision transformer without a class token, with timm's layout of queries, keys and values."""
 
     def __init__(self):
         super().__init__()
@@ -213,7 +213,7 @@ class Upsample(nn.Module):
 
 
 class Scaled(nn.Module):
-    """A trained scale for each channel, an instance norm without one, and a skip that is cut to size."""
+    """A trained scale for each channel, an instance norm without a trained scale, and a skip connection that is cropped."""
 
     def __init__(self):
         super().__init__()
@@ -273,7 +273,7 @@ def macs_of(model, x):
 
 
 def strip(data):
-    """Drops the weights: what is larger than 64 bytes becomes external data that is not there."""
+    """Drops the weights: tensors larger than 64 bytes become external data, and the data file is missing."""
     model = onnx_pb2.ModelProto()
     model.ParseFromString(data)
     for tensor in model.graph.initializer:

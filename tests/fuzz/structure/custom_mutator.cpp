@@ -1,5 +1,5 @@
-// libFuzzer's hooks for a fuzzer whose texts are in one language, named by DDL_FUZZED_LANGUAGE: most mutations change the
-// structure, the others the bytes.
+// Implements libFuzzer's hooks for a fuzzer with texts in one language, which DDL_FUZZED_LANGUAGE
+// names. Most mutations change the structure of a text. All others change bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ void change_bytes(std::string& value) {
   value.resize(LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(value.data()), size, value.size()));
 }
 
-/// Writes a text into the buffer; 0 if it does not fit, or is empty.
+/// Writes a text into the buffer. Returns 0 if the text does not fit, or is empty.
 std::size_t put(const std::string& text, std::uint8_t* data, std::size_t max_size) {
   if (text.empty() || text.size() > max_size) return 0;
   std::memcpy(data, text.data(), text.size());

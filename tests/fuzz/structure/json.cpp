@@ -29,7 +29,7 @@ class JsonPieces {
     return true;
   }
 
-  /// A quoted text, a number or a word; empty if there is none.
+  /// Returns a quoted text, a number or a word; empty if there is none.
   std::string word() {
     skip_blanks();
     std::size_t end = 0;

@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Limits of ranges, and words that some language does not treat as text.
+/// Values at the limits of ranges, and words that some language does not treat as text.
 constexpr std::array values{"0",     "1",         "-1",       "2",          "1024",
                             "0.5",   "1e-9",      "5e-324",   "1.7e308",    "1e400",
                             "nan",   "inf",       "-0",       "2147483648", "9007199254740993",
@@ -31,7 +31,7 @@ std::vector<Piece*> all_of(Piece& whole) {
   return all;
 }
 
-/// A random one for which `fits` is true; empty if there is none.
+/// Returns a random piece for which `fits` is true; empty if there is none.
 template <class Fits>
 Piece* any_of(Piece& whole, MutationRandom& random, const Fits& fits) {
   std::vector<Piece*> found = all_of(whole);
@@ -49,7 +49,7 @@ void insert(std::vector<Piece>& pieces, std::size_t at, Piece piece) {
   pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at), std::move(piece));
 }
 
-/// Removes, doubles, moves or swaps the piece at `at`; the other position is `to`.
+/// Removes, doubles, moves or swaps the piece at `at`. `to`: the other position.
 void rearrange(std::vector<Piece>& pieces, std::size_t at, std::size_t to, std::size_t how) {
   if (at >= pieces.size()) return;
   to = std::min(to, pieces.size() - 1);
@@ -69,7 +69,7 @@ void rearrange(std::vector<Piece>& pieces, std::size_t at, std::size_t to, std::
   }
 }
 
-/// A whole number incremented, decremented, doubled or negated; any other text is unchanged.
+/// Increments, decrements, doubles or negates a whole number. Any other text is unchanged.
 void change_number(std::string& value, MutationRandom& random) {
   const std::size_t first = value.find_first_of("0123456789");
   if (first == std::string::npos) return;
@@ -82,7 +82,7 @@ void change_number(std::string& value, MutationRandom& random) {
                 std::to_string(others[below(others.size(), random)]));
 }
 
-/// Replaces the value of a piece by that of another; the key stays.
+/// Replaces the value of a piece by that of another piece. The key stays.
 void replace(Piece& place, Piece by) {
   by.head = place.head;
   place = std::move(by);
@@ -100,7 +100,7 @@ void mutate(Piece& whole, MutationRandom& random, const ChangeBytes& change_byte
         rearrange(group->pieces, below(count, random), below(count, random), below(4, random));
       }
       return;
-    case 2:  // the same of all neighbours: a column
+    case 2:  // makes the same change to all neighbours, as in a column
       if (Piece* const group = any_of(whole, random, [&](const Piece& piece) {
             return piece.pieces.size() > 1 && std::any_of(piece.pieces.begin(), piece.pieces.end(), has_pieces);
           })) {
@@ -110,7 +110,7 @@ void mutate(Piece& whole, MutationRandom& random, const ChangeBytes& change_byte
         for (Piece& each : group->pieces) rearrange(each.pieces, at, to, how);
       }
       return;
-    case 3:  // neither of which may contain the other
+    case 3:  // neither piece may contain the other
       if (Piece* const place = any_of(whole, random, [&](const Piece& piece) { return &piece != &whole; })) {
         const std::vector<Piece*> all = all_of(whole);
         Piece copy = *all[below(all.size(), random)];

@@ -9,11 +9,11 @@
 namespace ddl {
 
 using MutationRandom = std::minstd_rand;
-/// Changes the bytes of a value.
+/// A function that changes the bytes of a value.
 using ChangeBytes = std::function<void(std::string&)>;
 
-/// Changes one part of a text: removes, doubles, moves or copies a piece, gives it another key or value, or does so for a
-/// whole column.
+/// Changes one part of a text: removes, doubles, moves or copies a piece, gives a piece another key
+/// or value, or does so for a whole column.
 void mutate(Piece& whole, MutationRandom& random, const ChangeBytes& change_bytes);
 
 /// Replaces a piece by a piece of another text.

@@ -4,13 +4,14 @@
 
 #include "tests/fuzz/structure/language.hpp"
 
-// https://protobuf.dev/programming-guides/encoding: a field is a varint of its number and wire type, followed by the content
-// of that type: 0 a varint, 1 eight bytes, 2 a length and as many bytes, which may be a message, 5 four bytes.
+// In the wire format (https://protobuf.dev/programming-guides/encoding), a field is a varint of its
+// number and wire type, followed by the content. The wire types are: 0 a varint, 1 eight bytes, 2 a
+// length and as many bytes, which may be a message, 5 four bytes.
 namespace ddl {
 namespace {
 
 constexpr char varint = 'v', eight = '8', four = '4', bytes = 'b', message = 'm';
-constexpr std::uint64_t largest_field = 20'000;  // ONNX has none above some hundreds
+constexpr std::uint64_t largest_field = 20'000;  // ONNX has no field numbers above some hundreds
 
 std::optional<std::uint64_t> take_varint(std::string_view& from) {
   std::uint64_t number = 0;

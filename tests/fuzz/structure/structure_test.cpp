@@ -1,4 +1,4 @@
-// Mutations of a text leave a text of its language, and reach every part of it.
+// Tests that mutations of a text result in a text of its language, and reach every part of the text.
 
 #include <algorithm>
 #include <filesystem>
@@ -27,7 +27,7 @@ std::string content(const std::filesystem::path& file) {
 
 constexpr const char* test_networks = "../../data/onnx";  ///< seeds of the fuzzer onnx_file, from FUZZ_CORPUS on
 
-/// The stored inputs of a fuzzer that its parser accepts, by their names.
+/// Returns the stored inputs of a fuzzer that its parser accepts, by name.
 std::vector<std::string> inputs(const std::string& fuzzer, const std::string& part_of_name = "valid") {
   std::vector<std::string> texts;
   for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(FUZZ_CORPUS) / fuzzer)) {
@@ -51,7 +51,7 @@ bool is_json(const std::string& text) { return nlohmann::json::accept(text); }
 
 bool is_protobuf(const std::string& text) { return protobuf_language.read(text).has_value(); }
 
-/// The percentage of changed texts that `is_one` accepts as texts of the language; and how many are distinct.
+/// The percentage of changed texts that `is_one` accepts as texts of the language, and the number of distinct texts.
 struct Changed {
   int of_the_language = 0;
   std::size_t different = 0;
@@ -96,7 +96,7 @@ TEST_CASE("the elements of a text are written unchanged, except blanks and comme
   REQUIRE(profile_language.write(*profile_language.read(profile)) == profile);
 }
 
-TEST_CASE("bundled files read the same once they are taken apart and written") {
+TEST_CASE("bundled files have the same content after they are divided into pieces and written") {
   for (const std::string& text : inputs("model_file")) {
     INFO(text);
     REQUIRE(is_yaml(text));
@@ -117,8 +117,8 @@ TEST_CASE("invalid texts of the language are only changed bytewise") {
   REQUIRE_FALSE(yaml_language.read(std::string(5000, ' ') + "a"));
 }
 
-// Minimum percentages, as observed and rounded down.
-TEST_CASE("most changes leave a text of the language, and few of them are the same") {
+// The minimum percentages are observed values, rounded down.
+TEST_CASE("most changes of a text give a valid text, and few of these texts are equal") {
   const Changed json = change(json_language, inputs("plan_file"), is_json);
   CHECK(json.of_the_language >= 80);
   CHECK(json.different > 800);

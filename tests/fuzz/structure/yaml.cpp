@@ -2,8 +2,8 @@
 
 #include "tests/fuzz/structure/language.hpp"
 
-// The YAML style of this program's files: maps and lists by indentation or in brackets, texts on one line or on deeper
-// lines.
+// The YAML style of this program's files: maps and lists by indentation or in brackets, and texts
+// on one line or on deeper lines.
 namespace ddl {
 namespace {
 
@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \r") + 1);
 }
 
-/// The start of an item's value: after its dashes, and after its key if it has one.
+/// Returns the start of an item's value, which is after its dashes, and after its key if it has one.
 std::size_t value_in(std::string_view text) {
   std::size_t at = indentation_of(text);
   while (text.substr(at).starts_with("- ")) at += 2 + indentation_of(text.substr(at + 2));
@@ -36,7 +36,8 @@ std::size_t value_in(std::string_view text) {
   return at;
 }
 
-/// Parses a value in brackets; leaves the piece unchanged if it is not one, or is not closed in this line.
+/// Parses a value in brackets. Leaves the piece unchanged if the value has no brackets, or if they
+/// are not closed in this line.
 void read_brackets(Piece& piece, int depth) {
   const std::string_view text = trimmed(piece.value);
   if (depth > most_nested || text.size() < 2 || (text.front() != list && text.front() != map)) return;
@@ -72,7 +73,7 @@ void read_brackets(Piece& piece, int depth) {
   }
 }
 
-/// The lines from `at` on that are indented by at least `least`, each with the deeper ones below it.
+/// Reads the lines from `at` on that are indented by at least `least`, each with the deeper lines below it.
 std::vector<Piece> read_lines(const std::vector<std::string_view>& lines, std::size_t& at, std::size_t above,
                               std::size_t least) {
   std::vector<Piece> found;
@@ -98,7 +99,7 @@ std::optional<Piece> read_yaml(std::string_view text) {
     if (!trimmed(text.substr(0, end)).empty()) lines.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  // Every line that is deeper than the previous one is one more recursive call.
+  // Every line that is deeper than the previous line causes one more recursive call.
   constexpr std::size_t widest_indentation = 2000;
   for (const std::string_view each : lines) {
     if (indentation_of(each) > widest_indentation) return std::nullopt;

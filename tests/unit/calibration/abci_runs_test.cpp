@@ -1,4 +1,4 @@
-// The fit to runs on ABCI, tested on held-out configurations.
+// Tests the fit to runs on ABCI on held-out configurations.
 
 #include <cmath>
 #include <map>
@@ -40,7 +40,7 @@ TEST_CASE("the bundled coefficients equal a new fit to the runs on ABCI") {
     const Learned learned = learned_of(bundled.learned, family.family);
     for (const LearnedCoefficient& each : family.coefficients) {
       INFO(family_name(family.family) << ": " << to_string(each.what));
-      // A tenth of the uncertainty that the runs leave.
+      // The tolerance is a tenth of the uncertainty after the fit.
       CHECK(std::abs(learned[each.what] - each.value) <= 0.1 * (each.high - each.low));
     }
   }
@@ -57,7 +57,7 @@ TEST_CASE("strategies rank as in Table VIII, each predicted from other configura
     for (const ValidationCase* a : cases) {
       for (const ValidationCase* b : cases) {
         if (a->run.value >= b->run.value) continue;
-        // The printed total of this filter run is not the sum of its parts, and the sum reverses the ranking.
+        // The printed total of this filter run differs from the sum of its parts, and the sum reverses the ranking.
         const bool doubtful = where == std::pair<std::string, int>("resnet50", 64) && a->run.strategy == "filter" &&
                               b->run.strategy == "channel";
         if (doubtful) continue;

@@ -55,7 +55,7 @@ const MeasuredModel& model_of(const Coefficients& coefficients, const std::strin
 
 // ---- the fit of split layers ----
 
-TEST_CASE("times that follow the law give its undivided fraction") {
+TEST_CASE("times that follow T(p) = T(1)·(s + (1−s)/p) give the undivided fraction s") {
   // T(1) = 100 ms, s = 0.5: T(2) = 100 · (0.5 + 0.25) = 75 ms, T(4) = 62.5 ms.
   const std::array points{SplitPoint{2, Seconds(0.075)}, SplitPoint{4, Seconds(0.0625)}};
   CHECK(fit_undivided_fraction(Seconds(0.1), points) == Approx(0.5));
@@ -74,7 +74,7 @@ TEST_CASE("the undivided fraction stays within its bounds") {
   CHECK(fit_undivided_fraction(Seconds(1.0), better_than_linear) == 0.0);
 }
 
-// ---- what is read ----
+// ---- valid files ----
 
 TEST_CASE("a coefficients file is read into coefficients") {
   const Coefficients coefficients = parse_coefficients(small_file, "c.yaml");
@@ -104,7 +104,7 @@ TEST_CASE("the time of a step on several devices becomes the time of a sample on
   CHECK(parse_coefficients(small_file, "c.yaml").models[1].per_sample.value() == Approx(40e-3));
 }
 
-TEST_CASE("software settings that the file lacks have their defaults") {
+TEST_CASE("software settings that are missing in the file have their defaults") {
   const Software software = parse_coefficients(small_file, "c.yaml").software;
   CHECK(software.layer_route == Route::direct);
   CHECK_FALSE(software.gradient_algorithm.has_value());
@@ -118,7 +118,7 @@ TEST_CASE("software settings that the file lacks have their defaults") {
 
 // ---- the bundled coefficients ----
 
-TEST_CASE("coefficients come with measured machines") {
+TEST_CASE("measured machines have bundled coefficients") {
   std::vector<std::string> found;
   for (const std::string& name : machine_names()) {
     INFO(name);
@@ -142,9 +142,9 @@ TEST_CASE("the bundled coefficients are the published ones") {
   CHECK(model_of(*coefficients, "cosmoflow-512").per_sample.value() == Approx(2.108143184));
   CHECK(model_of(*coefficients, "cosmoflow-256").per_sample.value() == Approx(2.108143184 / 8));
   CHECK(model_of(*coefficients, "resnet152").per_sample.value() == Approx(0.476 / 64));
-  // Split over four, a step of 64 samples takes the measured 0.6789 s.
+  // Split over four devices, a step of 64 samples takes the measured 0.6789 s.
   CHECK(model_of(*coefficients, "megatron-2.5b").per_sample.value() * 64 / 4 == Approx(0.6789));
-  // All six times are longer than the unsplit one.
+  // All six times are longer than the time without a split.
   REQUIRE(coefficients->filter_undivided);
   CHECK(coefficients->filter_undivided->fraction == 1.0);
   CHECK_FALSE(coefficients->channel_undivided.has_value());
@@ -160,7 +160,7 @@ TEST_CASE("the bundled coefficients are the published ones") {
   CHECK(software.spatial_layers == std::vector<std::pair<std::string, int>>{{"cosmoflow-256", 2}, {"cosmoflow-512", 2}});
 }
 
-TEST_CASE("bundled coefficients are found by their own name and their machine's") {
+TEST_CASE("bundled coefficients are found by their own name and by the name of their machine") {
   for (const char* name : {"abci", "ABCI", "abci-paradl", "ABCI ParaDL"}) {
     INFO(name);
     CHECK(load_coefficients(name).name == "abci-paradl");
@@ -171,7 +171,7 @@ TEST_CASE("bundled coefficients are found by their own name and their machine's"
         "dgx-h100, dgx-h200-network, dgx-h200, polaris-network, polaris, none; a file of your own ends in '.yaml'");
 }
 
-// ---- what is refused ----
+// ---- invalid files ----
 
 TEST_CASE("fails with a model whose time is given twice, or not at all") {
   CHECK(first_line(error_with("per_sample: 3 ms, ", "")) == "c.yaml:9:5: expected one of 'per_sample' and 'per_iteration'");
@@ -252,7 +252,7 @@ TEST_CASE("a file may set the time that the host takes to launch a kernel") {
   CHECK(error("{value: -1 us, source: log}").find("c.yaml:16:28:") == 0);
   CHECK(error("{value: 12.5, source: log}") == "c.yaml:16:28: '12.5' has no unit");
   CHECK(error("{value: 12.5 us}") == "c.yaml:16:20: the key 'source' is missing");
-  // Files of older versions have it under another name.
+  // In files of older versions, the launch overhead has the key `kernel_start`.
   const std::string former = edited(small_file, route, route + "  kernel_start: {value: 12.5 us, source: log}\n");
   CHECK(parse_coefficients(former, "c.yaml").software.launch_overhead == Seconds(12.5e-6));
   const std::string both = with("{value: 1 us, source: log}\n  kernel_start: {value: 12.5 us, source: log}");
@@ -276,7 +276,7 @@ TEST_CASE("fails with an unknown or missing key, or another format") {
   CHECK(error_with("generator: a person\n", "").find("the key 'generator' is missing") != std::string::npos);
   CHECK(error_with("  name: {value: Toy 1.0, source: log}\n", "").find("the key 'name' is missing") != std::string::npos);
   CHECK(first_line(error_with("format: 1", "format: 3")) ==
-        "c.yaml:1:9: format 3 is written for a newer version: this one reads format 1");
+        "c.yaml:1:9: format 3 needs a newer version of ddl-oracle: this version reads format 1");
   CHECK(error_with("    - {model: mine, layers", "    - {model: mine, layers: 1, source: log}\n    - {model: mine, layers")
             .find("duplicate limit for 'mine'") != std::string::npos);
 }

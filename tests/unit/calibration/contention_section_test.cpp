@@ -49,7 +49,7 @@ TEST_CASE("A measured φ only replaces the φ of its level") {
   CHECK(after.congestion.size() == 1);
 }
 
-TEST_CASE("One group of one rank a node alone has φ one, however many rails there are") {
+TEST_CASE("A single group with one rank per node has φ one, for any number of rails") {
   const std::vector<ContentionPoint> points{{1, 1, {1, 1}}, {4, 2, {1.9, 2.1}}};
   const auto measured = measured_contention(points, machine_of(4), "a sweep");
   REQUIRE(measured.size() == 2);

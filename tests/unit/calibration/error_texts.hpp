@@ -6,7 +6,7 @@
 
 namespace ddl {
 
-/// `text` with the first `from`, which must exist, replaced by `to`.
+/// Returns `text` with the first `from`, which must exist, replaced by `to`.
 inline std::string edited(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   INFO(from);
@@ -14,7 +14,7 @@ inline std::string edited(std::string text, const std::string& from, const std::
   return text.replace(at, from.size(), to);
 }
 
-/// Position and message of an error, without the line and the caret.
+/// Returns position and message of an error, without the line and the caret.
 inline std::string first_line(const std::string& error) { return error.substr(0, error.find('\n')); }
 
 }  // namespace ddl

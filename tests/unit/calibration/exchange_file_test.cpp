@@ -89,7 +89,7 @@ TEST_CASE("an older nccl-tests has neither root nor group, and ranks follow from
   REQUIRE(reading.series.size() == 1);
   CHECK(reading.series[0].ranks == 16);  // 2 * 15/16 = 1.875
   CHECK(reading.series[0].level == NetworkLevel::between_nodes);
-  CHECK(warns(reading, "its two bandwidths are those of 16"));
+  CHECK(warns(reading, "its two bandwidths match 16 ranks"));
   CHECK(row_of(reading.series[0], 8).time.value() == Approx(2193.5e-6));
   CHECK(row_of(reading.series[0], 8, true).time.value() == Approx(132.2e-6));
 }
@@ -99,7 +99,7 @@ TEST_CASE("the size column of nccl-tests counts all parts, and rows of no bytes 
   const ExchangeSeries& series = reading.series.at(0);
   CHECK(series.ranks == 8);
   CHECK(series.nodes == 2);
-  // 29 sizes, of which 4, 8 and 16 bytes are less than one element for each of 8 ranks.
+  // There are 29 sizes, of which 4, 8 and 16 bytes are less than one element for each of 8 ranks.
   CHECK(series.rows.size() == 2 * 26);
   CHECK(warns(reading, "6 rows without bytes"));
   CHECK(row_of(series, 32, true).time.value() == Approx(85.50e-6));
@@ -108,7 +108,7 @@ TEST_CASE("the size column of nccl-tests counts all parts, and rows of no bytes 
 TEST_CASE("a rank list truncated to one rank is not a run of one rank") {
   const std::string name = "nccl-2.13-all_gather-one-rank-listed.txt";
   const Reading gather = load(name, otherwise({.operation = Collective::allgather}));
-  CHECK(gather.series.at(0).ranks == 1024);  // size over count times four bytes
+  CHECK(gather.series.at(0).ranks == 1024);  // size divided by count and by four bytes
   CHECK_FALSE(gather.series.at(0).nodes);
   CHECK_FALSE(gather.series.at(0).level);
   CHECK(warns(gather, "lists only 1 of 1024 ranks"));
@@ -134,7 +134,7 @@ TEST_CASE("facts of the file override options for all files") {
   CHECK(warns(reading, "has 2 ranks, which is used instead of 64 ranks"));
 }
 
-TEST_CASE("two runs in one file are two series, each with its own ranks") {
+TEST_CASE("two benchmark runs in one file are two series, each with its own ranks") {
   const std::string run =
       "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 2(factor)\n"
       "#   Rank  0 Pid  1 on a device  0 [0x07] Tesla V100\n#   Rank  1 Pid  2 on a device  1 [0x08] Tesla V100\n";
@@ -180,7 +180,7 @@ TEST_CASE("times per iteration give a spread, and a date after a row is ignored"
   CHECK(reading.series[0].rows[0].spread->value() == Approx(5e-6));
 }
 
-TEST_CASE("errors in the text of nccl-tests have their place") {
+TEST_CASE("errors in the text of nccl-tests state their position") {
   const AskedFacts asked = of_file({.operation = Collective::allreduce, .ranks = 2, .nodes = 1});
   const auto error = [&](const std::string& text) { return error_in(text, asked); };
   CHECK(contains(error(nccl_header), "f.txt:1:1: no rows follow this header"));
@@ -205,7 +205,7 @@ TEST_CASE("errors in the text of nccl-tests have their place") {
   const std::string short_row = "     1048576        262144     float     sum      -1    100.0   10.49   10.49\n";
   CHECK(contains(error(short_header + short_row + short_row.substr(0, short_row.size() - 2)),
                  "the file ends inside this row"));
-  // A file whose last line only lacks its line break is complete.
+  // A file that only lacks the last line break is complete.
   CHECK(error(nccl_header + nccl_row + nccl_row.substr(0, nccl_row.size() - 1)) == "no error");
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("the file name gives the operation if neither the file nor the user do
 
 // ---- torch.distributed by all_reduce_bench.py ----
 
-// github.com/stas00/ml-engineering, network/benchmarks/README.md: four nodes of eight B200.
+// The source is github.com/stas00/ml-engineering, network/benchmarks/README.md: four nodes of eight B200.
 TEST_CASE("all_reduce_bench.py states operation and ranks above its table, and times follow from bandwidths") {
   const Reading reading = load("torch-all_reduce-4n8g.txt", of_file({.nodes = 4}));
   REQUIRE(reading.series.size() == 1);
@@ -253,13 +253,13 @@ TEST_CASE("all_reduce_bench.py states operation and ranks above its table, and t
   CHECK(reading.warnings.empty());
 }
 
-// network/benchmarks/results/all-reduce-8xH200.md there.
+// The source is network/benchmarks/results/all-reduce-8xH200.md in github.com/stas00/ml-engineering.
 TEST_CASE("a table of all_reduce_bench.py alone needs its operation; ranks follow from the two bandwidths") {
   CHECK(contains(error_of([&] { (void)load("torch-table-alone.txt"); }), "the timed operation is not stated"));
   const Reading reading =
       load("torch-table-alone.txt", otherwise({.operation = Collective::allreduce, .level = NetworkLevel::node}));
   CHECK(reading.series.at(0).ranks == 8);  // 482.26 / 275.58 = 1.75 = 2 * 7/8
-  CHECK(warns(reading, "its two bandwidths are those of 8"));
+  CHECK(warns(reading, "its two bandwidths match 8 ranks"));
 }
 
 namespace {
@@ -287,7 +287,7 @@ TEST_CASE("torchrun may put a label before each line") {
   CHECK(reading.series.at(0).rows.size() == 1);
 }
 
-TEST_CASE("the bandwidths of one payload are repetitions of it") {
+TEST_CASE("several bandwidths of one payload are repetitions of a measurement") {
   const Reading reading = read(
       "The 0.5GiB payload bandwidth of all_reduce over 4 ranks (5 warmups / 20 trials):\n\n"
       "|    busbw   |    algbw   |\n| ---------: | ---------: |\n"
@@ -330,7 +330,7 @@ TEST_CASE("bandwidths of one digit are ignored") {
                  "f.txt:3:1: none of these bandwidths has two digits"));
 }
 
-TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
+TEST_CASE("broken tables of all_reduce_bench.py are refused with their position") {
   CHECK(contains(error_in(torch_heading + torch_columns), "f.txt:3:1: no rows follow"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |"), "f.txt:5:25: this row has 2 cells"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|    1MiB |  15.00GBps |  10.0"),
@@ -352,7 +352,7 @@ TEST_CASE("broken tables of all_reduce_bench.py are refused with their place") {
 
 namespace {
 
-/// A record as the plugin writes it (github.com/NVIDIA/nccl, plugins/profiler/inspector/README.md).
+/// Returns a record as the plugin writes it (github.com/NVIDIA/nccl, plugins/profiler/inspector/README.md).
 std::string record(const std::string& operation, int number, int rank, int ranks, int nodes, long bytes, int microseconds,
                    const std::string& timing = "kernel_gpu") {
   return fmt::format(R"({{"header":{{"id":"0x7f8c","comm_name":"dp","rank":{},"n_ranks":{},"nnodes":{}}},)", rank, ranks,
@@ -365,7 +365,7 @@ std::string record(const std::string& operation, int number, int rank, int ranks
 
 }  // namespace
 
-TEST_CASE("the time of a collective is that of the rank that waited least") {
+TEST_CASE("the time of a collective is the time of the rank that waited least") {
   const Reading reading =
       read(record("AllReduce", 1, 0, 2, 2, 1048576, 150) + record("AllReduce", 1, 1, 2, 2, 1048576, 110) +
            record("AllReduce", 2, 1, 2, 2, 2097152, 200) + record("AllReduce", 2, 0, 2, 2, 2097152, 210));
@@ -388,7 +388,7 @@ TEST_CASE("a file of one rank includes waiting, and each operation and group is 
            record("All2All", 5, 0, 8, 2, 1000, 70) + record("AllReduce", 6, 0, 8, 2, 1000, 9, "kernel_cpu") +
            R"({"header":{"rank":0,"n_ranks":8,"nnodes":2},"p2p_perf":{"p2p":"Send","p2p_exec_time_us":5}})");
   REQUIRE(reading.series.size() == 3);
-  // NCCL counts the part of one rank.
+  // NCCL counts the bytes of one rank.
   CHECK(row_of(reading.series[0], 4000).time.value() == Approx(50e-6));
   CHECK(reading.series[1].ranks == 8);
   CHECK(row_of(reading.series[1], 8000).time.value() == Approx(70e-6));
@@ -400,17 +400,17 @@ TEST_CASE("a file of one rank includes waiting, and each operation and group is 
   CHECK(warns(reading, "1 sends and receives are ignored"));
 }
 
-TEST_CASE("of many repetitions a hundred are kept, with the same median") {
+TEST_CASE("of many repetitions, a hundred with about the same median are kept") {
   std::string text;
   for (int i = 1; i <= 1001; ++i) text += record("AllReduce", i, 0, 2, 1, 1048576, i);
   const Reading reading = read(text);
   REQUIRE(reading.series.at(0).rows.size() == 100);
-  CHECK(reading.series[0].rows[49].time.value() == Approx(496e-6));  // 501 is the median of all
+  CHECK(reading.series[0].rows[49].time.value() == Approx(496e-6));  // 501 is the median of all repetitions
   CHECK(reading.series[0].rows[50].time.value() == Approx(506e-6));
 }
 
-// A fit evaluates all rows for each of some hundred ranges of sizes: 20,000 took 13 s.
-TEST_CASE("of a size with many rows a hundred are kept, in the order of the file") {
+// A fit evaluates all rows for each of some hundred ranges of sizes, which took 13 s for 20,000 rows.
+TEST_CASE("a hundred rows of a size with many rows are kept, in the order of the file") {
   std::string text = "# OSU MPI Latency Test v5.3\n# Size          Latency (us)\n1 1.0\n";
   for (int i = 0; i <= 20'000; ++i) text += fmt::format("2048 {}\n", 2 + (i * 7919 % 20'001) * 1e-4);
   text += "4096 7.5\n";
@@ -426,7 +426,7 @@ TEST_CASE("of a size with many rows a hundred are kept, in the order of the file
     if (row.message == Bytes(2048)) times.push_back(row.time.value());
   }
   std::sort(times.begin(), times.end());
-  // Times are 2 to 4 us, evenly.
+  // Times are evenly distributed from 2 to 4 us.
   CHECK((times[49] + times[50]) / 2 == Approx(3e-6).epsilon(1e-4));
   CHECK(times.front() == Approx(2.01e-6).epsilon(1e-3));
   CHECK(times.back() == Approx(3.99e-6).epsilon(1e-3));
@@ -453,7 +453,7 @@ TEST_CASE("records of NCCL Inspector may have line breaks in them") {
   CHECK(reading.series.at(0).rows.at(0).time.value() == Approx(61974e-6));
 }
 
-TEST_CASE("broken records of NCCL Inspector are refused with their place") {
+TEST_CASE("broken records of NCCL Inspector are refused with their position") {
   const std::string good = record("AllReduce", 1, 0, 2, 2, 1048576, 150);
   CHECK(contains(error_in(good + good.substr(0, 200)), "f.txt:2:201: not valid JSON"));
   CHECK(contains(error_in(good + "Killed\n"), "f.txt:2:1: expected a record of NCCL Inspector"));
@@ -471,7 +471,8 @@ TEST_CASE("broken records of NCCL Inspector are refused with their place") {
 
 // ---- traces of PyTorch ----
 
-// github.com/facebookresearch/HolisticTraceAnalysis, tests/data/nccl_parser_config: DDP on two A100 of one node, one rank.
+// The source is github.com/facebookresearch/HolisticTraceAnalysis, tests/data/nccl_parser_config:
+// DDP on two A100 of one node, one rank.
 TEST_CASE("kernels of a trace state operation, ranks, size and time") {
   const Reading reading = load("trace-2ranks.json", otherwise({.nodes = 1}));
   REQUIRE(reading.series.size() == 2);
@@ -513,9 +514,9 @@ TEST_CASE("the nodes of each group of a trace follow from its ranks and the node
            otherwise({.nodes = 2}));
   REQUIRE(reading.series.size() == 4);
   CHECK(reading.series[0].operation == Collective::allreduce);
-  CHECK(reading.series[0].nodes == 2);  // ranks 0 and 8 with eight ranks a node
+  CHECK(reading.series[0].nodes == 2);  // ranks 0 and 8, with eight ranks per node
   CHECK(reading.series[0].rows.at(0).message == Bytes(2048));
-  CHECK_FALSE(reading.series[1].nodes);  // four of which two are listed
+  CHECK_FALSE(reading.series[1].nodes);  // four ranks, of which two are listed
   CHECK(reading.series[2].operation == Collective::allgather);
   CHECK(reading.series[2].nodes == 1);
   CHECK(reading.series[2].rows.at(0).message == Bytes(8192));
@@ -537,7 +538,7 @@ TEST_CASE("events of a trace other than exchanges of equal parts are ignored") {
   CHECK(warns(reading, "1 collectives without bytes"));
 }
 
-TEST_CASE("broken traces are refused with their place") {
+TEST_CASE("broken traces are refused with their position") {
   CHECK(contains(error_in(trace("")), "f.txt:1:1: this trace has no kernel of a collective"));
   CHECK(contains(error_in(trace(R"({"ph":"X","cat":"cpu_op","dur":1,"args":{"Collective name":"allreduce"}})")),
                  "has the calls of collectives, but not their time"));
@@ -551,7 +552,7 @@ TEST_CASE("broken traces are refused with their place") {
 
 // ---- nccl-tests as JSON ----
 
-TEST_CASE("the JSON of nccl-tests gives the same as its text") {
+TEST_CASE("the JSON output of nccl-tests gives the same series as the text output") {
   const Reading json = load("nccl-2.19-all_reduce-2n2g.json"), text = load("nccl-2.18-all_reduce-2n2g.txt");
   const ExchangeSeries &a = json.series.at(0), &b = text.series.at(0);
   CHECK(a.operation == b.operation);
@@ -568,13 +569,13 @@ TEST_CASE("the JSON of nccl-tests gives the same as its text") {
   CHECK(json.warnings.empty());
 }
 
-TEST_CASE("errors in nccl-tests' JSON have their place") {
+TEST_CASE("errors in nccl-tests' JSON state their position") {
   const std::string head =
       R"({"version":2,"args":["all_reduce_perf"],"config":{"ngpus":2,"devices":[{"rank":0,"hostname":"a"}]},)";
   const std::string good =
       R"({"size":8,"count":2,"type":"float","out_of_place":{"time":5.0,"alg_bw":0.0016,"bus_bw":0.0016}})";
   const Reading reading = read(head + "\n\"results\":[" + good + "]}");
-  CHECK(reading.series.at(0).ranks == 2);  // one device is listed for a process of two
+  CHECK(reading.series.at(0).ranks == 2);  // one device is listed, for a process of two devices
   CHECK(reading.series.at(0).nodes == 1);
   CHECK(contains(error_in(head + "\n\"results\":[" + good), "f.txt:2:"));
   CHECK(contains(error_in(head + "\n\"results\":[" + good), "an aborted run of nccl-tests"));
@@ -600,7 +601,7 @@ TEST_CASE("latency of OSU 5.3 is half a round trip between two ranks") {
   CHECK(series.rows.front().message == 0_B);  // versions before 7 begin with a message of no bytes
 }
 
-TEST_CASE("a time from OSU's bandwidths is that of one message of a window") {
+TEST_CASE("a time from OSU's bandwidths is the time of one message of a window") {
   const Reading one = load("osu-7.5-bw-validation.txt", otherwise({.nodes = 2}));
   const ExchangeSeries& bw = one.series.at(0);
   CHECK(bw.pattern == ExchangePattern::one_way);
@@ -611,16 +612,16 @@ TEST_CASE("a time from OSU's bandwidths is that of one message of a window") {
   const Reading both = load("osu-5.3-bibw.txt", otherwise({.level = NetworkLevel::node}));
   const ExchangeSeries& bibw = both.series.at(0);
   CHECK(bibw.pattern == ExchangePattern::both_ways);
-  // Counted in both directions: 2 * 4194304 B at 9788.05 MB/s
+  // The bandwidth is counted in both directions: 2 * 4194304 B at 9788.05 MB/s.
   CHECK(row_of(bibw, 4194304).time.value() == Approx(2 * 4194304 / 9788.05e6));
   const Reading slow = load("osu-7.4-bw-slow-link.txt", otherwise({.nodes = 2}));
   CHECK(warns(slow, "2 rows that round to zero"));
   CHECK(slow.series.at(0).rows.front().message == 4_B);
 }
 
-TEST_CASE("OSU's sizes are of a rank's part for allgather and alltoall, of the vector elsewhere") {
+TEST_CASE("OSU's sizes count a rank's part for allgather and alltoall, and the whole vector for other operations") {
   const AskedFacts four = otherwise({.ranks = 4, .nodes = 1});
-  CHECK(load("osu-7.4-alltoall-full.txt", four).series.at(0).rows.front().message == 4_B);  // 1 byte to each
+  CHECK(load("osu-7.4-alltoall-full.txt", four).series.at(0).rows.front().message == 4_B);  // 1 byte to each rank
   const Reading gather = load("osu-5.7-allgather.txt", otherwise({.ranks = 1152, .nodes = 32}));
   CHECK(row_of(gather.series.at(0), 1152).time.value() == Approx(322.65e-6));
   CHECK(load("osu-5.3-reduce_scatter.txt", four).series.at(0).rows.front().message == 4_B);
@@ -632,7 +633,7 @@ TEST_CASE("OSU's sizes are of a rank's part for allgather and alltoall, of the v
   CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "the number of ranks is not stated"));
 }
 
-TEST_CASE("errors in OSU's text have their place") {
+TEST_CASE("errors in OSU's text state their position") {
   const std::string head = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n";
   CHECK(contains(error_in(head), "f.txt:1:1: no rows follow this title"));
   CHECK(contains(error_in(head + "1  2.00\n2\n"), "f.txt:5:2: this row has 1 cells, but the table has 2 columns"));
@@ -662,7 +663,7 @@ TEST_CASE("rows that failed their validation are left out") {
   CHECK(warns(reading, "1 rows that failed their validation"));
 }
 
-// ---- neither ----
+// ---- other files ----
 
 TEST_CASE("tables made from outputs, and other files, are refused") {
   CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: a Markdown table is not the output"));
@@ -712,7 +713,7 @@ TEST_CASE("facts that contradict each other are refused") {
 }
 
 TEST_CASE("NCCL's log states algorithm and protocol, and may interrupt rows") {
-  // As printed to one stream: a row in three parts, with the log directly after the previous cell.
+  // The row has three parts in one stream, with the log directly after the previous cell.
   const std::string listed = "#  Rank  0 Group  0 Pid  7 on 9node1 device  0 [0x1b] NVIDIA H100\n";
   const std::string host = "9node1:7:7 [0] NCCL INFO ";
   const std::string before_2_23 = listed + nccl_header + "     1048576        262144     float     sum      -1" + host +
@@ -726,7 +727,7 @@ TEST_CASE("NCCL's log states algorithm and protocol, and may interrupt rows") {
   CHECK(series.rows[1].time.value() == Approx(110e-6));
   CHECK(series.rows[1].algorithm == "NVLSTree Simple");
 
-  // Whole lines before a row, with names. Other functions, sizes and lines do not apply to it.
+  // Whole lines with names precede a row. Lines of other functions and sizes do not apply to the row.
   const auto beside = [&](const std::string& log) {
     return read(nccl_header + log + nccl_row, otherwise(allreduce)).series.at(0).rows[0].algorithm;
   };

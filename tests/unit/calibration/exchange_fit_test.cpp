@@ -18,7 +18,7 @@ namespace {
 constexpr double alpha = 5e-6;
 constexpr double beta = 4e-11;
 
-/// Sizes by factors of 2 from 8 B to 256 MiB, with times from `time_of`.
+/// Returns sizes by factors of 2 from 8 B to 256 MiB, with times from `time_of`.
 template <typename TimeOf>
 ExchangeSeries sweep(Collective operation, int ranks, int nodes, TimeOf time_of) {
   ExchangeSeries series;
@@ -44,7 +44,7 @@ ExchangeSeries line(double start = alpha, double slope = beta) {
 void add_noise(ExchangeSeries& series, double relative, unsigned seed) {
   std::mt19937 random(seed);
   for (MeasuredExchange& row : series.rows) {
-    // Box and Muller by hand: std::normal_distribution differs between libraries.
+    // The normal deviate is computed by Box and Muller's method, because std::normal_distribution differs between libraries.
     const double u = (static_cast<double>(random()) + 1) / 4294967297.0;
     const double v = static_cast<double>(random()) / 4294967296.0;
     row.time *= 1 + relative * std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
@@ -62,7 +62,7 @@ ExchangeFit fit_of(const std::vector<ExchangeSeries>& series) {
 
 }  // namespace
 
-TEST_CASE("exact data give their α and β, and no knee") {
+TEST_CASE("a fit to exact data returns their α and β, and no knee") {
   const ExchangeFit fit = fit_of({line()});
   REQUIRE(fit.ranges.size() == 1);
   const FitRange& range = fit.ranges[0];
@@ -77,7 +77,7 @@ TEST_CASE("exact data give their α and β, and no knee") {
   CHECK(range.max_message == 256_MiB);
 }
 
-TEST_CASE("other units of time and size scale α and β and nothing else") {
+TEST_CASE("other units of time and size scale only α and β") {
   ExchangeSeries noisy = line();
   add_noise(noisy, 0.05, 1);
   ExchangeSeries scaled = noisy;
@@ -111,7 +111,7 @@ TEST_CASE("the order of rows and of files does not matter") {
   }
 }
 
-TEST_CASE("outliers do not move the fit") {
+TEST_CASE("outliers do not change the fit") {
   ExchangeSeries series = line();
   add_noise(series, 0.01, 3);
   const ExchangeFit clean = fit_of({series});
@@ -148,15 +148,15 @@ TEST_CASE("more noise widens the intervals, and their coverage is about the stat
     }
   }
   CHECK(wide > 3 * narrow);
-  // A false knee is rare.
+  // The fit rarely finds a knee that does not exist.
   CHECK(known > 0.9 * 2 * trials);
-  // 95 % of 120 are 114, with a standard deviation of 2.4: four of those on both sides.
+  // 95 % of 120 are 114, with a standard deviation of 2.4. The bounds are four standard deviations on both sides.
   CHECK(alpha_held > 0.87 * known);
   CHECK(beta_held > 0.87 * known);
 }
 
 TEST_CASE("a change of protocol is found at its size, and unchanged coefficients are shared") {
-  // Eager up to 64 KiB; above, a handshake of two more latencies and the same link.
+  // Messages are eager up to 64 KiB. Above, they take a handshake of two more latencies on the same link.
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 5 * alpha : alpha) + 1e-10 * bytes; });
   add_noise(series, 0.01, 4);
@@ -172,15 +172,15 @@ TEST_CASE("a change of protocol is found at its size, and unchanged coefficients
 }
 
 TEST_CASE("a bend without a jump is still a bend") {
-  // Four times as slow above a cache of 1 MiB; the bend is between two measured sizes.
+  // Above a cache of 1 MiB, the link is four times as slow. The bend is between two measured sizes.
   static constexpr double knee = 1.5 * 1048576;
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2, [](double bytes) {
     return alpha + beta * std::min(bytes, knee) + 4 * beta * std::max(0.0, bytes - knee);
   });
   add_noise(series, 0.002, 5);
   const ExchangeFit fit = fit_of({series});
-  // Ranges are found before they are joined, as lines with a start-up that is not negative, unlike the line after the bend:
-  // the knee may be found one size late, with a short range of its own.
+  // Ranges are first found as lines with a start-up that is not negative, and then joined. The line after the bend has a
+  // negative start-up, so the knee may be found one size late, with a short range of its own.
   REQUIRE(fit.ranges.size() >= 2);
   REQUIRE(fit.ranges.size() <= 3);
   CHECK(fit.ranges.front().max_message <= 2_MiB);
@@ -240,11 +240,11 @@ TEST_CASE("the algorithm behind times of several rank counts is found and named"
   };
   const std::vector<Case> cases{
       {ExchangeAlgorithm::ring, ring_allreduce_time},
-      // A tree takes twice as long, as on a link with half the speed: it cannot be distinguished from a butterfly.
+      // A tree takes twice as long, as on a link with half the speed, so it cannot be distinguished from a butterfly.
       {ExchangeAlgorithm::butterfly, butterfly_allreduce_time},
       {ExchangeAlgorithm::rabenseifner, rabenseifner_allreduce_time},
       {ExchangeAlgorithm::linear, linear_allreduce_time},
-      // Switches that reduce: a latency and a bandwidth independent of the ranks.
+      // Switches that reduce have a latency and a bandwidth that do not depend on the number of ranks.
       {ExchangeAlgorithm::in_switch, [](Bytes m, double, const Link& l) { return l.alpha + m * l.beta; }}};
   for (const Case& one : cases) {
     std::vector<ExchangeSeries> series;
@@ -259,7 +259,7 @@ TEST_CASE("the algorithm behind times of several rank counts is found and named"
     CHECK(to_string(fit.ranges[0].algorithm) == to_string(one.algorithm));
     CHECK(fit.ranges[0].alpha->value.value() == Approx(alpha).epsilon(0.03));
     CHECK(fit.ranges[0].beta->value.value() == Approx(beta).epsilon(0.03));
-    // It also predicts unmeasured cases, with a warning.
+    // The fit also predicts unmeasured cases, with a warning.
     const ExchangePrediction prediction = predict(fit, 256, 1, 16_MiB);
     CHECK(prediction.time.value.value() == Approx(one.time(16_MiB, 256, link).value()).epsilon(0.04));
     CHECK(prediction.time.low < prediction.time.value);
@@ -268,7 +268,7 @@ TEST_CASE("the algorithm behind times of several rank counts is found and named"
   }
 }
 
-TEST_CASE("rings inside nodes and between them give the α and β of the link between") {
+TEST_CASE("rings inside nodes and between nodes give the α and β of the link between nodes") {
   const Link inside{Seconds(2e-6), SecondsPerByte(5e-12), {}};
   const Link between{Seconds(2e-5), SecondsPerByte(4e-11), {}};
   std::vector<ExchangeSeries> series;
@@ -314,7 +314,7 @@ TEST_CASE("noise alone makes no knee, and outliers do not hide one") {
     ExchangeSeries series = line();
     add_noise(series, 0.05, 500 + seed);
     false_knees += fit_of({series}).ranges.size() > 1 ? 1 : 0;
-    // Three latencies above 64 KiB, and two sizes with twice and three times the time.
+    // The start-up above 64 KiB is three latencies, and two sizes have twice and three times the time.
     ExchangeSeries knee = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 3 * alpha : alpha) + 1e-10 * bytes; });
     add_noise(knee, 0.03, 900 + seed);
@@ -363,21 +363,21 @@ TEST_CASE("plots show points and fit, with units and a legend") {
   CHECK_THAT(text, ContainsSubstring("ms") || ContainsSubstring("us"));
   std::size_t from = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; from = end + 1, end = text.find('\n', from)) {
-    CHECK(end - from <= 64);  // 60 columns, and the bytes of µ
+    CHECK(end - from <= 64);  // 60 columns, plus the second bytes of µ
   }
   const std::string svg = plot_svg(fit, all);
   for (const char* part : {"<svg xmlns=", "message (bytes)", "time (seconds)", "measured, 8 ranks on 2 nodes", ">fitted<",
                            "<polyline", "</svg>"}) {
     CHECK_THAT(svg, ContainsSubstring(part));
   }
-  // As many circles as rows, and one in the legend.
+  // There are as many circles as rows, plus one in the legend.
   std::size_t circles = 0;
   for (std::size_t at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1)) ++circles;
   CHECK(circles == series.rows.size() + 1);
   CHECK_THAT(svg, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
-TEST_CASE("one rank count is interpreted as a ring, with a note unless the library states that it ran one") {
+TEST_CASE("a measurement with one rank count is interpreted as a ring, with a note unless the library reports a ring") {
   ExchangeSeries series = sweep(Collective::allreduce, 8, 2, [](double bytes) { return 14 * (alpha + bytes / 8 * beta); });
   const auto notes_of = [&](const std::string& algorithm) {
     for (MeasuredExchange& row : series.rows) row.algorithm = algorithm;

@@ -26,8 +26,8 @@ using namespace ddl;
 
 namespace {
 
-/// Datasheet values of links inside a node and between nodes: payload of NVLink as on most machine files, and of adapters
-/// without measurements.
+/// Datasheet values of links inside a node and between nodes, for machines without measurements:
+/// the payload of NVLink as in most machine files, and of adapters.
 constexpr double nvlink_share = 0.81;
 constexpr double usual_share = 0.895;
 constexpr Seconds inside_step = Seconds(3.4e-6);
@@ -35,8 +35,8 @@ constexpr Seconds inside_step = Seconds(3.4e-6);
 struct Row {
   std::string fabric, cluster, operation;
   double ranks = 0, nodes = 0;
-  Bandwidth nvlink{}, node{};  ///< of the datasheet
-  double share = 0;            ///< share of it that adapters reach; 0 if unknown
+  Bandwidth nvlink{}, node{};  ///< bandwidths of the datasheet
+  double share = 0;            ///< fraction of the datasheet's bandwidth that adapters reach; 0 if unknown
   Bytes message{};
   Seconds time{};
 };
@@ -61,7 +61,7 @@ std::vector<Row> measured_rows() {
   return rows;
 }
 
-/// As for an exchange that runs alone.
+/// Returns the time of an exchange that runs alone.
 Seconds priced(const Row& row, const LibraryHabits& habits, Seconds step, double share) {
   const double in_node = row.ranks / row.nodes;
   const auto per_byte = [](Bandwidth rate) { return SecondsPerByte(1 / rate.value()); };
@@ -93,7 +93,7 @@ TEST_CASE("bundled fabrics predict the measurements of published clusters") {
     errors[row.fabric].push_back(error);
     held[row.fabric] += error < std::log(fabric.habits.doubt) ? 1 : 0;
   }
-  REQUIRE(errors.size() + 1 == fabric_names().size());  // the one inside nodes has no clusters
+  REQUIRE(errors.size() + 1 == fabric_names().size());  // the fabric inside nodes has no clusters
   for (const auto& [name, all] : errors) {
     INFO(name);
     CHECK(fabric_called(name).habits.clusters == static_cast<int>(clusters[name].size()));
@@ -123,7 +123,7 @@ TEST_CASE("links to a switch are predicted by measurements of H100 and H200") {
   }
   CHECK(errors.size() > 200);
   CHECK(median(errors) < 0.15);
-  // The previous generation takes longer than predicted.
+  // The previous generation, A100, takes longer than predicted.
   CHECK(median(of_a100) < 0.32);
   std::sort(of_a100.begin(), of_a100.end());
   CHECK(of_a100[of_a100.size() * 9 / 10] < std::log(machine.levels[0].library->doubt));
@@ -177,7 +177,7 @@ TEST_CASE("a fabric file with impossible values is refused") {
 
 namespace {
 
-/// A fitted parameter: logarithms, the initial guess and the maximum distance from it.
+/// A fitted parameter as a logarithm: the initial guess, and the maximum distance from the guess.
 struct Parameter {
   const char* name;
   double guess, reach;
@@ -206,7 +206,8 @@ Seconds priced(const Row& row, const Values& v) {
   return priced(row, habits, Seconds((ethernet ? v[8] : v[7]) * 1e-6), v[12]);
 }
 
-/// Approximately least absolute errors of logarithms; each cluster and operation has equal weight, that of a dozen times.
+/// Approximately minimizes the absolute errors of logarithms. Each cluster and operation has equal
+/// weight, namely that of a dozen times.
 Values fitted(const std::vector<Row>& rows) {
   std::map<std::string, double> times;
   for (const Row& row : rows) times[row.cluster + row.operation] += 1;

@@ -16,7 +16,7 @@ using namespace ddl;
 
 namespace {
 
-/// The measurements of a machine with other links, by the formulas for exchanges.
+/// Returns the measurements of a machine with other links, by the formulas for exchanges.
 MeasuredCurve measured_on(const Machine& machine, Collective operation, int ranks, int nodes) {
   const Coefficients none;
   const LoneExchange alone(machine, none, ranks, nodes);
@@ -73,7 +73,7 @@ TEST_CASE("a message between two nodes uses one rail, an Allreduce all rails") {
   Coefficients coefficients;
   coefficients.exchanges = MeasuredExchanges({pair});
   const PredictedExchange exchange = ExchangePredictor(sheet, coefficients).predict(Collective::allreduce, 1_GiB, 16, 2);
-  // Eight rails of 20 GB/s: 2 · 15/16 · 1 GiB over 160 GB/s.
+  // There are eight rails of 20 GB/s: 2 · 15/16 · 1 GiB over 160 GB/s.
   CHECK(exchange.time.value() == Approx(1.875 * 1073741824 / 160e9).epsilon(0.05));
   CHECK(exchange.basis == ExchangeBasis::fitted_links);
 }
@@ -81,7 +81,7 @@ TEST_CASE("a message between two nodes uses one rail, an Allreduce all rails") {
 TEST_CASE("a collective with one rank per node uses the rails that one rank reaches") {
   Machine sheet = load_machine("dgx-a100");
   sheet.levels[1].library = {};
-  // A ring of two nodes: 2 · (α + m/2 · β) on one rail of 20 GB/s.
+  // A ring of two nodes takes 2 · (α + m/2 · β) on one rail of 20 GB/s.
   MeasuredCurve one_each{.operation = Collective::allreduce, .ranks = 2, .nodes = 2};
   for (int power = 3; power <= 28; ++power) {
     const double bytes = std::exp2(power);
@@ -114,7 +114,7 @@ TEST_CASE("measurements with one rank per node leave algorithm and rails open, a
   CHECK(assumed({pair, all}, {}).empty());
   CHECK(assumed({inside}, {}).empty());
   CHECK(assumed({}, {}).empty());
-  // A single exchange reports it, too.
+  // A single exchange reports the warning, too.
   Coefficients coefficients;
   coefficients.exchanges = MeasuredExchanges({pair});
   const ExchangePredictor predictor(machine, coefficients);
@@ -124,7 +124,7 @@ TEST_CASE("measurements with one rank per node leave algorithm and rails open, a
 
 TEST_CASE("measurements of two nodes predict more nodes only up to the rate of their links") {
   Machine sheet = load_machine("dgx-a100");
-  // As a tree between two nodes, whose links each byte crosses once.
+  // The curve is that of a tree between two nodes, whose links each byte crosses once.
   MeasuredCurve two{.operation = Collective::allreduce, .ranks = 16, .nodes = 2};
   for (int power = 10; power <= 32; ++power) {
     const double bytes = std::exp2(power);

@@ -13,13 +13,14 @@
 
 namespace host_bound_runs_tests {
 
-// Measured host-bound steps, compared with predictions: calibration/observations/README.md has their source.
+// The tests compare measured host-bound steps with predictions. calibration/observations/README.md
+// has the source of the steps.
 
 using namespace ddl;
 
 TEST_CASE("the bundled tables of language models have the degrees of each run") {
   const auto node = load_runs("vtrain-a100-node"), cluster = load_runs("vtrain-a100-cluster");
-  // The number of rows in the published tables that are included here.
+  // The number of rows of the published tables that the bundled tables include.
   CHECK(node.size() == 997);
   CHECK(cluster.size() == 73);
   for (const auto& runs : {node, cluster}) {
@@ -30,7 +31,7 @@ TEST_CASE("the bundled tables of language models have the degrees of each run") 
       REQUIRE(run.global_batch);
       Plan plan;
       parse_degrees(run.degrees, plan);
-      // Every replica's share of the batch is whole micro-batches.
+      // Every replica must have whole micro-batches of the batch.
       const auto share = static_cast<std::int64_t>(*run.global_batch) / plan.mesh[Axis::data];
       CHECK(share * plan.mesh[Axis::data] == static_cast<std::int64_t>(*run.global_batch));
       CHECK(share % *run.micro_batch == 0);
@@ -43,7 +44,7 @@ TEST_CASE("a fit to steps on two and four devices predicts eight") {
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
   REQUIRE(learned.cases.size() == before.cases.size());
-  // Observed: 0.910 compared with 0.899, and every strategy above 0.82.
+  // Observed: 0.910 with the fit, 0.899 without, and above 0.82 for every strategy.
   CHECK(learned.summary.overall.accuracy > 0.88);
   CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy);
   for (const auto& [strategy, group] : learned.summary.groups) {
@@ -65,7 +66,8 @@ TEST_CASE("families of plans agree on the launch overhead, which large models do
     CHECK(fit.choices.back().determined() == fit.coefficients.software.launch_overhead.has_value());
     starts.push_back(fit.coefficients.software.launch_overhead.value_or(Seconds(usual)).value());
   }
-  // Each fitted separately: 58 to 69 us observed, and 25 us for the 51 runs of data+pipeline+tensor, the fewest.
+  // Each family is fitted separately. Observed: 58 to 69 us, and 25 us for the 51 runs of
+  // data+pipeline+tensor, the smallest family.
   std::sort(starts.begin(), starts.end());
   CHECK(starts.back() < 1.2 * usual);
   CHECK(starts[1] > 0.8 * usual);
@@ -86,13 +88,13 @@ TEST_CASE("PyTorch's launch overhead is the median of measured step times over t
   const auto runs = load_runs("torchvision-a100");
   std::vector<double> starts;
   for (const MeasuredRun& run : select_runs(runs, std::vector<RunFilter>{parse_where("precision=fp16")})) {
-    // One second more for each kernel.
+    // The difference of the two times is the effect of one second more for each kernel.
     starts.push_back(run.value / (time(run, 2) - time(run, 1)));
   }
   CHECK(starts.size() == 20);
   const double usual = load_software("pytorch").settings.number("launch_overhead").value();
   CHECK(usual == Approx(median(starts)).epsilon(0.02));
-  // Observed: 0.80 compared with 0.18; the large ones, VGG's, are limited by their kernels.
+  // Observed: 0.80, and 0.18 without the launch overhead. The kernels of the large models (VGG) limit their steps.
   CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);
 }
 

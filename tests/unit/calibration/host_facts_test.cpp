@@ -113,7 +113,7 @@ TEST_CASE("the network is the fastest active ports of InfiniBand") {
   CHECK(ports->from == "/sys/class/infiniband, 400 Gb/sec (4X NDR)");
 }
 
-TEST_CASE("without InfiniBand the network is the fastest cards that are up, if they are fast") {
+TEST_CASE("without InfiniBand, the network consists of the fastest active cards, if these are fast enough") {
   const Host host;
   host.card("eno1", "1000");
   CHECK_FALSE(host.facts().ports);
@@ -129,7 +129,7 @@ TEST_CASE("without InfiniBand the network is the fastest cards that are up, if t
   CHECK(ports->gigabits == 200);
 }
 
-TEST_CASE("nodes are those with GPUs that Slurm lists, or all") {
+TEST_CASE("nodes are the nodes with GPUs that Slurm lists, or all nodes") {
   const Host host;
   host.program("scontrol", "printf 'NodeName=a Gres=gpu:8 x\\nNodeName=b Gres=gpu:8\\nNodeName=login Gres=(null)\\n'\n");
   REQUIRE(host.facts().nodes);

@@ -11,7 +11,7 @@ using namespace ddl;
 
 namespace {
 
-/// An exchange of four ranks per node, with start-up `alpha` and `rate` bytes per second.
+/// Returns the curve of an exchange of four ranks per node, with start-up `alpha` and `rate` bytes per second.
 MeasuredCurve curve_of(Collective operation, int nodes, double alpha, double rate, std::string source) {
   MeasuredCurve curve{.operation = operation, .ranks = 4 * nodes, .nodes = nodes};
   curve.source = std::move(source);
@@ -41,7 +41,7 @@ TEST_CASE("new measurements replace earlier ones") {
 }
 
 TEST_CASE("measurements of another network are dropped") {
-  // Four times the time for large messages only, and for small ones only.
+  // One curve takes four times as long for large messages only, and the other for small messages only.
   for (const MeasuredCurve& slow : {curve_of(Collective::allreduce, 2, 20e-6, 10e9, "slow.txt"),
                                     curve_of(Collective::allreduce, 2, 80e-6, 40e9, "slow.txt")}) {
     std::vector<std::string> warnings;
@@ -56,7 +56,7 @@ TEST_CASE("measurements of another network are dropped") {
   }
 }
 
-TEST_CASE("a new node count is compared with the prediction from earlier ones") {
+TEST_CASE("a new node count is compared with the prediction from earlier node counts") {
   std::vector<std::string> warnings;
   const MeasuredCurve slow = curve_of(Collective::allreduce, 8, 100e-6, 8e9, "slow.txt");
   CHECK(joined_curves(fast_network(), {slow}, warnings).size() == 2);

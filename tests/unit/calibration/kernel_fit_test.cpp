@@ -67,7 +67,7 @@ TEST_CASE("the constants of kernels that follow the formula are found") {
 }
 
 TEST_CASE("left-out rows of published tables are predicted") {
-  // The properties of a fit to all rows of a device, here with the few that are stored with this test.
+  // The test checks the properties of a fit to all rows of a device with the few rows that are stored with this test.
   const auto left_out = [](const std::string& file, const std::string& machine, KernelKind kind, const std::string& pass,
                            double median, double p90) {
     const KernelFit fit = fit_kernels(read_data(file).samples, load_machine(machine).device, {.source = "published"});
@@ -169,7 +169,7 @@ TEST_CASE("a constant that kernels do not determine may be missing in a device f
   CHECK(items("") == form_of(KernelKind::elementwise).constants.back().usual);
 }
 
-TEST_CASE("errors in a device file have their place") {
+TEST_CASE("errors in a device file state their position") {
   const std::string head = "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n";
   const auto error = [&](const std::string& family) {
     return error_of([&] { static_cast<void>(parse_device_file(head + family, "device.yaml")); });
@@ -219,11 +219,11 @@ TEST_CASE("tables of kernels are read by their columns") {
   CHECK(read_kernel_table(products, only_a).ignored == 1);
   const KernelTable both = read_kernel_table(products, {});
   REQUIRE(both.samples.size() == 2);
-  // The gradient of the input sums over the outputs, that of the weights over the rows.
+  // The gradient of the input is a sum over the outputs, and the gradient of the weights is a sum over the rows.
   CHECK(both.samples[1].kernels[0].first.k == 16);
   CHECK(both.samples[1].kernels[1].first.k == 8);
 
-  // Inference software copies keys and values into its cache, where each is written. Encoders have none.
+  // Inference software copies keys and values into a cache, and each of these copies is written. Encoders have no cache.
   const KernelTable attention =
       read_kernel_table(written("attention.csv",
                                 "source,dtype,pass,batch,seq,heads,kv_heads,head_dim,causal,time_us\n"
@@ -262,12 +262,12 @@ TEST_CASE("a device without a file has the constants of a device with its comput
   REQUIRE(unknown.compute_capability == 9.0);
   const KernelFamily like = products(*transferred_kernels(unknown));
   CHECK(like.constants == h100.constants);
-  // Residuals of single kernels on the other device only apply to that device.
+  // Residuals of single kernels of the other device apply only to that device.
   CHECK_FALSE(h100.residuals.empty());
   CHECK(like.residuals.empty());
   unknown.compute_capability = 12.0;
   CHECK(products(*transferred_kernels(unknown)).constants != h100.constants);
-  // Turing: RTX 8000 runs convolutions like T4, for which convolutions were measured.
+  // RTX 8000 (Turing) runs convolutions like T4, whose convolutions were measured.
   const auto convolutions = [](const DeviceKernels& kernels) {
     return std::find_if(kernels.families.begin(), kernels.families.end(),
                         [](const KernelFamily& family) {
@@ -279,15 +279,15 @@ TEST_CASE("a device without a file has the constants of a device with its comput
         convolutions(*bundled_kernels(load_machine("workstation-t4").device)));
   unknown.compute_capability.reset();
   CHECK_FALSE(products(*transferred_kernels(unknown)).constants.empty());
-  // Written and parsed again.
+  // The file is written and parsed again.
   DeviceFile file{.names = {"a"}, .sources = {}, .kernels = {}, .compute_capability = 9.0};
   CHECK(print_device_file(file).find("compute_capability: 9\n") != std::string::npos);
 }
 
 TEST_CASE("a scan of chunks takes the time measured on H800") {
-  // tile-ai/tilelang, benchmark/mamba2/README.md: 8 sequences, 80 heads of 64, states of 128, chunks of 256, in fp16. The
-  // kernel reads values, C, the states before each chunk, the products of B and C, steps and their sums, and writes as many
-  // values.
+  // The source is tile-ai/tilelang, benchmark/mamba2/README.md: 8 sequences, 80 heads of 64, states
+  // of 128, chunks of 256, in fp16. The kernel reads values, C, the states before each chunk, the
+  // products of B and C, step sizes and their sums. It writes as many items as there are values.
   constexpr double samples = 8, heads = 80, head_size = 64, state = 128, chunk = 256;
   const KernelModel model(load_machine("dgx-h100").device, Precision::fp16);
   for (const auto& [tokens, ms] : std::vector<std::pair<double, double>>{

@@ -30,7 +30,7 @@ std::string pool(int samples) {
   return "pool kind=max kernel=2x2 stride=2 in=64x32x32 samples=" + std::to_string(samples) + " precision=fp32 pass=forward";
 }
 
-/// A profile of the lines and medians in us, whose intervals reach from a tenth below to a fifth above.
+/// Returns a profile of the lines with medians in us. The intervals reach from a tenth below to a fifth above the medians.
 FoundProfile profile(const std::vector<std::pair<std::string, double>>& medians, bool with_interval = true) {
   FoundProfile found{.path = "test.profile", .profile = {}};
   for (const auto& [line, median] : medians) {
@@ -48,13 +48,14 @@ FoundProfile profile(const std::vector<std::pair<std::string, double>>& medians,
 }
 
 TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are predicted") {
-  // VGG-11 was not timed on any machine; on ABCI other models were, on an L40S none. In training, neither has a lower share
-  // of its peak.
+  // VGG-11 was not timed on any machine. Other models were timed on ABCI, and none on an L40S. In
+  // training, products on these machines do not have a lower share of their peak.
   for (const std::string machine : {"abci", "workstation-l40s"}) {
     StudySpec spec;
     spec.model = "vgg11";
     spec.machine = machine;
-    // A plan's software may copy images between formats and add biases by separate kernels, a single kernel does not.
+    // The software of a plan may copy images between formats and add biases by separate kernels. A
+    // single kernel does neither.
     spec.software = std::string(no_software);
     spec.settings.set("memory_format", {static_cast<double>(MemoryFormat::channels_last), SettingOrigin::option, {}});
     spec.profiles.files = {"none"};
@@ -82,7 +83,7 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
     for (std::size_t i = 0; i < times.size(); ++i) {
       INFO(machine << ": " << predicted.kernels[i].line);
       CHECK(predicted.kernels[i].time.value() == Approx(times[i].value()).epsilon(1e-12));
-      // One factor for all kernels of a model does not determine the error of a single one.
+      // A factor for all kernels of a model does not determine the error of a single kernel.
       if (machine == "abci") {
         CHECK(predicted.kernels[i].source == Provenance::curve);
         CHECK_FALSE(predicted.kernels[i].low);
@@ -95,7 +96,7 @@ TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured 
   }
 }
 
-TEST_CASE("a measured kernel has its median and interval, another one of its family is interpolated") {
+TEST_CASE("a measured kernel has its median and interval, and another kernel of its family is interpolated") {
   const std::vector<FoundProfile> found{profile({{pool(4), 10}, {pool(16), 40}})};
   const PredictedKernels predicted =
       predict_kernels(kernels({pool(4), pool(8), pool(64)}), load_machine("dgx-a100"), {}, found);
@@ -108,7 +109,8 @@ TEST_CASE("a measured kernel has its median and interval, another one of its fam
   REQUIRE(measured.low);
   CHECK(measured.low->value() == Approx(9e-6));
   CHECK(measured.high->value() == Approx(12e-6));
-  // Both take the same multiple of their roofline time; four times as many samples have four times the roofline time.
+  // Both kernels take the same multiple of their roofline time. Four times as many samples have
+  // four times the roofline time.
   CHECK(predicted.kernels[1].source == Provenance::interpolated);
   CHECK(predicted.kernels[1].time.value() == Approx(20e-6));
   CHECK_FALSE(predicted.kernels[1].low);

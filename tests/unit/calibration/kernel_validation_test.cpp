@@ -25,8 +25,8 @@ TEST_CASE("measured kernels are compared with predictions of the device's kernel
   const Machine machine = load_machine("dgx-a100");
   const KernelModel model(machine.device, Precision::bf16);
   std::vector<KernelSample> samples;
-  // Four of five take the predicted time, and one takes twice that: the median error is 0, and the 90th percentile lies
-  // between the fourth and the fifth, at 0.6 of |1/2 − 1|.
+  // Four of five kernels take the predicted time, and one takes twice as long. The median error is
+  // 0, and the 90th percentile is between the fourth and the fifth kernel, at 0.6 of |1/2 − 1|.
   for (const double side : {512.0, 1024.0, 2048.0, 4096.0, 8192.0}) {
     const Seconds predicted = model.time(product(side), Pass::forward, 1).time;
     samples.push_back(sample({{product(side), Pass::forward}}, predicted * (side == 8192.0 ? 2 : 1)));

@@ -12,8 +12,8 @@
 
 namespace known_link_tests {
 
-// Benchmarks of a link with known parameters: 1 ms and 100 Mbit/s, which is 80.6 ns for a byte of payload with frames of
-// 9,000 bytes (tests/data/README.md).
+// The data are benchmarks of a link with known parameters: 1 ms and 100 Mbit/s, which is 80.6 ns
+// for a byte of payload with frames of 9,000 bytes (tests/data/README.md).
 
 using namespace ddl;
 
@@ -30,7 +30,7 @@ ExchangeFit fit_of(const ExchangeSeries& series) {
   return fits[0];
 }
 
-/// Interpreted by the rules of Open MPI 4.1, which was used.
+/// Interprets a series by the rules of Open MPI 4.1, which ran the benchmarks.
 FitRange by_rules(ExchangeSeries series) {
   series.library = "openmpi-4.1";
   const ExchangeFit fit = fit_of(series);
@@ -40,7 +40,7 @@ FitRange by_rules(ExchangeSeries series) {
   return fit.ranges[0];
 }
 
-/// The fit's last range relative to the link.
+/// Returns β of the fit's last range relative to the link's β.
 double error_of_beta(const FitRange& range) { return range.beta->value.value() / link_beta - 1; }
 
 }  // namespace
@@ -59,9 +59,9 @@ TEST_CASE("a link of known α and β") {
   }
 }
 
-TEST_CASE("rings of a library take the time of its messages of their slices") {
-  // Messages of 64 to 256 KiB take longer than the link does: 8.5 of 12.4 MB/s. Rings with slices of such sizes do too, and
-  // so their time per byte is not the link's.
+TEST_CASE("a library's ring takes the time of the library's messages of one slice") {
+  // Messages of 64 to 256 KiB are slower than the link: 8.5 of 12.4 MB/s. Rings with slices of such
+  // sizes are slower, too, so their time per byte is not the link's.
   const auto files = known_link();
   const ExchangeFit message = fit_of(files.at("omb74_ompi_2r_osu_latency"));
   for (const char* file : {"omb74_ompi_4r_osu_allreduce_alg4ring", "omb74_ompi_4r_osu_allreduce"}) {
@@ -82,7 +82,7 @@ TEST_CASE("rings of a library take the time of its messages of their slices") {
 
 TEST_CASE("collectives that are fitted by their library's rules give α and β of the link") {
   const auto files = known_link();
-  // Interpreted as a ring, β of this Allreduce is 1.8 times the link's, and of the Reduce-scatter 1.6 times.
+  // Interpreted as a ring, this Allreduce has 1.8 times the link's β, and the Reduce-scatter has 1.6 times the link's β.
   const FitRange allreduce = by_rules(files.at("omb74_ompi_4r_osu_allreduce"));
   CHECK(std::abs(error_of_beta(allreduce)) < 0.05);
   CHECK(allreduce.alpha->value.value() == Approx(1e-3).epsilon(0.5));
@@ -103,7 +103,7 @@ TEST_CASE("rules of a library apply to two and four ranks") {
     return sent;
   };
   for (const double ranks : {2.0, 4.0}) {
-    // No algorithm sends less than these, and large messages use algorithms that send no more.
+    // No algorithm sends less than the bound, and large messages use algorithms that send no more.
     const double part = (ranks - 1) / ranks * 1048576;
     CHECK(bytes_sent(Collective::allreduce, ranks, 1048576) == Approx(2 * part));
     CHECK(bytes_sent(Collective::allgather, ranks, 1048576) == Approx(part));
@@ -115,14 +115,14 @@ TEST_CASE("rules of a library apply to two and four ranks") {
   CHECK_FALSE(open_mpi_messages(Collective::allreduce, 3, 1024));
   CHECK_FALSE(open_mpi_messages(Collective::allreduce, 8, 1024));
   CHECK_FALSE(open_mpi_messages(Collective::broadcast, 4, 1024));
-  // For other numbers of ranks, a file is interpreted like any other.
+  // For other numbers of ranks, the rules do not apply to a file.
   ExchangeSeries eight = known_link().at("omb74_ompi_4r_osu_allreduce");
   eight.library = "openmpi-4.1";
   eight.ranks = eight.nodes = 8;
   CHECK(fit_of(eight).ranges.back().algorithm == ExchangeAlgorithm::ring);
 }
 
-TEST_CASE("the figures of the documentation are printed, about a library's rules", "[.figures]") {
+TEST_CASE("prints the figures of the documentation about a library's rules", "[.figures]") {
   for (const auto& [name, series] : known_link()) {
     if (!open_mpi_messages(series.operation, 4, 1) || name.find("alg") != std::string::npos ||
         name.find("ring") != std::string::npos) {

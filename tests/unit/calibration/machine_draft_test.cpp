@@ -42,7 +42,7 @@ TEST_CASE("a draft without detected hardware equals the base machine") {
   CHECK(machine.name == "lab");
   CHECK(machine.devices() == load_machine("dgx-h100").devices());
   CHECK_FALSE(has(draft, "\nlevels:"));
-  CHECK(has(draft, "# GPUs: nvidia-smi did not answer, as in dgx-h100: 8 x NVIDIA H100 SXM5 80 GB a node.\n"));
+  CHECK(has(draft, "# GPUs: nvidia-smi did not answer; taken from dgx-h100: 8 x NVIDIA H100 SXM5 80 GB a node.\n"));
   CHECK(has(draft, "# Network: not detected, taken from dgx-h100.\n"));
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a draft has as many levels as its nodes need") {
   const Machine units = with_nodes("dgx-h100", 96);
   CHECK(units.levels.size() == 3);
   CHECK(units.levels[2].units == 3);
-  // 33 is no multiple of the 32 nodes of a scalable unit.
+  // 33 is not a multiple of the 32 nodes of a scalable unit.
   const Machine flat = with_nodes("dgx-h100", 33);
   CHECK(flat.levels.size() == 2);
   CHECK(flat.devices() == 264);
@@ -94,7 +94,7 @@ TEST_CASE("detected ports are the rails of a node") {
   request.host.ports = DetectedPorts{4, 200, "/sys/class/infiniband, 200 Gb/sec (4X HDR)"};
   const Machine machine = drafted(request);
   CHECK(machine.levels[1].rails == 4);
-  // 200 Gb/s are 25 GB/s, of which messages get the same fraction as on the other machine.
+  // 200 Gb/s are 25 GB/s. Messages get the same fraction of this bandwidth as on the other machine.
   CHECK(machine.levels[1].bandwidth.value() == Approx(25e9 * 0.97));
   CHECK(machine.levels[2].bandwidth.value() == Approx(25e9 * 0.97));
   CHECK(machine.levels[2].rails == Approx(32 * 4));

@@ -31,7 +31,7 @@ class Folder {
     std::ofstream(file) << text;
     return file.string();
   }
-  /// An error without the path of the folder.
+  /// Returns an error without the path of the folder.
   [[nodiscard]] std::string shortened(std::string error) const {
     const std::string prefix = path_.string() + "/";
     for (std::size_t at = 0; (at = error.find(prefix, at)) != std::string::npos;) error.erase(at, prefix.size());
@@ -104,7 +104,7 @@ TEST_CASE("peaks are replaced as a whole, and another device does not inherit pr
   CHECK(machine.device.profile_names.empty());
 }
 
-TEST_CASE("levels are replaced as a whole, and the topology with them") {
+TEST_CASE("levels are replaced as a whole, together with the topology") {
   CHECK(extended(mine + one_level).levels.size() == 1);
   const Folder folder;
   const std::string torus = folder.write("torus.yaml", head + mine + one_level +
@@ -212,7 +212,7 @@ TEST_CASE("fails with a long chain of machines that extend each other") {
         "m0.yaml:3:10: more than 7 machines that extend each other");
 }
 
-TEST_CASE("errors in the extended file have their place there, even in a key that is replaced") {
+TEST_CASE("errors in the extended file state the position in that file, even for a replaced key") {
   const Folder folder;
   (void)folder.write("base.yaml", head + mine + one_level + "host: {speed: 1}\n");
   const std::string path = folder.write("m.yaml", "format: 1\nmachine: m\nextends: base.yaml\nhost: none\n");

@@ -55,7 +55,7 @@ storage:
 price: {value: 2.5 EUR/h, source: sheet}
 )";
 
-/// The error of the machine file above with `from` replaced by `to`.
+/// Returns the error for the machine file `small_machine` with `from` replaced by `to`.
 std::string error_with(const std::string& from, const std::string& to) {
   const std::string text = edited(small_machine, from, to);
   return error_of([&] { (void)parse_machine(text, "m.yaml"); });
@@ -71,7 +71,7 @@ const SourcedNumber& number_of(const MachineSheet& sheet, const std::string& key
 
 }  // namespace
 
-// ---- what is read ----
+// ---- valid files ----
 
 TEST_CASE("a machine file may set the time that its host takes to launch a kernel") {
   const std::string tile = "  tile: {value: 64, source: guess}\n";
@@ -127,7 +127,7 @@ TEST_CASE("the sustained fraction of products may differ by precision") {
   CHECK(error("  sustained_peaks: {bf17: {value: 0.7, source: guess}}\n").find("m.yaml:14:") == 0);
   CHECK(error("  sustained_peaks: {bf16: {value: 0, source: guess}}\n").find("must be greater than zero") !=
         std::string::npos);
-  // Racks of GB200 do not have the sustained rate of single nodes of B200 in 16 bits.
+  // In 16 bits, nodes of B200 have another sustained rate than racks of GB200.
   CHECK(load_machine("dgx-b200").device.sustained_at(Precision::bf16) <
         load_machine("gb200-nvl72").device.sustained_at(Precision::bf16));
 }
@@ -137,7 +137,7 @@ TEST_CASE("the attainable fraction of a level lowers its bandwidth") {
   CHECK(parse_machine(small_machine, "m.yaml").levels[1].bandwidth.value() == Approx(10e9));
 }
 
-TEST_CASE("rails of an outer level follow from those of the whole unit below and its over-subscription") {
+TEST_CASE("the rails of an outer level follow from all rails of a unit below and the over-subscription") {
   // A rack has 16 nodes × 2 rails of 10 GB/s, half of which go on in rails of 20 GB/s: 32 · 10/20 / 2 = 8.
   const MachineSheet sheet = parse_machine_sheet(small_machine, "m.yaml");
   CHECK(sheet.machine.levels[2].rails == Approx(8.0));
@@ -258,10 +258,10 @@ TEST_CASE("ABCI is 1,088 nodes of four V100 behind a network over-subscribed 1:3
   for (std::size_t i = 1; i < abci.levels.size(); ++i) nodes *= abci.levels[i].units;
   CHECK(nodes == 1088);
   CHECK(abci.devices_per_node() == 4);
-  // 17 nodes × 2 rails in a leaf group; twice that in a rack, of which a third goes on.
+  // A leaf group has 17 nodes × 2 rails. A rack has twice as many, of which a third leads to the next level.
   CHECK(abci.levels[2].rails == Approx(34.0));
   CHECK(abci.levels[3].rails == Approx(68.0 / 3.0));
-  // 2 × (20 + 0.11) + 0.09 us.
+  // The latency is 2 × (20 + 0.11) + 0.09 us.
   CHECK(abci.levels[1].latency.value() == Approx(40.31e-6));
 }
 
@@ -269,11 +269,12 @@ TEST_CASE("bundled machines have the devices, the memory and the links that thei
   struct Published {
     std::string name;
     int devices, per_node;
-    double link;  ///< bytes a second that leave a node by all its rails, before losses
+    double link;  ///< bytes per second that leave a node over all its rails, before losses
     double attainable;
   };
-  // ALCF: 560 nodes, 2 x 200 Gb/s. NERSC: 1,536 nodes, 4 x 200 Gb/s. CSCS: 2,688 nodes, 4 x 200 Gb/s. OLCF: 4,608 nodes,
-  // 2 x 100 Gb/s. AWS: 4 x 100 and 32 x 100 Gb/s. Google: 8 x 200 Gb/s. Azure and DGX: 8 x 400 Gb/s. DGX-1: 4 x 100 Gb/s.
+  // The sources are: ALCF: 560 nodes, 2 x 200 Gb/s. NERSC: 1,536 nodes, 4 x 200 Gb/s. CSCS: 2,688
+  // nodes, 4 x 200 Gb/s. OLCF: 4,608 nodes, 2 x 100 Gb/s. AWS: 4 x 100 and 32 x 100 Gb/s. Google: 8
+  // x 200 Gb/s. Azure and DGX: 8 x 400 Gb/s. DGX-1: 4 x 100 Gb/s.
   for (const Published& published :
        {Published{"polaris", 2240, 4, 50e9, 0.73}, Published{"perlmutter", 6144, 4, 100e9, 0.925},
         Published{"alps", 10752, 4, 100e9, 0.925}, Published{"summit", 27648, 6, 25e9, 0.92},
@@ -297,7 +298,7 @@ TEST_CASE("bundled machines have the devices, the memory and the links that thei
   }
 }
 
-TEST_CASE("a machine that extends another one has the price of neither another provider nor another device") {
+TEST_CASE("a machine that extends another one does not inherit the price of another provider or another device") {
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);
@@ -321,13 +322,13 @@ TEST_CASE("fails with an unknown machine") {
         "dgx-1-p100, dgx-1-v100, dgx-2, ...; a file of your own ends in '.yaml'");
 }
 
-TEST_CASE("fails with a file that is not there") {
+TEST_CASE("fails with a missing file") {
   const std::string error = error_of([] { (void)load_machine("no/such/machine"); });
   CHECK(error.find("no/such/machine") != std::string::npos);
   CHECK(error_of([] { (void)load_machine("missing.yaml"); }).find("missing.yaml") != std::string::npos);
 }
 
-TEST_CASE("the compute capability of a GPU is read, and that of the bundled ones is known") {
+TEST_CASE("the compute capability of a GPU is read, and is known for all bundled machines") {
   CHECK_FALSE(parse_machine(small_machine, "m.yaml").device.compute_capability);
   const auto with = [](const std::string& value) {
     return edited(small_machine, "  tile:", "  compute_capability: {value: " + value + ", source: sheet}\n  tile:");
@@ -346,7 +347,7 @@ TEST_CASE("the compute capability of a GPU is read, and that of the bundled ones
         "m.yaml:13:31: a processor has no compute capability");
 }
 
-// ---- what is refused ----
+// ---- invalid files ----
 
 TEST_CASE("fails with a number without its source") {
   CHECK(error_with("{value: 64, source: guess}", "64") ==
@@ -410,7 +411,7 @@ TEST_CASE("fails with a missing key") {
 
 TEST_CASE("fails with a file of another format") {
   CHECK(error_with("format: 1", "format: 2") ==
-        "m.yaml:1:9: format 2 is written for a newer version: this one reads format 1\n  format: 2\n          ^");
+        "m.yaml:1:9: format 2 needs a newer version of ddl-oracle: this version reads format 1\n  format: 2\n          ^");
 }
 
 TEST_CASE("fails with a device that computes nothing") {

@@ -107,7 +107,7 @@ TEST_CASE("networks other than trees read back the same") {
 }
 
 TEST_CASE("two citations with one key get two keys in the written file") {
-  // perlmutter and the machine that it extends both have a key `nccl`, and both are the same; here they are not.
+  // perlmutter and the machine that it extends both have a key `nccl` for the same citation. Here, the two citations differ.
   const MachineSheet sheet = parse_machine_sheet(
       "format: 1\nmachine: m\nextends: dgx-a100\nsources: {pcie: a slot of my own}\n"
       "host:\n  devices_per_link: {value: 1, source: pcie}\n",
@@ -139,10 +139,10 @@ TEST_CASE("the basis of kernels and network follows from the citations") {
   };
   CHECK(basis("abci").kernels == NumberBasis::measured);
   CHECK(basis("dgx-h100").kernels == NumberBasis::published);
-  CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // only measured inside nodes
+  CHECK(basis("dgx-h100").network == NumberBasis::mixed);  // measured only inside nodes
   CHECK(basis("polaris").network == NumberBasis::measured);
   CHECK(basis("azure-nd-h100").network == NumberBasis::published);
-  CHECK(basis("aws-p5").network == NumberBasis::mixed);  // its rate is assumed
+  CHECK(basis("aws-p5").network == NumberBasis::mixed);  // the rate of this network is assumed
   CHECK(basis("dgx-1-v100").network == NumberBasis::mixed);
   CHECK(basis("workstation-rtx4090").kernels == NumberBasis::assumed);
   CHECK(basis("workstation-rtx4090").network == NumberBasis::assumed);

@@ -31,7 +31,7 @@ TEST_CASE("repeated measurements become their median, and their differences the 
   const MeasuredCurve& curve = curves.front();
   REQUIRE(curve.points.size() == 3);
   CHECK(curve.points[0].time.value() == Approx(1.1 * 1024e-9));
-  // 1, 1.1 and 1.21 are one step of 1.1 apart: the standard deviation of −1, 0 and 1 is 1.
+  // The measurements 1, 1.1 and 1.21 differ by factors of 1.1. The standard deviation of −1, 0 and 1 is 1.
   CHECK(curve.spread == Approx(1.1).epsilon(1e-4));
   CHECK(curve.source == "a.txt, b.txt, c.txt");
   CHECK(curve.tool == "a tool 1");
@@ -45,11 +45,11 @@ TEST_CASE("files that contradict each other are named") {
   const std::string error = error_of([&] { (void)measured_curves(series, "", warnings); });
   CHECK(error.find("a.txt and /some/where/b.txt contradict each other") != std::string::npos);
   CHECK(error.find("factor of 1.60") != std::string::npos);
-  // Of other counts they say nothing about each other.
+  // Curves of different counts do not contradict each other.
   CHECK(measured_curves(std::vector{series_of("a.txt", 1), series_of("b.txt", 1.6, 16, 4)}, "", warnings).size() == 2);
 }
 
-TEST_CASE("a link of half the rate is a contradiction, although small messages take as long") {
+TEST_CASE("a link of half the rate is a contradiction, although small messages take equally long") {
   const auto link = [](std::string file, double rate) {
     ExchangeSeries series{.operation = Collective::point_to_point, .ranks = 2, .nodes = 2, .file = std::move(file)};
     for (int power = 2; power <= 22; ++power) {
@@ -62,7 +62,7 @@ TEST_CASE("a link of half the rate is a contradiction, although small messages t
   const std::string error = error_of([&] { (void)measured_curves(series, "", warnings); });
   CHECK(error.find("slow.txt and again.txt, fast.txt contradict each other") != std::string::npos);
   CHECK(error.find("--prefer slow.txt") != std::string::npos);
-  SECTION("one of them is preferred") {
+  SECTION("of two contradicting files, one is preferred") {
     std::vector<ExchangeSeries> chosen = series;
     leave_out_contradicting(chosen, "fast.txt", warnings);
     REQUIRE(chosen.size() == 2);
@@ -72,14 +72,14 @@ TEST_CASE("a link of half the rate is a contradiction, although small messages t
     CHECK(warnings[0].find("slow.txt: ignored") == 0);
     CHECK(measured_curves(chosen, "", warnings).size() == 1);
   }
-  SECTION("runs of a busy network have others between them") {
-    // The slowest takes 1.7 times as long as the fastest at the largest size.
+  SECTION("different times on a busy network are no contradiction if other times lie between them") {
+    // At the largest size, the slowest run takes 1.7 times as long as the fastest run.
     const std::vector<ExchangeSeries> busy{link("1", 25e9), link("2", 20e9), link("3", 17e9), link("4", 14.5e9)};
     const std::vector<MeasuredCurve> curves = measured_curves(busy, "", warnings);
     REQUIRE(curves.size() == 1);
     CHECK(curves[0].spread > 1.05);
   }
-  SECTION("sizes that were disturbed one by one contradict nothing") {
+  SECTION("disturbed times of single sizes are no contradiction") {
     ExchangeSeries disturbed = link("disturbed.txt", 25e9);
     for (const std::size_t i : {3U, 10U, 20U}) disturbed.rows[i].time *= 10;
     CHECK(measured_curves(std::vector{link("fast.txt", 25e9), disturbed}, "", warnings).size() == 1);

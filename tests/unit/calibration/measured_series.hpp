@@ -7,7 +7,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 
-/// Tables of measured exchanges in tests/data/comm.
+/// The functions read tables of measured exchanges in tests/data/comm.
 namespace measured_series {
 
 inline ddl::Collective collective_of(const std::string& name) {
@@ -19,7 +19,7 @@ inline ddl::Collective collective_of(const std::string& name) {
   throw ddl::Error("no collective " + name);
 }
 
-/// From known-link.csv, by file.
+/// Returns the series of known-link.csv, keyed by file.
 inline std::map<std::string, ddl::ExchangeSeries> known_link(const std::string& path) {
   const ddl::CsvTable table = ddl::CsvTable::load(path);
   std::map<std::string, ddl::ExchangeSeries> result;
@@ -42,7 +42,7 @@ inline std::map<std::string, ddl::ExchangeSeries> known_link(const std::string& 
   return result;
 }
 
-/// From alps-allreduce.csv, with one version of the network's plugin, by nodes.
+/// Returns the series of alps-allreduce.csv with one version of the network's plugin, keyed by the number of nodes.
 inline std::map<int, ddl::ExchangeSeries> alps(const std::string& path, const std::string& plugin) {
   const ddl::CsvTable table = ddl::CsvTable::load(path);
   std::map<int, ddl::ExchangeSeries> result;

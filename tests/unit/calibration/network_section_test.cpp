@@ -48,12 +48,12 @@ TEST_CASE("measured times are read back as they were written") {
   const std::string text = head + print_measured_network(network);
   CHECK(parse_coefficients(text, "c.yaml").exchanges.curves() == network);
   CHECK(parse_coefficients(head + print_measured_network({}), "c.yaml").exchanges.empty());
-  // One unit for all times of five digits.
+  // All times of five digits have one unit.
   CHECK(contains(text, "[8167.5 KiB, 24123 us, Tree LL128]"));
   CHECK(contains(text, "[1 GiB, 1500000 us, Ring]"));
 }
 
-TEST_CASE("a new section takes the place of the old one and leaves the rest of the file") {
+TEST_CASE("a new section replaces the old section and keeps the rest of the file") {
   const std::vector<MeasuredCurve> network = example();
   const std::string models = "models: []\n";
   const std::string before = head + "\n" + print_measured_network({network.data(), 1}) + models;
@@ -63,7 +63,7 @@ TEST_CASE("a new section takes the place of the old one and leaves the rest of t
   CHECK(with_network_section("a: 1", {}) == "a: 1\n\ncommunication: []\n");
 }
 
-TEST_CASE("errors in the section have their place") {
+TEST_CASE("errors in the section state their position") {
   std::string section = print_measured_network(example());
   const auto with = [&](const std::string& old, const std::string& replacement) {
     std::string text = section;

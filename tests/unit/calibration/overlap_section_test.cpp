@@ -37,7 +37,7 @@ TEST_CASE("A slowdown is the overlapped time over the time alone") {
   REQUIRE(measured);
   CHECK(measured->kernels == 1.25);
   CHECK(measured->exchange == 1.25);
-  // Noise: neither can be faster while overlapped.
+  // Measured times contain noise, but neither kernels nor exchange can be faster while overlapped.
   CHECK(measured_overlap(overlap_of(1.9, 4), "a sweep")->kernels == 1);
   CHECK(measured_overlap(overlap_of(2, 3.9), "a sweep")->exchange == 1);
 }
@@ -54,7 +54,7 @@ TEST_CASE("Kernels that took no time, and exchanges of one rank, have no slowdow
   CHECK_FALSE(measured_overlap(overlap, "a sweep"));
 }
 
-TEST_CASE("Measured slow-downs take the place of the file's, and of nothing else") {
+TEST_CASE("Measured slow-downs replace only the slow-downs of the file") {
   const Coefficients before = parse_coefficients(file, "before");
   CHECK(before.overlap.kernels == 1.5);
   CHECK(before.overlap.exchange == 2);

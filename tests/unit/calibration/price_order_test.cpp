@@ -12,7 +12,7 @@ namespace {
 using namespace ddl;
 
 TEST_CASE("the time of a plan does not depend on the plans predicted before") {
-  // Plans that only differ in what they shard share the costs of layers; ZeRO-3 has additional launches.
+  // Plans that differ only in sharding share the costs of layers. ZeRO-3 has additional launches.
   StudySpec spec;
   spec.model = "resnet50";
   spec.machine = "dgx-a100";

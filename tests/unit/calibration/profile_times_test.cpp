@@ -21,7 +21,7 @@ namespace {
 
 using namespace ddl;
 
-/// Measures on a device without noise: twice as slow as its roofline, with a launch overhead of 5 us.
+/// Simulates measurements on a device without noise that is twice as slow as its roofline, with a launch overhead of 5 us.
 class Simulant {
  public:
   explicit Simulant(std::string model) {
@@ -81,7 +81,7 @@ TEST_CASE("a serial step of measured kernels takes the sum of their times") {
   CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
 }
 
-TEST_CASE("a step under autocast takes the sum of what autocast runs, in both precisions") {
+TEST_CASE("a step under autocast takes the sum of the kernels that autocast runs in both precisions") {
   const std::string name = "gpt2@layers=2@tokens=64";
   const Model model = load_model(name);
   Assumptions assumptions;
@@ -106,7 +106,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
   CHECK(explanation.estimate.time.compute().value() == Approx(sum));
   CHECK(kernel_time_shares(explanation)[0] == 1.0);
   CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
-  // The parts of each layer are those of its lines.
+  // The kernels of each layer are those of the layer's lines.
   for (const LayerExplanation& layer : explanation.layers) {
     Seconds lines{}, kernels{};
     for (const TimedProblem& each : layer.detail.problems) lines += each.is_update ? Seconds{} : each.time;
@@ -114,7 +114,7 @@ TEST_CASE("a step under autocast takes the sum of what autocast runs, in both pr
     CHECK(lines.value() == Approx(kernels.value()));
   }
 
-  // If nothing was measured in fp32, a norm takes as long as in 16 bits, times two for its traffic.
+  // If no norm was measured in fp32, a norm takes as long as in 16 bits, times two for its traffic.
   Simulant halves(name);
   halves.measure_all(problems_of(model, 4, Precision::bf16, Optimizer::adam));
   const Study told(spec_of(halves));
@@ -146,7 +146,7 @@ TEST_CASE("the update of a list takes its measured time, independent of the laye
     INFO(to_string(implementation));
     simulant.measure_line(print_problem(update_of_all(model, Optimizer::momentum, Precision::fp32, implementation)));
     const Seconds measured = simulant.profile().rows.back().measurement.samples.median;
-    // Without requesting it, nothing changes.
+    // Without a request for this update, no time changes.
     const Study as_before(simulant.spec());
     CHECK(Estimator(as_before.job()).estimate(serial(4)).time[Part::weight_update].value() == by_layer.value());
     StudySpec spec = simulant.spec();
@@ -155,7 +155,7 @@ TEST_CASE("the update of a list takes its measured time, independent of the laye
     const Explanation explanation = explain(Estimator(study.job()), serial(4));
     CHECK(explanation.estimate.time[Part::weight_update].value() == Approx(measured.value()));
     CHECK(unmeasured_problems(Estimator(study.job()), {explanation.estimate}).empty());
-    // Half of the parameters are half of the list.
+    // Half of the parameters take half of the list's time.
     Plan split = serial(4);
     split.mesh.set(Axis::data, 2);
     split.zero_stage = 1;
@@ -163,7 +163,7 @@ TEST_CASE("the update of a list takes its measured time, independent of the laye
   }
 }
 
-TEST_CASE("profiles of one layout of images have it, and of both a warning") {
+TEST_CASE("profiles with one image layout give this layout, and profiles with both layouts give a warning") {
   const auto profile_in = [](const std::string& layout) {
     Simulant simulant("alexnet");
     simulant.measure_line("activation kind=relu in=64x55x55 samples=4");
@@ -235,7 +235,7 @@ TEST_CASE("the serial plan takes the time of the measured whole step") {
     const Study study(simulant.spec());
     return Estimator(study.job()).estimate(serial(4)).time;
   };
-  // Longer than the kernels' sum and shorter, in turn.
+  // The measured steps take longer than the sum of the kernels, or shorter.
   const Breakdown slow = steps(1.0, 1.0);
   CHECK(slow[Part::forward].value() == Approx(1.0));
   CHECK(slow[Part::backward].value() == Approx(1.0));
@@ -253,14 +253,14 @@ TEST_CASE("a whole step of another model gives the launch overhead") {
   spec.model = "vgg11";
   const Study study(spec);
   const Explanation explanation = explain(Estimator(study.job()), serial(4));
-  // Almost all of the second is the launch overhead of AlexNet's 22 kernels, and VGG-11 has more of them.
+  // Almost all of the second is the launch overhead of AlexNet's 22 kernels. VGG-11 has more kernels.
   CHECK(explanation.estimate.time[Part::forward].value() > 1.0);
   for (const TimedKernel& kernel : explanation.layers.front().detail.kernels) {
     if (kernel.pass == "overhead") CHECK(kernel.source == Provenance::curve);
   }
 }
 
-/// AlexNet's kernels on four samples, and some parts of a step.
+/// Returns a profile of AlexNet's kernels on four samples, and of some parts of a step.
 Simulant alexnet() {
   Simulant simulant("alexnet");
   simulant.measure_all(problems_of(load_model("alexnet"), 4, Precision::fp32, Optimizer::momentum));
@@ -279,11 +279,11 @@ Seconds beside(const Explanation& explanation, std::string_view what, Phase phas
   }
   return sum;
 }
-/// Gradients of all 61,100,840 weights and biases (PyTorch's count of torchvision's alexnet), at 2 GB/s; no other tensor has
-/// 32 MiB.
+/// First touches of gradients of all 61,100,840 weights and biases (PyTorch's count of
+/// torchvision's alexnet), at 2 GB/s. No other tensor has 32 MiB.
 constexpr double alexnet_touches = 61'100'840.0 * 4 / 2e9;
 
-TEST_CASE("first touches of memory are only part of the phase that makes them") {
+TEST_CASE("first touches of memory count only in the phase that makes them") {
   Simulant simulant = alexnet();
   const Explanation without = step_of(simulant.spec());
   simulant.measure_line("fresh_memory bytes=1000000");
@@ -295,14 +295,14 @@ TEST_CASE("first touches of memory are only part of the phase that makes them") 
   CHECK((after[Part::backward] - before[Part::backward]).value() == Approx(alexnet_touches));
   CHECK(beside(with, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
   CHECK(beside(without, "fresh-memory", Phase::backward).value() == 0);
-  // They are not kernels, but together with the kernels they make up the layers.
+  // First touches are not kernels, but they are part of the layers' times.
   CHECK(kernel_time_shares(with)[0] == 1.0);
   Seconds kernels{};
   for (const LayerExplanation& layer : with.layers) {
     for (const TimedKernel& kernel : layer.detail.kernels) kernels += kernel.time;
   }
   CHECK(kernels.value() == Approx((after[Part::forward] + after[Part::backward]).value()));
-  // VGG-11 has more of them.
+  // VGG-11 has more first touches.
   StudySpec other = simulant.spec();
   other.model = "vgg11";
   CHECK(beside(step_of(other), "fresh-memory", Phase::backward) > beside(with, "fresh-memory", Phase::backward));
@@ -334,7 +334,7 @@ TEST_CASE("a framework's steps replace the profiler's, less their first touches"
     CHECK(measured.same_model);
     CHECK(measured.name == "alexnet on simulated device (simulated)");
   }
-  // Without the kernels they have no effect.
+  // Without the kernels, the steps have no effect.
   CHECK(measured_kernels(std::vector<FoundProfile>{{"steps", steps.profile()}}, model, Precision::fp32).steps.empty());
 }
 
@@ -371,14 +371,14 @@ TEST_CASE("a framework that keeps its memory has no first touches") {
   const Explanation kept = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(kept.estimate.time[Part::backward].value() == Approx(2.0));
   CHECK(beside(kept, "fresh-memory", Phase::backward).value() == 0);
-  // If there are both, the one that returns its memory counts.
+  // If there are steps with and without returned memory, the steps that return memory are used.
   steps.add_step(model, 4, StepPart::backward, Seconds(3.0), "torch-1");
   const Explanation both = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(both.estimate.time[Part::backward].value() == Approx(3.0));
   CHECK(beside(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
 }
 
-TEST_CASE("steps of CUDA graphs are only used if there are no eager ones") {
+TEST_CASE("steps of CUDA graphs are used only if no eager steps were measured") {
   const Model model = load_model("alexnet");
   Simulant simulant = alexnet();
   Simulant steps("alexnet");

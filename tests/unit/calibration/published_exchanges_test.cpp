@@ -1,4 +1,4 @@
-// Published measurements of clusters, read as they were printed.
+// Tests published measurements of clusters, which are read as they were printed.
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ ExchangeFacts facts_of(const std::string& line) {
   return facts;
 }
 
-/// tests/data/comm/clusters.txt, which explains its lines.
+/// Returns the outputs of tests/data/comm/clusters.txt, which explains its format.
 std::vector<Published> published() {
   std::ifstream file(DATA_FOLDER "comm/clusters.txt");
   REQUIRE(file);
@@ -79,7 +79,7 @@ std::vector<ExchangeSeries> read(const Published& one) {
   return parse_exchanges(one.text, one.name, {one.facts, {}}, warnings);
 }
 
-/// From the files whose names have all of these parts, by nodes.
+/// Returns the series of files whose names contain all of `parts`, keyed by the number of nodes.
 std::map<int, ExchangeSeries> series_of(const std::vector<std::string>& parts) {
   std::map<int, ExchangeSeries> found;
   for (const Published& one : published()) {
@@ -91,7 +91,7 @@ std::map<int, ExchangeSeries> series_of(const std::vector<std::string>& parts) {
   return found;
 }
 
-/// The median error of one cluster's times from `least` on; `fit` is of others.
+/// Returns the median error of one cluster's times from the size `least` on. `fit`: a fit to other clusters.
 double median_error(const ExchangeFit& fit, const ExchangeSeries& asked, Bytes least) {
   std::vector<double> errors;
   for (const MeasuredExchange& row : asked.rows) {
@@ -116,7 +116,7 @@ TEST_CASE("of 109 published outputs 100 are read, and the others refused with th
       REQUIRE_FALSE(series.empty());
       for (const ExchangeSeries& each : series) {
         CHECK_FALSE(each.rows.empty());
-        // If the publication contains a fact, the parsed one is the same.
+        // If the publication contains a fact, the parsed fact must be equal.
         if (one.facts.operation) CHECK(each.operation == *one.facts.operation);
         if (one.facts.ranks) CHECK(each.ranks == *one.facts.ranks);
         if (one.facts.nodes) CHECK(each.nodes == *one.facts.nodes);
@@ -150,7 +150,7 @@ TEST_CASE("published outputs are fitted, or refused with the missing facts") {
 
 namespace {
 
-/// Errors of times of 1 MiB to 1 GiB, and whether the interval covers the measured time.
+/// Errors of times from 1 MiB to 1 GiB, and whether the interval covers each measured time.
 struct LeftOut {
   std::vector<double> errors{};
   int held = 0;
@@ -158,7 +158,8 @@ struct LeftOut {
   [[nodiscard]] double share_held() const { return held / static_cast<double>(errors.size()); }
 };
 
-/// Each number of nodes above one, held out from the others: `inside` and `beyond` the measured range.
+/// Predicts each number of nodes above one from all other numbers. `inside` and `beyond`: results
+/// inside and beyond the measured range.
 void leave_out(const std::map<int, ExchangeSeries>& by_nodes, LeftOut& inside, LeftOut& beyond) {
   std::vector<ExchangeSeries> all;
   for (const auto& [nodes, series] : by_nodes) {
@@ -292,7 +293,7 @@ TEST_CASE("Alps measured on up to 32 nodes predicts 64 and 128") {
   }
 }
 
-TEST_CASE("the figures of the documentation are printed, about published outputs", "[.figures]") {
+TEST_CASE("prints the figures of the documentation about published outputs", "[.figures]") {
   const auto show = [](const std::string& of, const ExchangeFit& fit) {
     for (const FitRange& range : fit.ranges) {
       fmt::print("{} | {} to {} | {} | {} | {} | {} | {:.1f} %\n", of, humanize(range.min_message),

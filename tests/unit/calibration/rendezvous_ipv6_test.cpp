@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* loopback = "::1";
 
-/// Empty on a machine without IPv6.
+/// Returns a free place on this machine; empty on a machine without IPv6.
 std::optional<MeetingPlace> free_place() {
   try {
     return MeetingPlace{.host = loopback, .port = Listener(loopback, 0).port()};

@@ -41,12 +41,13 @@ Environment environment_of(const Variables& variables) {
   };
 }
 
-/// Long enough for any machine, for events that are expected; and short enough for a test, for events that are not.
+/// The time limit for expected events, which is long enough for any machine, and the time limit for
+/// events that must not occur, which is short enough for a test.
 constexpr Seconds long_enough(60), not_long(0.3);
 
 MeetingPlace free_place() { return {.host = "localhost", .port = Listener("localhost", 0).port()}; }
 
-/// The outcome of each of several ranks, each in a separate thread: the result of its work, or its error.
+/// Runs several ranks, each in a separate thread. The outcome of a rank is the result of its work, or its error.
 class Launch {
  public:
   using Work = std::function<std::string(TcpProcesses&)>;
@@ -131,7 +132,7 @@ TEST_CASE("the first host of a Slurm node list is found") {
   }
 }
 
-TEST_CASE("texts are packed and unpacked, and truncated ones are refused") {
+TEST_CASE("texts are packed and unpacked, and truncated texts are refused") {
   const std::vector<std::string> texts{"", "a", std::string("\0\n", 2), std::string(70'000, 'x')};
   const std::string packed = pack(texts);
   CHECK(unpack(packed) == texts);
@@ -140,7 +141,7 @@ TEST_CASE("texts are packed and unpacked, and truncated ones are refused") {
   CHECK_FALSE(unpack("\xff\xff\xff\xff"));
 }
 
-TEST_CASE("the environment gives the rendezvous") {
+TEST_CASE("the environment variables determine the rendezvous") {
   const LaunchedRank by_torchrun{.rank = 1, .ranks = 4, .launcher = "torchrun"},
       by_slurm{.rank = 1, .ranks = 4, .launcher = "Slurm"};
   const auto place = [](const LaunchedRank& rank, const Variables& variables, const std::string& asked = "") {
@@ -148,7 +149,7 @@ TEST_CASE("the environment gives the rendezvous") {
   };
   const Variables address{{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
   CHECK(place(by_torchrun, address) == MeetingPlace{"node1", 29500, ""});
-  // torchrun's agent listens at this port, for PyTorch.
+  // torchrun's agent listens at this port for PyTorch.
   Variables of_agent = address;
   of_agent["TORCHELASTIC_USE_AGENT_STORE"] = "True";
   of_agent["TORCHELASTIC_RUN_ID"] = "job7";
@@ -164,7 +165,7 @@ TEST_CASE("the environment gives the rendezvous") {
                        {"SLURM_JOB_ID", "100001"},
                        {"SLURM_STEP_ID", "2"},
                        {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1"}};
-  // 20000 + (7 · 100001 + 2) mod 12000
+  // The port is 20000 + (7 · 100001 + 2) mod 12000.
   CHECK(place(by_slurm, step) == MeetingPlace{"gpu08", 24009, "100001.2"});
   Variables with_port = step;
   with_port["MASTER_PORT"] = "5";
@@ -190,8 +191,8 @@ TEST_CASE("the environment gives the rendezvous") {
   }
 }
 
-TEST_CASE("processes find each other in any order, and all receive the text of each") {
-  // An address of IPv6 is tried by rendezvous_ipv6_test.
+TEST_CASE("processes find each other in any order, and every process receives the texts of all") {
+  // rendezvous_ipv6_test tests an address of IPv6.
   for (const char* const host : {"localhost", "127.0.0.1"}) {
     CAPTURE(host);
     Launch launch;
@@ -235,7 +236,7 @@ TEST_CASE("ranks on one machine are on one node, by NCCL's identification of hos
   for (const std::string& all : launch.results()) CHECK(all == "0 0 1");
 }
 
-TEST_CASE("a sweep among processes is the same in all of them") {
+TEST_CASE("a sweep among processes has the same result in all processes") {
   Launch launch;
   const auto sweep = [](TcpProcesses& processes) {
     PlayedNetwork network("ranks=4 nodes=2 noise=0.05", processes);
@@ -288,23 +289,23 @@ TEST_CASE("a duplicate rank, other numbers of ranks, and other versions of the p
       CHECK(error.starts_with(beginning));
     }
   };
-  SECTION("twice") {
+  SECTION("a duplicate rank") {
     launch.start(0, 3, long_enough, gathered);
     launch.start(1, 3, long_enough, gathered);
     launch.start(1, 3, long_enough, gathered);
     all_say("rank 1 connected twice: from ");
   }
-  SECTION("of another number") {
+  SECTION("a rank with another number of ranks") {
     launch.start(0, 3, long_enough, gathered);
     launch.start(1, 2, long_enough, gathered);
     all_say("rank 1 on ");
   }
-  SECTION("beyond the number") {
+  SECTION("a rank beyond the number of ranks") {
     launch.start(0, 2, long_enough, gathered);
     launch.start(5, 8, long_enough, gathered);
     all_say("rank 5 on ");
   }
-  SECTION("of another version") {
+  SECTION("a rank of another version") {
     launch.start(0, 2, long_enough, gathered);
     std::string why;
     std::optional<Connection> guest;
@@ -316,7 +317,7 @@ TEST_CASE("a duplicate rank, other numbers of ranks, and other versions of the p
   }
 }
 
-TEST_CASE("a connection that is not a rank is closed, and named if a rank is missing") {
+TEST_CASE("a connection that is not a rank is closed, and the error names the connection if a rank is missing") {
   Launch launch;
   const Deadline until(long_enough);
   const auto connect = [&] {
@@ -325,7 +326,7 @@ TEST_CASE("a connection that is not a rank is closed, and named if a rank is mis
     while (!guest) guest = try_to_connect("localhost", launch.place.port, until, why);
     return std::move(*guest);
   };
-  SECTION("with its bytes") {
+  SECTION("the error shows the bytes of the connection") {
     launch.start(0, 2, Seconds(1), gathered);
     Connection stranger = connect();
     REQUIRE(stranger.send("GET / HTTP/1.1\r\n\r\n", until));
@@ -334,7 +335,7 @@ TEST_CASE("a connection that is not a rank is closed, and named if a rank is mis
     CHECK(contains(error, "; another program connected from "));
     CHECK(contains(error, " and sent 'GET / HTTP/1.1"));
   }
-  SECTION("and the ranks find each other all the same") {
+  SECTION("the ranks find each other although another program connects") {
     launch.start(0, 2, long_enough, gathered);
     std::vector<Connection> strangers;
     const std::string hello_of_nobody(1, static_cast<char>(FrameKind::hello));
@@ -349,7 +350,7 @@ TEST_CASE("a connection that is not a rank is closed, and named if a rank is mis
     launch.start(1, 2, long_enough, gathered);
     for (const std::string& all : launch.results()) CHECK(all == "0 10 1 11 2 12 ");
   }
-  SECTION("a rank of another launch, who is told so") {
+  SECTION("a rank of another launch gets an error") {
     MeetingPlace other = launch.place;
     launch.place.run = "ours";
     other.run = "theirs";
@@ -362,11 +363,11 @@ TEST_CASE("a connection that is not a rank is closed, and named if a rank is mis
   }
 }
 
-TEST_CASE("another program at the meeting place is not taken for rank 0") {
+TEST_CASE("another program at the meeting place is not mistaken for rank 0") {
   Listener listener("localhost", 0);
   Launch launch;
   launch.place.port = listener.port();
-  SECTION("that says something") {
+  SECTION("a program that sends text") {
     std::vector<Connection> taken;
     auto answer = std::async(std::launch::async, [&] {
       const Deadline until(long_enough);
@@ -380,12 +381,12 @@ TEST_CASE("another program at the meeting place is not taken for rank 0") {
                                                " is not rank 0: it sent 'SSH-2.0-OpenSSH_9.2"));
     CHECK(answer.get());
   }
-  SECTION("that says nothing") {
+  SECTION("a program that sends no text") {
     launch.start(1, 2, not_long, gathered);
     CHECK(launch.results().front().starts_with("the program at " + print_endpoint("localhost", listener.port()) +
                                                " has been silent for 0.3 s, so it is not rank 0"));
   }
-  SECTION("so that rank 0 cannot listen there") {
+  SECTION("a program that occupies the port, so that rank 0 cannot listen") {
     launch.start(0, 2, not_long, gathered);
     CHECK(launch.results().front() == "rank 0 cannot listen at " + print_endpoint("localhost", listener.port()) +
                                           ": Address already in use\nhint: another program uses this port: use another "
@@ -403,7 +404,7 @@ TEST_CASE("a rank that ends with a message ends all with that message") {
         processes.end_others("rank x: no GPU", "look for one");
         return "ended";
       }
-      // One waits for the others' messages, one for something else.
+      // One rank waits for messages of the others, and one for something else.
       if (processes.rank() == 1) {
         const Deadline until(long_enough);
         while (!until.is_over()) processes.look();
@@ -461,7 +462,8 @@ TEST_CASE("a rank that is killed ends the others") {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      // The child process only runs this: locks held by other threads at the fork are never released in it.
+      // The child process may only run this code, because locks that other threads hold at the fork
+      // are never released in it.
       try {
         TcpProcesses processes({.rank = killed, .ranks = 3, .launcher = "test"}, launch.place, long_enough);
         static_cast<void>(processes.gather(""));

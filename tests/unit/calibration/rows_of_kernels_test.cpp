@@ -8,7 +8,7 @@
 namespace ddl::rows_of_kernels_tests {
 namespace {
 
-/// A device that runs nothing, and records what was queued between waits.
+/// A device that runs no kernels, and records how many were queued between waits.
 class CountingDevice final : public KernelBackend {
  public:
   struct Counts {
@@ -44,7 +44,7 @@ TEST_CASE("kernels overlapped with a collective are queued in batches, with one 
     CountingDevice::Counts counts;
     RowsOfKernels rows(std::make_unique<CountingDevice>(counts, kernel));
     const auto run = [&] { return rows.time([&] { ++counts.queued; }); };
-    // Single runs at first, until the time of one is known.
+    // The first kernels run singly, until the time of a kernel is known.
     CHECK(run() == kernel);
     CHECK(counts.queued == 1);
     rows.make_rows(kernel);
@@ -52,7 +52,7 @@ TEST_CASE("kernels overlapped with a collective are queued in batches, with one 
     CHECK(run().value() == Approx(kernel.value()));
     CHECK(counts.waits == 1);
     CHECK(counts.queued <= 500);
-    // 5 ms of kernels, or as many as are queued at once; and 100 µs of these between the events.
+    // A batch is 5 ms of kernels, or as many kernels as can be queued. 100 µs of these kernels are between the events.
     CHECK((counts.queued == 500 || counts.queued * kernel.value() >= 5e-3));
     CHECK((counts.timed == 500 || counts.timed * kernel.value() >= 100e-6 * 0.999));
     CHECK(counts.timed >= 1);

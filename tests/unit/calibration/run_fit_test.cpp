@@ -23,7 +23,7 @@ using namespace ddl;
 
 namespace {
 
-/// Runs with known terms: kernels of 100 to 200 ms, gradients that grow with p, and times from true coefficients.
+/// Returns runs with known terms: kernels of 100 to 200 ms, gradients that grow with p, and times from true coefficients.
 std::vector<FittedRun> runs_of(const Learned& truth, int count) {
   std::vector<FittedRun> runs;
   for (int i = 0; i < count; ++i) {
@@ -81,15 +81,15 @@ std::vector<MeasuredRun> some_runs() {
 
 }  // namespace
 
-TEST_CASE("coefficients that made synthetic runs are found again") {
+TEST_CASE("the fit recovers the coefficients of synthetic runs") {
   const FamilyFit fit = fit_of(runs_of(truth(), 60));
-  // The prior pulls each a little towards 1.
+  // The prior pulls each coefficient a little towards 1.
   CHECK(fit.learned[Coefficient::kernels] == Approx(1.1).epsilon(0.05));
   CHECK(fit.learned[Coefficient::gradient_alpha] == Approx(2.5).epsilon(0.1));
   CHECK(fit.learned[Coefficient::gradient_beta] == Approx(3.0).epsilon(0.1));
   CHECK(fit.misfit < 0.01);
   CHECK(found(fit, Coefficient::gradient_beta).determined());
-  // No exchange in these runs belongs to layers or halos.
+  // The synthetic runs contain no exchanges of layers or halos.
   for (const Coefficient each :
        {Coefficient::layer_alpha, Coefficient::layer_beta, Coefficient::halo_alpha, Coefficient::halo_beta}) {
     CHECK(fit.learned[each] == 1);
@@ -134,8 +134,8 @@ TEST_CASE("one outlier does not dominate the fit") {
   CHECK(fit.learned[Coefficient::gradient_beta] == Approx(3.0).epsilon(0.2));
 }
 
-TEST_CASE("a configuration is left out with all its repeats") {
-  // Repetitions that are far off change the fit of the others, but not their own prediction.
+TEST_CASE("a configuration is left out with all its repetitions") {
+  // Repetitions with large errors change the fit of other runs, but not their own prediction.
   std::vector<MeasuredRun> runs = some_runs();
   const Validation before = RunFitter(runs, "abci", "").leave_one_out();
   runs[1].value *= 1.5;
@@ -186,7 +186,7 @@ TEST_CASE("progress is reported for every predicted run") {
   CHECK(heard == every);
 }
 
-TEST_CASE("runs on few devices predict those on more") {
+TEST_CASE("runs on few devices predict runs on more devices") {
   const Validation validation = RunFitter(some_runs(), "abci", "").fit_up_to(64);
   REQUIRE(validation.cases.size() == 1);
   CHECK(validation.cases.front().run.gpus == 256);
@@ -194,12 +194,12 @@ TEST_CASE("runs on few devices predict those on more") {
         "none of the runs have 2 GPUs or fewer\nhint: choose a number of GPUs between the smallest and the largest run");
 }
 
-TEST_CASE("settings of the software in the file only change if runs decide them") {
+TEST_CASE("a fit changes the software settings of a file only if runs determine the settings") {
   const std::vector<RunFilter> filters{parse_where("quantity=iter_total_s"), parse_where("strategy=data+filter"),
                                        parse_where("includes_io=no")};
   const std::vector<MeasuredRun> all = select_runs(load_runs("paradl-abci"), filters);
   REQUIRE(all.size() > 12);
-  // The bundled file contains the fit to these runs: here without it.
+  // The bundled file contains the fit to these runs, which is removed here.
   std::string before;
   for (const EmbeddedFile& file : coefficients_files()) {
     if (std::string_view(file.path).ends_with("abci.yaml")) before = file.content;
@@ -221,7 +221,7 @@ TEST_CASE("settings of the software in the file only change if runs decide them"
       CHECK(choice.determined());
     }
   }
-  // One run determines nothing, all of them together that gradients are exchanged layer by layer.
+  // One run determines no setting. All runs together show that gradients are exchanged layer by layer.
   const LearnedChoice layered = RunFitter(all, "abci", untaught).fit().choices[2];
   CHECK(layered.key == "layered_gradients_in_hybrids");
   CHECK(layered.after == "yes");
@@ -261,15 +261,16 @@ TEST_CASE("the device waits for its host if kernels and exchanges take less time
     values[Coefficient::launch_overhead] = start;
     return run.predicted(values);
   };
-  // 2000 kernels of 50 us take 0.1 s, less than the 0.12 s of kernels and exchanges; with 100 us they take 0.2 s.
+  // 2000 kernels of 50 us take 0.1 s, which is less than the 0.12 s of kernels and exchanges. With
+  // 100 us per launch, they take 0.2 s.
   CHECK(predicted(1, 50e-6) == Approx(0.13));
   CHECK(predicted(1, 100e-6) == Approx(0.21));
-  // Slower kernels hide it again.
+  // Slower kernels hide the launches again.
   CHECK(predicted(2, 100e-6) == Approx(0.23));
 }
 
 TEST_CASE("runs that equal their prediction change no coefficient") {
-  // Small shares of a batch: the device waits for its host, and gradients are hidden by that.
+  // Each device has few samples, so the device waits for its host, and gradients are hidden behind this waiting.
   RunPredictor predictor("dgx-a100", "none", {});
   std::string table = "model,strategy,gpus,global_batch,precision,quantity,value\n";
   for (const char* model : {"resnet50", "vgg16", "alexnet"}) {
@@ -306,7 +307,7 @@ TEST_CASE("the launch overhead of a datasheet's host does not apply to runs with
   RunFitter fitter(runs, "dgx-a100", file.string());
   const RunFit fit = fitter.fit();
   CHECK(fit.choices.back().before == "0.0 us");
-  // The reported fit equals the predictions with it.
+  // The errors of the fit equal those of predictions with the fit.
   const Coefficients& learned = fit.coefficients;
   RunPredictor predictor("dgx-a100", file.string(), {});
   const double predicted = std::get<Seconds>(predictor.predict(runs.front(), learned)).value();
@@ -334,21 +335,21 @@ TEST_CASE("a launch overhead of synthetic runs is recovered, over all families t
   }
   const std::vector<MeasuredRun> all = parse_runs(table, "r.csv");
   const RunFit fit = RunFitter(all, "dgx-a100", "none").fit();
-  // The prior pulls it towards zero.
+  // The prior pulls the launch overhead towards zero.
   CHECK(fit.coefficients.software.launch_overhead->value() == Approx(60e-6).epsilon(0.1));
   REQUIRE(fit.families.size() == 3);
-  // The error of a host-bound run is that of its launch overhead.
+  // The error of a host-bound run is the error of its launch overhead.
   for (const FamilyFit& family : fit.families) CHECK(family.misfit < 0.06);
   const LearnedChoice& start = fit.choices.back();
   CHECK(start.key == "launch_overhead");
   CHECK(start.before == "114.0 us");
   CHECK(start.determined());
-  // It is parsed back from the file that it is written to, and kept if the runs do not determine it.
+  // The launch overhead is parsed back from the file that it is written to. It is kept if the runs do not determine it.
   const std::string head =
       "format: 1\nname: new\nmachine: dgx-a100\ndescription: d\ngenerator: g\ndate: 2026-01-01\nsources: {}\n";
   const Coefficients read = parse_coefficients(with_learned(head, fit, "twelve runs"), "new.yaml");
   CHECK(read.software.launch_overhead == fit.coefficients.software.launch_overhead);
-  // Runs whose kernels take longer than the host do not determine it.
+  // Runs do not determine the launch overhead if their kernels take longer than the host.
   const std::string busy =
       table.substr(0, table.find('\n') + 1) + "gpt3-175b,tensor,8,tensor=8,8,8,fp16,full,iter_total_s,20\n";
   const LearnedChoice silent = RunFitter(parse_runs(busy, "r.csv"), "dgx-a100", "none").fit().choices.back();
@@ -400,7 +401,7 @@ TEST_CASE("a file keeps its other sections, and its factors are replaced by a ne
   CHECK(read.learned.size() == 1);
   CHECK(read.software.gradient_route == fit.coefficients.software.gradient_route);
   CHECK(with_learned(once, fit, "five runs") == once);
-  // Comments stay, and a citation may have any letters.
+  // Comments stay, and a citation may contain any letters.
   CHECK(once.find("# In the other networks, all convolutions are split.") != std::string::npos);
   CHECK(parse_coefficients(with_learned(once, fit, R"(runs "of" C:\runs)"), "quoted.yaml").learned.size() == 1);
   const std::string head =
@@ -412,7 +413,7 @@ TEST_CASE("a file keeps its other sections, and its factors are replaced by a ne
   CHECK(with_learned(first, fit, "five runs") == first);
 }
 
-TEST_CASE("more runs than can be fitted in a minute are refused before any is predicted") {
+TEST_CASE("more runs than can be fitted in a minute are refused before the first prediction") {
   const std::vector<MeasuredRun> runs(most_fitted_runs + 1, some_runs().front());
   CHECK(error_of([&] {
           static_cast<void>(RunFitter(runs, "abci", ""));

@@ -29,7 +29,7 @@ std::size_t count_where(const std::vector<MeasuredRun>& runs, const std::vector<
 
 }  // namespace
 
-// ---- what is read ----
+// ---- valid files ----
 
 TEST_CASE("a row becomes a run with its line number") {
   const auto runs =
@@ -63,7 +63,7 @@ TEST_CASE("columns may come in any order") {
   CHECK(runs[0].value == 1.5);
 }
 
-TEST_CASE("a run may state how it was divided, and what it computed with") {
+TEST_CASE("a run may state its degrees, micro-batch, precision, recomputation and ZeRO stage") {
   const std::string columns = "model,strategy,gpus,degrees,micro_batch,precision,recompute,zero_stage,quantity,value\n";
   const auto row = [&](const std::string& cells) { return columns + "gpt2@layers=24," + cells + ",iter_total_s,1\n"; };
   const auto runs = parsed(row("data+pipeline+tensor,16,\"tensor=4,data=2,pipeline=2\",8,bf16,full,1"));
@@ -96,11 +96,11 @@ TEST_CASE("a run may state how it was divided, and what it computed with") {
   CHECK(error_in(row("data,16,,,,,4")).find("'4' is not a valid stage of ZeRO") != std::string::npos);
 }
 
-TEST_CASE("the bundled table of ParaDL's runs is read whole") {
+TEST_CASE("the bundled table of ParaDL's runs is read completely") {
   CHECK(observation_names() == std::vector<std::string>{"megatron-a100", "neusight-fp32", "paradl-abci", "published-runs",
                                                         "torchvision-a100", "vtrain-a100-cluster", "vtrain-a100-node"});
   const auto runs = load_runs("paradl-abci");
-  // The file has a header and 1,023 rows; 15 of them do not state the number of GPUs.
+  // The file has a header and 1,023 rows. 15 rows do not state the number of GPUs.
   CHECK(runs.size() == 1023);
   CHECK(std::count_if(runs.begin(), runs.end(), [](const auto& run) { return !run.gpus; }) == 15);
   CHECK(runs.front().model == "resnet152");
@@ -114,7 +114,7 @@ TEST_CASE("the bundled table of ParaDL's runs is read whole") {
 
 // ---- filters ----
 
-TEST_CASE("a row must match all filters, and one value of each") {
+TEST_CASE("a row must match one value of every filter") {
   const auto runs = parsed(header +
                            "resnet50,data,16,epoch_s,1,A,\nresnet50,data,32,epoch_s,2,B,\nvgg16,filter,16,epoch_s,3,A,"
                            "\nvgg16,filter,,epoch_s,4,C,\n");
@@ -147,7 +147,7 @@ TEST_CASE("fails with an invalid filter") {
   CHECK(error_of([] { (void)parse_where("gpus=nan"); }) == "column 'gpus' has numbers, but 'nan' is not a number");
 }
 
-// ---- what is refused ----
+// ---- invalid files ----
 
 TEST_CASE("fails with a missing or unknown column") {
   CHECK(first_line(error_in("model,strategy,gpus,quantity\nmine,data,1,q\n")) == "r.csv:1:1: unknown column 'value'");
@@ -174,7 +174,7 @@ TEST_CASE("fails with impossible numbers") {
   CHECK(first_line(error_in(header + "mine,data,1,q,-1,,\n")) == "r.csv:2:15: '-1' is negative");
   CHECK(first_line(error_in("model,strategy,gpus,quantity,value,global_batch\nmine,data,1,q,1,0\n")) ==
         "r.csv:2:17: '0' must be greater than zero");
-  // The error of a prediction is relative to the value.
+  // The error of a prediction is relative to the value, which must not be too small.
   CHECK(first_line(error_in(header + "mine,data,1,q,1e-320,,\n")) == "r.csv:2:15: '1e-320' is too small");
   CHECK(first_line(error_in(header + "mine,data,1,q,1e300,,\n")) == "r.csv:2:15: '1e300' is too large");
   CHECK(first_line(error_in("model,strategy,gpus,quantity,value,global_batch\nmine,data,1,q,1,1e300\n")) ==

@@ -1,4 +1,4 @@
-// Errors of weak scaling, for runs with given efficiencies.
+// Tests errors of weak scaling, for runs with given efficiencies.
 
 #include "calibration/runs/scaling_errors.hpp"
 
@@ -27,8 +27,8 @@ ValidationCase one(int gpus, double global_batch, double measured, double predic
 
 }  // namespace
 
-TEST_CASE("an error of scaling is that of the efficiency relative to the same run on fewer devices") {
-  // Measured 0.8 and 0.5 of the speed of one device, predicted 1 and 0.4.
+TEST_CASE("a scaling error is the error of the efficiency relative to the same run on fewer devices") {
+  // The measured speeds are 0.8 and 0.5 of the speed of one device. The predicted speeds are 1 and 0.4.
   const std::vector<ValidationCase> cases{one(1, 32, 0.1, 0.05), one(8, 256, 0.125, 0.05), one(64, 2048, 0.2, 0.125)};
   const ScalingSummary summary = scaling_errors(cases, "set");
   CHECK(summary.overall.runs == 2);

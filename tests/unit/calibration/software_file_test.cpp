@@ -17,7 +17,7 @@
 
 namespace software_file_tests {
 
-// Files of software (docs/software.md), and their effect in a study.
+// The tests read files of software (docs/software.md), and check their effect in a study.
 
 using namespace ddl;
 
@@ -82,7 +82,7 @@ TEST_CASE("norms with half-precision weights use PyTorch's kernels, except if co
   CHECK_FALSE(load_software("tensorflow").settings.flag("own_half_norms"));
 }
 
-TEST_CASE("TensorFlow transposes volumes in channels-last order, not those set to channels-first") {
+TEST_CASE("TensorFlow transposes volumes in channels-last order, but not in channels-first order") {
   CHECK(load_software("tensorflow").settings.flag("copies_volumes") == true);
   for (const char* other : {"tensorflow-xla", "oneflow", "paddlepaddle"})
     CHECK(load_software(other).settings.flag("copies_volumes") == false);
@@ -123,7 +123,7 @@ TEST_CASE("the host waits for the token counts of experts in Megatron Core and f
   CHECK(load_software("megatron").settings.find("expert_launches") == nullptr);
 }
 
-TEST_CASE("settings of a run or an option override only those of the software") {
+TEST_CASE("settings of a run or an option override only the same settings of the software") {
   StudySpec spec = spec_with("nemo");
   spec.model = "mixtral-8x7b";
   CHECK(Study(spec).coefficients().software.routes_tokens_once == true);
@@ -134,7 +134,7 @@ TEST_CASE("settings of a run or an option override only those of the software") 
   CHECK(changed.coefficients().software.equal_stages == true);
 }
 
-TEST_CASE("a launch overhead of a run applies to a host of speed 1, one of an option to this host") {
+TEST_CASE("a run's launch overhead applies to a host of speed 1, and an option's launch overhead to the machine's host") {
   StudySpec spec = spec_with("pytorch");
   spec.settings = parse_settings("launch_overhead=1.5 us", SettingOrigin::run);
   const Study of_run(spec);
@@ -155,7 +155,7 @@ TEST_CASE("files of software that extend each other in a circle are refused") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("errors in a software file have their place") {
+TEST_CASE("errors in a software file state their position") {
   const auto error_with = [](const std::string& line) {
     return error_of([&] { (void)parse_software(small_software + line, "s.yaml"); });
   };
@@ -194,7 +194,7 @@ TEST_CASE("a software may keep images in another order in fp32") {
   CHECK(Study(spec).assumptions().memory_format == MemoryFormat::channels_first);
 }
 
-TEST_CASE("a search chooses among what the software can run, which an extending file may change") {
+TEST_CASE("a search chooses among the plans that the software can run, which an extending file may change") {
   const auto admits = [](const SoftwareFile& file, PlanChoice choice) { return file.admits[choice]; };
   const SoftwareFile chainer = load_software("chainer");
   CHECK(admits(chainer, PlanChoice::zero) == std::vector<int>{0});
@@ -213,7 +213,7 @@ TEST_CASE("a search chooses among what the software can run, which an extending 
   CHECK_THROWS_AS(parse_software(own + "zero_stages: {value: 0 7, source: x}\n", "own.yaml"), Error);
   CHECK_THROWS_AS(parse_software(own + "schedules: {value: '', source: x}\n", "own.yaml"), Error);
 
-  // None of Chainer's plans is sharded, unless requested.
+  // A plan of Chainer is not sharded, unless the user requests sharding.
   StudySpec spec;
   spec.machine = "abci";
   const Study study(spec);
@@ -239,7 +239,7 @@ TEST_CASE("a faster host launches kernels faster") {
         Approx(load_software("pytorch").settings.number("launch_overhead").value() / speed));
 }
 
-TEST_CASE("coefficients of runs of another software are not used for the requested one") {
+TEST_CASE("coefficients fitted to runs of another software are not used for the requested software") {
   StudySpec spec;
   spec.machine = "abci";
   const Study measured(spec);

@@ -39,7 +39,7 @@ SweepResult run(const std::string& figures, const SweepPlan& plan) {
   return run_sweep(*transport, plan, {});
 }
 
-/// α and β of the only range of the only fit.
+/// Returns α and β of the only range of the only fit.
 FitRange range_of(const SweepResult& result, NetworkLevel level) {
   std::vector<ExchangeSeries> series = series_of(result.tables, "test");
   std::erase_if(series, [&](const ExchangeSeries& one) { return one.level != level; });
@@ -70,7 +70,7 @@ TEST_CASE("A sweep of a simulated network recovers its latency and bandwidth") {
       CHECK(between.beta->value.value() == Approx(1 / 10e9).epsilon(0.02));
     }
   }
-  SECTION("from rings of one rank a node and of all of them, on the rails of each") {
+  SECTION("from rings of one rank per node and of all ranks, on the rails of each") {
     const FitRange between =
         range_of(run("ranks=16 nodes=2 rails=8 latency=14 us bandwidth=25 GB/s bandwidth_inside=450 GB/s",
                      plan_of({SweepOperation::allgather})),
@@ -89,7 +89,7 @@ TEST_CASE("A sweep of a simulated network recovers its latency and bandwidth") {
   }
 }
 
-TEST_CASE("A sweep warns if its times do not settle") {
+TEST_CASE("A sweep warns if repeated times scatter too much") {
   const auto warnings_of = [](const std::string& noise) {
     const SweepResult result = run("ranks=2 nodes=2 latency=5 ms noise=" + noise, plan_of({SweepOperation::latency}));
     std::string warnings;
@@ -123,7 +123,7 @@ TEST_CASE("The output of a sweep in OSU's format reads back as its measurements"
     REQUIRE(a.rows.size() == b.rows.size());
     for (std::size_t row = 0; row < a.rows.size(); ++row) {
       CHECK(a.rows[row].message == b.rows[row].message);
-      // Seven digits are printed.
+      // Times are printed with seven digits.
       CHECK(a.rows[row].time.value() == Approx(b.rows[row].time.value()).epsilon(1e-6));
       CHECK(a.rows[row].spread.has_value() == b.rows[row].spread.has_value());
     }
@@ -133,7 +133,7 @@ TEST_CASE("The output of a sweep in OSU's format reads back as its measurements"
 TEST_CASE("Concurrent groups share the rails of a node, and the time per byte gives φ") {
   SweepPlan plan = plan_of({});
   plan.contention = true;
-  // Eight ranks on each node: one, two, four, eight groups on two rails.
+  // There are eight ranks on each node: one, two, four or eight groups on two rails.
   const std::vector<ContentionPoint> points = run("ranks=16 nodes=2 rails=2 noise=0", plan).contention;
   REQUIRE(points.size() == 4);
   const std::vector<std::pair<int, double>> expected{{1, 1}, {2, 1}, {4, 2}, {8, 4}};
@@ -147,8 +147,8 @@ TEST_CASE("Concurrent groups share the rails of a node, and the time per byte gi
   CHECK(run("ranks=4 nodes=4", plan).contention.empty());
 }
 
-TEST_CASE("A ring with several ranks per node uses the rails of all of them") {
-  // 2 nodes of 8: 30 steps of α and of a sixteenth of 256 MiB, at the rate of 8 rails, of 2, and of one.
+TEST_CASE("A ring with several ranks per node uses the rails of all ranks of the node") {
+  // 2 nodes of 8 ranks need 30 messages of α and of a sixteenth of 256 MiB, at the rate of 8 rails, of 2, and of one.
   const auto last = [](const std::string& figures, SweepOperation operation) {
     SweepPlan plan = plan_of({operation});
     plan.smallest = plan.largest = std::int64_t{1} << 28U;
@@ -163,14 +163,14 @@ TEST_CASE("A ring with several ranks per node uses the rails of all of them") {
   CHECK(last("rails=1 bandwidth_inside=450 GB/s", SweepOperation::allreduce) == Approx(ring(25e9)));
   // No ring is faster than the links inside its nodes.
   CHECK(last("rails=8 bandwidth_inside=100 GB/s", SweepOperation::allreduce) == Approx(ring(100e9)));
-  // In an all-to-all each rank has a rail, or a share of one.
+  // In an all-to-all, each rank has a rail, or a share of a rail.
   const auto pairs = [&](double rate) { return 15 * (10e-6 + bytes / 16 / rate); };
   CHECK(last("rails=8", SweepOperation::all_to_all) == Approx(pairs(25e9)));
   CHECK(last("rails=2", SweepOperation::all_to_all) == Approx(pairs(25e9 / 4)));
 }
 
 TEST_CASE("Protocols of a simulated network are recovered, and their sizes grow with the nodes") {
-  // α and β of each protocol as a part of 14 us and 46 GB/s, and where the next one begins.
+  // Each protocol has α and β as a part of 14 us and 46 GB/s, and a size where the next protocol begins.
   const std::string protocols =
       " protocols=LL:0.3:0.25:64 KiB/LL128:0.5:0.9:4 MiB/Simple:1:1 rails=8 latency=14 us "
       "bandwidth=46 GB/s latency_inside=4 us bandwidth_inside=400 GB/s";
@@ -197,7 +197,7 @@ TEST_CASE("Protocols of a simulated network are recovered, and their sizes grow 
       CHECK(found[i].beta->value.value() == Approx(1 / (46e9 * truth[i].second)).epsilon(0.03));
     }
   }
-  // Only between eight nodes does the first protocol reach four times the size.
+  // The first protocol reaches four times the size only between eight nodes.
   const auto time = [&](const std::string& figures, std::int64_t bytes) {
     SweepPlan plan = plan_of({SweepOperation::allreduce});
     plan.smallest = plan.largest = bytes;
@@ -224,7 +224,7 @@ TEST_CASE("Rendezvous messages of a simulated network take three start-ups") {
   CHECK(fit.ranges[1].alpha->value.value() == Approx(60e-6).epsilon(0.02));
 }
 
-TEST_CASE("Kernels overlapped with a collective slow it down, and are slowed down") {
+TEST_CASE("Kernels that overlap with a collective slow down the collective, and are slowed down") {
   SweepPlan plan = plan_of({});
   plan.overlap = true;
   const SweepResult result = run("ranks=4 nodes=2 noise=0 exchange_slowdown=1.5 kernel_slowdown=1.2", plan);
@@ -242,7 +242,7 @@ TEST_CASE("Sizes double, and floats are shared evenly") {
   using Sizes = std::vector<std::int64_t>;
   CHECK(sizes(SweepOperation::latency, 2) == Sizes{4, 8, 16, 32, 64});
   CHECK(sizes(SweepOperation::reduce_scatter, 3) == Sizes{12, 24, 48});
-  // Size of one rank's part: four of them are at most 64 bytes.
+  // The sizes are those of one rank's part. Four parts are at most 64 bytes.
   CHECK(sizes(SweepOperation::all_to_all, 4) == Sizes{1, 2, 4, 8, 16});
   plan.smallest = 1;
   CHECK(sizes(SweepOperation::allreduce, 2) == Sizes{4, 8, 16, 32, 64});
@@ -261,7 +261,7 @@ TEST_CASE("Groups are chosen so that ranks per node and nodes vary") {
   CHECK(groups[1] == SweepGroup{{0, 1, 2, 3}, 1});
   CHECK(groups[2] == SweepGroup{{0, 4}, 2});
   CHECK(groups[3] == SweepGroup{{0, 4, 8}, 3});
-  // As many on each node: the last has three.
+  // Each node has the same number of ranks: the last node has three.
   CHECK(groups[4] == SweepGroup{{0, 1, 2, 4, 5, 6, 8, 9, 10}, 3});
   const auto contenders = sweep_contenders(nodes);
   REQUIRE(contenders.size() == 3);
@@ -274,7 +274,7 @@ TEST_CASE("A size that would take too long is skipped, with a warning") {
   SweepPlan plan = plan_of({SweepOperation::latency});
   plan.longest_row = Seconds(1);
   const SweepResult result = run("ranks=2 nodes=2 bandwidth=1 MB/s noise=0", plan);
-  // Six samples of 128 KiB take 0.79 s, of 256 KiB 1.6 s.
+  // Six samples take 0.79 s for 128 KiB, and 1.6 s for 256 KiB.
   REQUIRE(result.tables.size() == 1);
   CHECK(result.tables[0].rows.back().bytes == 128 << 10);
   REQUIRE(result.warnings.size() == 1);
@@ -287,7 +287,7 @@ TEST_CASE("Concurrent groups and overlapped kernels do not use sizes that took t
   plan.contention = plan.overlap = true;
   plan.longest_row = Seconds(1);
   const SweepResult result = run("ranks=4 nodes=2 bandwidth=1 MB/s noise=0", plan);
-  // Six allreduces by a ring of four ranks: of 64 KiB 0.59 s, of 128 KiB 1.2 s.
+  // Six allreduces by a ring of four ranks take 0.59 s for 64 KiB, and 1.2 s for 128 KiB.
   REQUIRE(result.tables.back().rows.back().bytes == 64 << 10);
   REQUIRE(result.overlap);
   CHECK(result.overlap->bytes == 64 << 10);
@@ -297,7 +297,7 @@ TEST_CASE("Concurrent groups and overlapped kernels do not use sizes that took t
 
 namespace {
 
-/// Two processes, the second of which returns what a test sets.
+/// Two processes, of which the second returns values that a test sets.
 class TwoProcesses final : public Processes {
  public:
   explicit TwoProcesses(std::string other) : other_(std::move(other)) {}
@@ -318,8 +318,8 @@ class TwoProcesses final : public Processes {
   std::vector<std::string> names_{"here"};
 };
 
-/// A device whose kernels fail in some round, with a network that fails in some step; the first of either is 1, and none
-/// fails at 0.
+/// A device whose kernels fail in a given round, with a network that fails in a given exchange.
+/// Rounds and exchanges are counted from 1; with 0, none fails.
 class FailingLoad final : public DeviceLoad {
  public:
   explicit FailingLoad(int round) : round_(round) {}
@@ -360,7 +360,7 @@ TEST_CASE("An error in one process ends all processes with the same message") {
   CHECK_THROWS_WITH(do_or_agree(other, [] {}), "rank 1: no GPU");
   TwoProcesses second("");
   CHECK_THROWS_WITH(do_or_agree(second, [] { throw Error("no kernel"); }), "rank 0: no kernel");
-  // Failing and successful ranks have gathered equally often.
+  // The failing rank and the successful ranks have gathered equally often.
   CHECK(second.gathered == well.gathered);
   TwoProcesses third("");
   CHECK_THROWS_AS(do_or_agree(third, [] { throw std::runtime_error("out of threads"); }), AgreedError);
@@ -408,18 +408,18 @@ class ConnectingNetwork final : public Transport {
 
 }  // namespace
 
-TEST_CASE("The time that ranks take to connect decides neither repetitions nor times") {
+TEST_CASE("The time to connect ranks affects neither repetitions nor times") {
   ConnectingNetwork transport;
   for (const std::int64_t bytes : {4, 8}) {
     const ExchangeStep step{.operation = SweepOperation::allreduce, .bytes = bytes, .groups = {{0, 1}}};
     const StepTiming timing = time_step(transport, step, {});
-    // An allreduce of two ranks by a ring is two messages of 5 us: a hundred in a sample of 1 ms.
+    // An allreduce of two ranks by a ring consists of two messages of 5 us, so a sample of 1 ms has a hundred.
     CHECK(timing.repetitions == 100);
     CHECK(timing.time().value() == Approx(10e-6).epsilon(1e-3));
   }
 }
 
-TEST_CASE("A time that the clock does not show is not printed") {
+TEST_CASE("A time below the clock's resolution is not printed") {
   SweepResult result = run("ranks=2 nodes=2 noise=0", plan_of({SweepOperation::bandwidth}));
   result.tables[0].rows[0].timing.samples.median = Seconds(0);
   const std::string text = print_osu(result.tables, "MPI");

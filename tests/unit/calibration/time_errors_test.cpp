@@ -11,7 +11,7 @@
 
 namespace time_errors_tests {
 
-// Files of widths, and how they are fitted.
+// The tests read and write files of widths, and fit widths.
 
 using namespace ddl;
 
@@ -19,7 +19,7 @@ namespace {
 
 TimeErrorsFile some_file() { return {"runs of nobody", bundled_time_errors(), {{"ours", 3, 0.9, 0.8, {0.5, 1.5}}}}; }
 
-/// Sets of runs whose matrix products have errors of a common width.
+/// Returns sets of runs whose matrix products have errors of a common width.
 std::vector<ErrorRow> synthetic_rows(double width) {
   std::mt19937_64 engine(7);
   std::normal_distribution<double> normal;
@@ -60,7 +60,7 @@ TEST_CASE("the bundled widths are smaller for times nearer to a measurement") {
   }
 }
 
-TEST_CASE("a file of widths with an unknown key or a negative width is refused at its place") {
+TEST_CASE("a file of widths with an unknown key or a negative width is refused with its position") {
   const std::string text = print_time_errors(some_file());
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string other = text;

@@ -1,4 +1,4 @@
-// The key 'topology' of machine files, and contention and congestion in coefficients.
+// Tests the key 'topology' of machine files, and contention and congestion in coefficients.
 
 #include <string>
 
@@ -14,7 +14,7 @@ using namespace ddl;
 
 namespace {
 
-/// Two levels; the topology is the last key.
+/// A machine with two levels. The topology is the last key of the file.
 const std::string two_levels = R"(format: 1
 machine: toy
 description: nodes in some network
@@ -89,7 +89,7 @@ std::string coefficients_error(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("nodes are joined as the topology says") {
+TEST_CASE("nodes are joined according to the topology") {
   CHECK(machine_with("").network == nullptr);
   CHECK(machine_with("topology: {kind: {value: fat-tree, source: sheet}}\n").network == nullptr);
   const Machine grid = machine_with(torus);
@@ -122,7 +122,7 @@ TEST_CASE("fails with an unknown topology") {
   CHECK(first_line(error_with(torus, "[4, 4]", "[]")) == "m.yaml:24:20: no extents");
   CHECK(first_line(error_with(torus, "[4, 4]", "[0, 4]")) == "m.yaml:24:21: '0' is too small: at least 1");
   CHECK(first_line(error_with(torus, "10 GB/s", "10 GB")) == "m.yaml:25:27: '10 GB' is a size, not a bandwidth");
-  CHECK(first_line(error_with(loop, "[2, 4]", "[2, 2]")) == "m.yaml:24:26: 2 twice");
+  CHECK(first_line(error_with(loop, "[2, 4]", "[2, 2]")) == "m.yaml:24:26: 2 is given twice");
   CHECK(first_line(error_with(loop, "[2, 4]", "[2, 40]")) == "m.yaml:24:26: '40' is too large: at most 15");
   CHECK(first_line(error_with(dragonfly, "global_links: {value: 2,", "global_links: {value: 1,")) ==
         "m.yaml:26:17: a group's 2 global links do not reach the 3 other groups");
@@ -148,14 +148,14 @@ topology:)");
       edited(two_levels + edited(dragonfly, "routers_per_group: {value: 2,", "routers_per_group: {value: 5000,"),
              "units: {value: 16,", "units: {value: 10000,");
   CHECK(first_line(error_of([&] { (void)parse_machine(links, "m.yaml"); })).find(" links") != std::string::npos);
-  // A ring of a thousand nodes; the longest route is half of it.
+  // In a ring of a thousand nodes, the longest route is half of the ring.
   const std::string ring =
       edited(two_levels + edited(torus, "[4, 4]", "[1000]"), "units: {value: 16,", "units: {value: 1000,");
   CHECK(first_line(error_of([&] { (void)parse_machine(ring, "m.yaml"); })) ==
-        "m.yaml:23:17: 500 links on the longest route");
+        "m.yaml:23:17: the longest route has 500 links");
   const std::string bare = edited(two_levels + edited(loop, "[2, 4]", "[]"), "units: {value: 16,", "units: {value: 1000,");
   CHECK(first_line(error_of([&] { (void)parse_machine(bare, "m.yaml"); })) ==
-        "m.yaml:23:17: 500 links on the longest route");
+        "m.yaml:23:17: the longest route has 500 links");
 }
 
 TEST_CASE("measured φ and congestion are read") {

@@ -1,4 +1,5 @@
-// `backends` reports this machine's devices, which no transcript can contain: only its form is checked here.
+// `backends` reports the devices of this machine, which no transcript can contain. Only the form of
+// the report is checked here.
 
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace backends_tests {
 
 using namespace ddl;
 
-TEST_CASE("backends gives a row to each back end, with its devices or the reason why there is none") {
+TEST_CASE("backends prints a row for each back end, with its devices or the reason why it has no device") {
   const nlohmann::ordered_json json = run_command({"backends"}).json();
   CHECK(json.at("schema") == 1);
   std::vector<std::string> names;

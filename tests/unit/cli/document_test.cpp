@@ -1,4 +1,5 @@
-// A report is independent of the existing formats: another one is written here, only from a report's document.
+// Tests that a report is independent of the existing formats: this file writes another format,
+// using only a report's document.
 
 #include "cli/report/document.hpp"
 
@@ -58,7 +59,7 @@ std::vector<Table> tables_of(const Document& document) {
 
 }  // namespace
 
-TEST_CASE("the document contains every cell of a report as the text prints it") {
+TEST_CASE("the document contains every cell of a report as in the text output") {
   const std::vector<std::vector<std::string>> commands{
       {"explain", "--strategy", "data+layer", "--degrees", "data=8,layer=4", "--why-not", "data", "--memory"},
       {"recommend", "--gpus", "64", "--top", "3"},
@@ -94,7 +95,7 @@ TEST_CASE("the document of explain has headings for its parts") {
   CHECK(has(page, "<h2>Why (data)</h2><p>"));
 }
 
-TEST_CASE("each format has its name, and every report a document and JSON") {
+TEST_CASE("each format is found by its name, and a report has a document and JSON") {
   std::vector<std::string> names;
   for (const Format& format : formats()) {
     names.emplace_back(format.name);

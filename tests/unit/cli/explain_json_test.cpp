@@ -1,4 +1,5 @@
-// Guarantees for programs: an explanation contains the plan's object of recommend, and its layers and phases add up to it.
+// Tests guarantees for programs: an explanation contains the plan's object of recommend, and layers
+// and phases add up to this plan.
 
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// What a reader of the report gets: NaN and infinity become null.
+/// Returns the report as a program reads it: NaN and infinity become null.
 Json written(const Report& report) { return Json::parse(report.json().dump()); }
 
 Arguments with(const char* command, const Arguments& arguments, const Arguments& more = {}) {
@@ -34,7 +35,7 @@ std::string text_of(const Arguments& arguments) {
   return text;
 }
 
-/// Plans with a predicted time: models of every kind, every strategy, and the options that change the prediction.
+/// Returns plans with a predicted time: models of every kind, every strategy, and the options that change the prediction.
 std::vector<Arguments> estimated_plans() {
   return {
       {"--strategy", "serial", "--gpus", "1"},
@@ -82,7 +83,7 @@ TEST_CASE("an explanation has the same object for the plan as recommend, and its
     const Json explained = written(run_command(with("explain", arguments)));
     const Json recommended = written(run_command(with("recommend", arguments)));
     CHECK(explained.at("schema") == 1);
-    // As text, so that the order of the keys counts too.
+    // The objects are compared as text, so that the order of keys is compared, too.
     CHECK(explained.at("plan").dump() == recommended.at("best").dump());
     Json inputs = recommended.at("inputs");
     inputs.erase("objective");
@@ -144,7 +145,7 @@ TEST_CASE("an impossible plan is explained by its reasons, a plan that does not 
   check_sums(report);
 }
 
-TEST_CASE("why not a strategy compares with the plan that recommend finds best of it") {
+TEST_CASE("explain --why-not with a strategy compares with the best plan of the strategy that recommend finds") {
   const Arguments plan{"--model",    "vgg16",       "--machine", "abci",
                        "--strategy", "data+filter", "--degrees", "data=16,filter=4"};
   for (const char* strategy : {"data", "spatial", "data+spatial", "layer", "channel", "data+tensor"}) {
@@ -210,7 +211,7 @@ TEST_CASE("each study of a comparison has the best plan that recommend finds for
     CHECK(one.at("best").dump() == alone.at("best").dump());
     CHECK(one.at("problem").is_null());
     const double step_time = one.at("best").at("time").at("iteration_s").get<double>();
-    // cosmoflow-128's file has the usual number.
+    // The file of cosmoflow-128 gives the usual number of samples.
     const int each = one.at("model") == "resnet50" ? 32 : 1;
     CHECK(one.at("samples_per_s").get<double>() == Approx(16 * each / step_time));
     CHECK(one.at("epochs_per_day").get<double>() == Approx(86400 / one.at("best").at("time").at("epoch_s").get<double>()));

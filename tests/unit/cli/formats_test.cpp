@@ -45,7 +45,7 @@ TEST_CASE("columns are as wide as their widest cell, with words on the left and 
         "longer      8\n");
 }
 
-TEST_CASE("a heading can be the widest cell, and a table without rows is its headings") {
+TEST_CASE("a heading can be the widest cell, and a table without rows has only headings") {
   Table table = two_columns();
   table.indent = 3;
   CHECK(table.empty());
@@ -117,10 +117,10 @@ TEST_CASE("a count has thousands and a plural") {
   CHECK(count_text(1024, "GPU") == "1,024 GPUs");
 }
 
-TEST_CASE("text is broken between words, and what follows is indented") {
+TEST_CASE("text is broken between words, and all lines after the first are indented") {
   CHECK(wrap_text("one two three", 100, "  ") == "one two three");
   CHECK(wrap_text("one two three", 7, "  ") == "one two\n  three");
-  // "  three" has seven columns already.
+  // "  three" already has seven columns.
   CHECK(wrap_text("one two three four", 7, "  ") == "one two\n  three\n  four");
   CHECK(wrap_text("", 7, "  ").empty());
 }

@@ -13,7 +13,7 @@ using namespace ddl;
 
 namespace {
 
-/// Jobs of all kinds, the same in each run.
+/// Generates jobs of all kinds, equal in each call of the test.
 class RandomJobs {
  public:
   JobFile next() {

@@ -1,4 +1,4 @@
-// Reports as GitHub Flavored Markdown, with any texts.
+// Tests reports as GitHub Flavored Markdown, with any texts.
 
 #include <string>
 #include <utility>
@@ -55,7 +55,7 @@ TEST_CASE("in Markdown, text is never interpreted as markup") {
   CHECK(markdown(Line{{{"two\nlines\x1b"}}}) == "two\\\\nlines\\\\x1B\n");
 }
 
-TEST_CASE("in Markdown, verbatim text is in a fence longer than any in it") {
+TEST_CASE("in Markdown, verbatim text is in a fence longer than any fence in the text") {
   CHECK(markdown(Verbatim{"a *b*\n"}) == "```\na *b*\n```\n");
   CHECK(markdown(Verbatim{"````\n"}) == "`````\n````\n`````\n");
 }

@@ -1,4 +1,4 @@
-// The terms of explain --memory: they add up to the items of the plan's memory, and to its upper bound.
+// Tests that the terms of explain --memory add up to the items of the plan's memory, and to its upper bound.
 
 #include <map>
 #include <string>
@@ -45,7 +45,7 @@ const std::vector<Arguments>& plans() {
 
 }  // namespace
 
-TEST_CASE("the terms of each item add up to it, and those of the bound to the bound") {
+TEST_CASE("the terms of each item of memory add up to the item, and the terms of the bound add up to the bound") {
   for (const Arguments& plan : plans()) {
     CAPTURE(plan);
     const Json report = explained(plan);
@@ -68,8 +68,8 @@ TEST_CASE("the terms of each item add up to it, and those of the bound to the bo
   }
 }
 
-// Without experts a formula gives all of weights and optimizer: no term corrects it.
-TEST_CASE("the terms of weights and of the optimizer explain them completely") {
+// Without experts, a formula gives all memory of weights and optimizer, so no term corrects it.
+TEST_CASE("the terms of weights and of the optimizer explain all their memory") {
   for (const Arguments& plan : plans()) {
     if (plan.front().starts_with("mixtral")) continue;
     CAPTURE(plan);

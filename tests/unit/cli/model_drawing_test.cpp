@@ -14,7 +14,7 @@ using namespace ddl;
 
 namespace {
 
-/// The drawing without the shapes at the right and without the line of the input.
+/// Returns the drawing without the shapes at the right, and without the line of the input.
 std::string drawing_of(const std::string& input, const std::string& items) {
   std::istringstream lines(draw_model(model_of(input, items)));
   std::string text;
@@ -69,7 +69,7 @@ TEST_CASE("repeated rows are folded, and branches are drawn one below the other"
         "loss mse\n");
 }
 
-TEST_CASE("equal blocks are folded by name, different ones are drawn separately") {
+TEST_CASE("equal blocks are folded by name, and different blocks are drawn separately") {
   const std::string text = draw_model(load_model("resnet50"));
   CHECK(text.find("stage1: bottleneck ×3") != std::string::npos);
   CHECK(text.find("  bottleneck0\n"
@@ -129,7 +129,7 @@ TEST_CASE("no line of any drawing is longer than 100 columns") {
   };
   for (const std::string& name : model_names()) check_lines(load_model(name));
   const std::string longest(100, 'n');
-  // Names are cut, and layers that are too deep are counted.
+  // Names are cut, and layers that are nested too deeply are counted.
   std::string deep = "[{fully_connected: 12}]";
   for (int i = 0; i < 28; ++i) deep = "[{residual: " + deep + "}, {activation: relu}]";
   check_lines(model_of(vector, "  - residual: " + deep + '\n'));

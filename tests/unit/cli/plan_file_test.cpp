@@ -18,14 +18,14 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// Plans of all kinds, the same in each run.
+/// Generates plans of all kinds, equal in each call of the test.
 class RandomPlans {
  public:
   Plan next() {
     Plan plan;
     std::int64_t left = std::int64_t{1} << 20;
     for (int& degree : plan.mesh.degrees()) {
-      // Half of them stay 1, the others are small more often than large.
+      // Half of the degrees stay 1. All others are small more often than large.
       if (number(0, 1) == 0) continue;
       degree = static_cast<int>(number(1, number(1, left)));
       left /= degree;
@@ -60,7 +60,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-/// `plan`, but for its degrees.
+/// Returns `plan` with all degrees reset to 1.
 Plan without_degrees(Plan plan) {
   plan.mesh = {};
   return plan;
@@ -236,7 +236,7 @@ TEST_CASE("the choices of a plan in addition to its degrees are printed in a few
   CHECK(choices_text(plan) == "gpipe, ZeRO-3, recompute");
 }
 
-TEST_CASE("a whole report states the model and machine of its plan, a plan alone does not") {
+TEST_CASE("a whole report states the model and machine of its plan, but a plan alone does not") {
   const std::string plan = R"({"degrees": {"data": 4}, "global_batch": 128})";
   const PlanFile report =
       read_plan(R"({"best": )" + plan + R"(, "inputs": {"model": "vgg16", "machine": "abci"}})", "report.json");

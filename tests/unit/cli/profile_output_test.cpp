@@ -17,7 +17,7 @@ namespace profile_output_tests {
 using namespace ddl;
 namespace fs = std::filesystem;
 
-TEST_CASE("a profile is measured by one process at a time, and errors of others name it") {
+TEST_CASE("one process at a time measures a profile, and the errors of other processes name that process") {
   std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string profile = folder + "/p.profile";
@@ -38,7 +38,7 @@ TEST_CASE("a profile is measured by one process at a time, and errors of others 
   const std::string who = "is being measured by process " + std::to_string(child);
   CHECK(error_of([&] { const ProfileLock lock(profile); }).find("p.profile' " + who) != std::string::npos);
   CHECK(error_of([&] { const ProfileLock lock(folder + "/link"); }).find(who) != std::string::npos);
-  // However it ends, others may continue.
+  // After the process has ended in any way, others may continue.
   REQUIRE(::kill(child, SIGKILL) == 0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   CHECK(error_of([&] { const ProfileLock lock(profile); }) == "no error");
@@ -58,7 +58,7 @@ TEST_CASE("a growing profile is locked as soon as it exists, and leaves no tempo
     if (child == 0) {
       const ProfileLock lock(profile);
       const ProfileOutput output(profile, Profile{});
-      static_cast<void>(read_file(profile));  // as --resume does: the lock stays
+      static_cast<void>(read_file(profile));  // as --resume does; the lock stays
       if (::write(ready[1], "x", 1) != 1) ::_exit(1);
       ::pause();
       ::_exit(0);
@@ -88,7 +88,7 @@ TEST_CASE("writing to a profile that another process replaced is an error") {
   fs::remove_all(folder);
 }
 
-TEST_CASE("a profile does not take the place of a file that was read") {
+TEST_CASE("a profile does not overwrite a file that the command has read") {
   std::string folder = (fs::temp_directory_path() / "ddl-lock-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   std::ofstream(folder + "/in.yaml") << "format: 1\n";

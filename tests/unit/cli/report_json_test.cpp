@@ -1,4 +1,4 @@
-// Guarantees for programs: the keys of the reports in JSON, and numbers where numbers are expected.
+// Tests guarantees for programs: the keys of the reports in JSON, and numbers where numbers are expected.
 
 #include <algorithm>
 #include <cmath>
@@ -87,10 +87,10 @@ bool has_all(const Json& object, const Names& names) {
   return std::includes(keys.begin(), keys.end(), names.begin(), names.end());
 }
 
-/// What a reader of the report gets: NaN and infinity become null.
+/// Returns the report as a program reads it: NaN and infinity become null.
 Json written(const Report& report) { return Json::parse(report.json().dump()); }
 
-/// Where `json` has null, as paths: `plans/0/cost`.
+/// Finds the places where `json` is null, as paths: `plans/0/cost`.
 void find_nulls(const Json& json, const std::string& path, std::vector<std::string>& found) {
   if (json.is_null()) found.push_back(path);
   if (json.is_primitive()) return;
@@ -103,7 +103,7 @@ std::vector<std::string> nulls_in(const Json& json) {
   return found;
 }
 
-/// The parts of a whole are not negative and add up to it.
+/// Checks that the parts of a whole are not negative, and add up to the whole.
 void check_parts(const Json& whole, const Names& parts, const std::string& sum) {
   double added = 0;
   for (const std::string& part : parts) {
@@ -116,7 +116,7 @@ void check_parts(const Json& whole, const Names& parts, const std::string& sum) 
   CHECK(whole.at(sum).get<double>() > 0);
 }
 
-/// Closed forms have no interval: their error was not measured.
+/// Checks a plan. Closed forms have no interval, because their error was not measured.
 void check_plan(const Json& plan, bool priced_machine, bool has_tokens, bool has_interval) {
   INFO(plan.dump());
   CHECK(keys_of(plan) == plan_keys);
@@ -129,7 +129,7 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens, bool has
   for (const auto& [key, value] : again.items()) CHECK(plan.at(key) == value);
 
   if (plan.at("time").is_null()) {
-    // Never estimated: no value is invented, and the reason is given.
+    // The plan was not estimated, so the report has no figures, but a reason.
     CHECK_FALSE(plan.at("reasons").empty());
     CHECK(nulls_in(plan) ==
           std::vector<std::string>{"rank", "verdict", "time", "efficiency", "cost", "throughput", "memory", "interval"});
@@ -173,7 +173,7 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens, bool has
 
 }  // namespace
 
-TEST_CASE("a report of recommend has the keys of its schema, and a figure for each of them") {
+TEST_CASE("a report of recommend has the keys of its schema, with a value for each key") {
   struct Question {
     std::vector<std::string> arguments;
     bool priced = true;
@@ -218,7 +218,7 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
       const std::string model = report.at("inputs").at("model").get<std::string>();
       check_plan(plan, priced, model.starts_with("gpt"), !is_ideal);
       if (plan.at("rank").is_null()) {
-        // Impossible ones come last.
+        // Impossible plans come last.
         CHECK_FALSE(plan.at("feasible").get<bool>());
         ended = true;
         continue;
@@ -228,13 +228,13 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
       const double figure = report.at("inputs").at("objective") == "memory"
                                 ? plan.at("memory").at("total_bytes").get<double>()
                                 : plan.at("time").at("iteration_s").get<double>();
-      // Plans at risk come after those that fit.
+      // Plans at risk come after plans that fit.
       if (!at_risk && plan.at("verdict") == "AT-RISK") {
         at_risk = true;
         before = 0;
       }
       CHECK(plan.at("verdict") == (at_risk ? "AT-RISK" : "FITS"));
-      // Of tied plans a simpler one comes first.
+      // Among tied plans, a simpler plan comes first.
       CHECK(figure * (1 + usual_tie) >= before);
       before = std::max(figure, before);
     }
@@ -246,7 +246,7 @@ TEST_CASE("a report of recommend has the keys of its schema, and a figure for ea
   }
 }
 
-TEST_CASE("the time and cost of a number of tokens are those of an epoch, scaled") {
+TEST_CASE("the time and cost of a number of tokens are the time and cost of an epoch, scaled") {
   const std::vector<std::string> arguments{"recommend", "--gpus", "8", "--model", "gpt2", "--top", "3"};
   std::vector<std::string> with_tokens = arguments;
   with_tokens.insert(with_tokens.end(), {"--train-tokens", "1T"});
@@ -265,7 +265,7 @@ TEST_CASE("the time and cost of a number of tokens are those of an epoch, scaled
           Approx(plan.at("time").at("training_s").get<double>() / plan.at("time").at("epoch_s").get<double>()));
     CHECK(table.number(row, table.column("training_s")) == plan.at("time").at("training_s").get<double>());
     CHECK(table.number(row, table.column("mfu")) == plan.at("throughput").at("mfu").get<double>());
-    // A plan of such a report can be requested again.
+    // The plan in this report can be requested again.
     CHECK_NOTHROW(plan_from_json(plan.dump(), "report"));
     ++row;
   }
@@ -358,7 +358,7 @@ TEST_CASE("a model in JSON has its parameters, its work and its layers, which ad
   CHECK(model.at("schema") == 1);
   CHECK(has_all(model, {"parameters", "flops_forward", "layers"}));
   CHECK(nulls_in(model).empty());
-  // torchvision 0.14.1: sum of p.numel() over alexnet().parameters().
+  // torchvision 0.14.1 gives the sum of p.numel() over alexnet().parameters().
   CHECK(model.at("parameters") == 61'100'840);
   double flops = 0;
   std::int64_t parameters = 0;

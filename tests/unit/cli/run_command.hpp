@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// The report of a command line, without a process and without printing.
+/// Returns the report of a command line, without a process and without printing.
 inline Report run_command(std::vector<std::string> arguments) {
   CommandLine command_line("", "ddl-oracle");
   const Command program = command_line.program();

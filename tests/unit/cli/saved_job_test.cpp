@@ -1,4 +1,4 @@
-// A job written by `recommend --save-job` is checked with the result of the report that it comes from.
+// Tests that a job written by `recommend --save-job` is checked with the result of the report that the job comes from.
 
 #include <filesystem>
 #include <sstream>
@@ -25,7 +25,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-TEST_CASE("a saved job needs the memory of the plan it was saved from, and all its choices") {
+TEST_CASE("a saved job has the memory and all choices of the plan from which it was saved") {
   const std::filesystem::path folder = std::filesystem::temp_directory_path();
   int count = 0;
   const std::vector<std::string> lines{
@@ -51,7 +51,7 @@ TEST_CASE("a saved job needs the memory of the plan it was saved from, and all i
   };
   for (const std::string& line : lines) {
     INFO(line);
-    // An input file is not written to.
+    // The job must not be written to an input file, so it gets a name of its own.
     const std::string path = (folder / fmt::format("ddl-saved-job-{}-test.yaml", ++count)).string();
     std::vector<std::string> words{"recommend", "--save-job", path};
     for (const std::string& word : words_of(line)) words.push_back(word);

@@ -46,7 +46,7 @@ TEST_CASE("each row of a scaling table equals the answer of a single call") {
       const Json single = best_of(with(with(gpt2, batch), {"--gpus", std::to_string(counts[i])}));
       CHECK(point.at("best") == single);
       CHECK(point.at("gpus") == counts[i]);
-      // Samples per second and GPU, relative to those of the fewest GPUs.
+      // The efficiency is samples per second and GPU, relative to those of the fewest GPUs.
       const double samples = single.at("throughput").at("samples_per_s_per_gpu").get<double>();
       if (!reference) reference = samples;
       CHECK(point.at("efficiency").get<double>() == Approx(samples / *reference));
@@ -54,7 +54,7 @@ TEST_CASE("each row of a scaling table equals the answer of a single call") {
   }
 }
 
-TEST_CASE("points that meet a budget and a deadline are those that a loop of single calls finds") {
+TEST_CASE("points that meet a budget and a deadline equal the points that single calls find") {
   for (const double budget : {50.0, 110.0, 1e6}) {
     for (const double hours : {0.5, 6.0, 100.0}) {
       const Json all = run_command(with(gpt2, {"--gpus", "1..128", "--global-batch", "256", "--budget",
@@ -90,7 +90,7 @@ TEST_CASE("the Pareto front equals the result of comparing all pairs of points")
   for (int round = 0; round < 500; ++round) {
     std::vector<std::pair<double, double>> points;
     const int count = std::uniform_int_distribution<int>(0, 30)(random);
-    // Few values, so that many are equal.
+    // There are few different values, so that many points are equal.
     std::uniform_int_distribution<int> cost(0, 8);
     for (int i = 0; i < count; ++i) points.emplace_back(cost(random), cost(random));
     const std::vector<bool> front = pareto_front(points);
@@ -117,7 +117,7 @@ TEST_CASE("a list of numbers may have commas and ranges of powers of two") {
     INFO(wrong);
     CHECK_THROWS_AS(parse(wrong), Error);
   }
-  // The largest number there is does not overflow.
+  // The largest possible number does not overflow.
   CHECK(parse_number_list("--gpus", "4611686018427387904..9223372036854775807", 1, 9223372036854775807).size() == 1);
 }
 

@@ -177,7 +177,7 @@ TEST_CASE("a faster plan that ranks lower has a reason") {
   CHECK(behind_first(faster, fitting, of_data).why == "may not fit");
 }
 
-TEST_CASE("secondary shards are named with the ranks that gather from it") {
+TEST_CASE("secondary shards are named with the number of ranks that gather from them") {
   Estimate estimate;
   estimate.plan.mesh.set(Axis::data, 16);
   estimate.plan.zero_stage = 3;

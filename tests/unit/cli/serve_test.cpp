@@ -1,4 +1,4 @@
-// How `serve` handles requests before any search.
+// Tests how `serve` handles requests before any search.
 
 #include <string>
 #include <utility>

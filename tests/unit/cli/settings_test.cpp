@@ -16,13 +16,13 @@
 
 namespace settings_tests {
 
-// Every value of every setting, wherever it may be said.
+// The tests set every value of every setting, in every place that may set it.
 
 using namespace ddl;
 
 namespace {
 
-/// All names, both flags, and both ends of a range.
+/// Returns all names, both flags, and both ends of a range.
 std::vector<double> values_of(const SettingRow& row) {
   switch (row.kind) {
     case SettingKind::flag:
@@ -47,7 +47,8 @@ StudySpec small_spec() {
   return spec;
 }
 
-/// Congestion needs repeated measurements of the network, which this machine does not have.
+/// Returns whether a setting needs repeated measurements of the network, which this machine does
+/// not have. Congestion needs them.
 bool needs_measurements(const SettingRow& row) { return row.kind == SettingKind::percentile; }
 
 }  // namespace
@@ -94,7 +95,7 @@ TEST_CASE("every setting is applied from a job, a table of runs and an option") 
     for (const double value : values_of(row)) {
       const std::string text = print_setting(row, value);
       INFO(row.key << ": " << text);
-      // What belongs to an algorithm is said with it.
+      // A setting that belongs to an algorithm is set together with the algorithm.
       const std::string algorithm = row.only_with.empty() ? "" : fmt::format("allreduce: {}\n", row.only_with);
       const std::string line =
           row.has_option ? fmt::format("{}: {}\n", row.key, text) : fmt::format("settings: {{{}: {}}}\n", row.key, text);

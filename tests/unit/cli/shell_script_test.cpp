@@ -1,5 +1,5 @@
-// Scripts are read as a shell would: the words of commands are those that bash gives to them, and what it could not know
-// without running anything is unknown.
+// Tests that scripts are read as by a shell: the words of commands are those that bash gives to the
+// commands. Values that bash could only know by running a program are unknown.
 
 #include "cli/options/configurations/shell_script.hpp"
 
@@ -19,7 +19,7 @@ using namespace ddl;
 
 namespace {
 
-/// The words of all commands `args …`, each in brackets.
+/// Returns the words of all commands `args …`, each in brackets.
 std::string words_of(const std::string& text, const ShellInputs& inputs = {}) {
   std::string words;
   for (const ScriptCommand& command : read_shell_script(text, "run.sh", inputs).commands) {
@@ -30,7 +30,7 @@ std::string words_of(const std::string& text, const ShellInputs& inputs = {}) {
   return words;
 }
 
-/// The same from bash.
+/// Returns the words of all commands `args …` from bash.
 std::string words_of_bash(const std::string& text) {
   const std::string path = fmt::format("/tmp/ddl-shell-test-{}.sh", ::getpid());
   std::FILE* const file = std::fopen(path.c_str(), "w");
@@ -48,7 +48,7 @@ std::string words_of_bash(const std::string& text) {
   return words;
 }
 
-/// Each is decided by what it says itself.
+/// Returns scripts whose words depend only on the script.
 const std::vector<std::string>& decided_scripts() {
   static const std::vector<std::string> all{
       "A=1; args $A \"$A\" '$A' ${A}b\n",
@@ -90,18 +90,18 @@ Certainty certainty_of(const std::string& script, std::size_t word) {
 
 }  // namespace
 
-TEST_CASE("words are those that bash gives to commands") {
+TEST_CASE("words of a script are the words that bash passes to commands") {
   for (const std::string& script : decided_scripts()) {
     INFO(script);
     if (::access("/bin/bash", X_OK) != 0) continue;
     const std::string expected = words_of_bash(script);
     CHECK_FALSE(expected.empty());
-    // A tab is written with a backslash.
+    // A tab is written with a backslash, so such scripts are not compared.
     if (script.find("$'") == std::string::npos) CHECK(words_of(script) == expected);
   }
 }
 
-TEST_CASE("of a text with an unknown part, the other words are known") {
+TEST_CASE("if a text has an unknown part, its other words are known") {
   const std::string script = "D=\"--nproc 8 --rank $RANK_HERE --nodes 4\"\nargs $D\n";
   CHECK(certainty_of(script, 2) == Certainty::known);
   CHECK(certainty_of(script, 4) == Certainty::outside);
@@ -110,7 +110,7 @@ TEST_CASE("of a text with an unknown part, the other words are known") {
   CHECK(certainty_of("args $(nvidia-smi -L | wc -l) b\n", 2) == Certainty::known);
 }
 
-TEST_CASE("branches that are not decided leave what they agree on known") {
+TEST_CASE("after branches that are not decided, values on which the branches agree are known") {
   const std::string appended = "D='--a 1'\nif [ $C = x ]; then D=\"$D --b\"; fi\nargs $D\n";
   CHECK(certainty_of(appended, 2) == Certainty::known);
   CHECK(certainty_of(appended, 3) == Certainty::optional);
@@ -141,7 +141,7 @@ TEST_CASE("inner shells and included files are read, and what is missing is name
   CHECK(missing.skipped[1] == "run.sh:3: it launches 'other.sh': give that file instead");
 }
 
-TEST_CASE("values come from outside by their names") {
+TEST_CASE("a script gets values from outside by their names") {
   CHECK(words_of("args $1 ${2:-b} $N\n", {.values = script_values_in({"1=4", "N=x y"}), .load = {}}) == "[4][b][x][y]\n");
   CHECK(words_of("if [ $MODE = big ]; then args 1; else args 2; fi\n", {.values = {{"MODE", "big"}}, .load = {}}) ==
         "[1]\n");
@@ -154,7 +154,7 @@ TEST_CASE("an exit with an error is a guard, which the user passes") {
   CHECK(words_of("args 1\nexit 0\nargs 2\n") == "[1]\n");
 }
 
-TEST_CASE("what grows without end is refused") {
+TEST_CASE("a value that grows without end is refused") {
   std::string doubling = "A=xxxxxxxxxxxxxxxx\n";
   for (int i = 0; i < 40; ++i) doubling += "A=$A$A\n";
   CHECK_THROWS_AS(words_of(doubling), Error);

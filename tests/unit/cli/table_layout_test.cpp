@@ -37,7 +37,7 @@ std::vector<std::size_t> columns_of(const TableLayout& layout) {
   return columns;
 }
 
-/// A table of any columns and cells, some of which are longer than any page.
+/// Returns a table of random columns and cells, some of which are longer than any page.
 Table random_table(std::mt19937& random) {
   const auto number = [&](std::size_t low, std::size_t high) {
     return std::uniform_int_distribution<std::size_t>(low, high)(random);
@@ -102,7 +102,7 @@ TEST_CASE("columns are dropped from the right, useful ones before essential ones
       for (std::size_t c = 0; c < table.columns.size(); ++c) {
         const Keep keep = table.columns[c].keep;
         if (keep == Keep::asked) CHECK_FALSE(is_shown(c));
-        // To the right of a dropped one there is none of its kind.
+        // To the right of a dropped column, there is no column of the same kind.
         if (keep == Keep::useful) {
           CHECK_FALSE((useful_lost && is_shown(c)));
           useful_lost = useful_lost || !is_shown(c);
@@ -174,7 +174,7 @@ TEST_CASE("prose wraps at the page's width, and a number stays with its unit") {
   CHECK(text_of(number, Style(false, {.width = 20})) == "it needs as many\n  11 GiB\n");
 }
 
-TEST_CASE("COLUMNS gives the width of a page, and the locale its character set") {
+TEST_CASE("COLUMNS sets the width of the page, and the locale sets the character set") {
   const auto with = [](const char* name, const char* value) { setenv(name, value, 1); };
   with("LC_ALL", "C");
   with("COLUMNS", "83");

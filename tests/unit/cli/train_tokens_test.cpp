@@ -9,7 +9,7 @@ namespace train_tokens_tests {
 
 using namespace ddl;
 
-TEST_CASE("a number of tokens is parsed with k, M, B and T, and printed in a form that parses to it") {
+TEST_CASE("a number of tokens is parsed with k, M, B and T, and is printed so that parsing returns the same number") {
   struct Case {
     std::string text, printed;
     double tokens;

@@ -42,7 +42,7 @@ TEST_CASE("an embedded file of a megabyte is whole") {
   REQUIRE(ddl::large_file().size() == 1);
   const std::string_view content = ddl::large_file()[0].content;
   CHECK(content.size() > 1'000'000);
-  CHECK((content == bytes_of(LARGE_FOLDER "/megabyte.yaml")));  // the extra parentheses keep a failure from printing it
+  CHECK((content == bytes_of(LARGE_FOLDER "/megabyte.yaml")));  // the parentheses keep a failure from printing it
 }
 
 TEST_CASE("an embedded folder may be empty") { CHECK(ddl::no_files().empty()); }

@@ -1,4 +1,4 @@
-// The cases that skip_exit_codes runs one by one: skipped, passing and failing ones.
+// The test cases that skip_exit_codes runs one by one: skipped, passing and failing cases.
 
 #include "tests/catch.hpp"
 #include "tests/skip.hpp"

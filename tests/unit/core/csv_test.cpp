@@ -19,7 +19,7 @@ std::string error_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a table has named columns and rows of cells") {
+TEST_CASE("a CSV table has named columns and rows of cells") {
   const CsvTable table = CsvTable::parse("name,time\nconv,1.5\nfc,2\n", "t.csv");
   CHECK(table.columns() == std::vector<std::string>{"name", "time"});
   REQUIRE(table.rows() == 2);
@@ -62,7 +62,7 @@ TEST_CASE("empty cells are kept, blanks belong to their cell") {
   CHECK(table.cell(1, 0) == " x ");
 }
 
-TEST_CASE("numbers are read, and empty cells are none") {
+TEST_CASE("numbers are read, and empty cells have no number") {
   const CsvTable table = CsvTable::parse("x,n\n-1.5e3,12\n,\n", "t.csv");
   CHECK(table.number(0, 0) == -1500.0);
   CHECK(table.positive_integer(0, 1) == 12);
@@ -70,7 +70,7 @@ TEST_CASE("numbers are read, and empty cells are none") {
   CHECK_FALSE(table.positive_integer(1, 1));
 }
 
-TEST_CASE("a cell that is not a finite number is refused at its place") {
+TEST_CASE("a cell that is not a finite number is refused with its position") {
   const CsvTable table = CsvTable::parse("name,time\nfc,fast\n,nan\n,1e999\n,inf\n, 1\n,1 s\n", "t.csv");
   CHECK(error_of([&] { (void)table.number(0, 1); }) ==
         "t.csv:2:4: 'fast' is not a finite number\n  fc,fast\n     ^\nhint: column 'time' must contain numbers");
@@ -79,7 +79,7 @@ TEST_CASE("a cell that is not a finite number is refused at its place") {
   }
 }
 
-TEST_CASE("a cell that is not a positive whole number is refused at its place") {
+TEST_CASE("a cell that is not a positive whole number is refused with its position") {
   const CsvTable table = CsvTable::parse("n\n0\n-1\n1.5\n99999999999999999999\n1e3\n", "t.csv");
   CHECK(error_of([&] { (void)table.positive_integer(0, 0); }) ==
         "t.csv:2:1: '0' is not a positive whole number\n  0\n  ^\nhint: column 'n' must contain positive whole numbers");
@@ -137,7 +137,7 @@ TEST_CASE("a row with too many or too few cells is refused") {
   CHECK(error_in("a,b\n1\n").starts_with("t.csv:2:1: this row has 1 cells, but there are 2 columns"));
 }
 
-TEST_CASE("in CSV, a quote that is never closed is refused where it opens") {
+TEST_CASE("in CSV, an unclosed quote is refused with the position of its start") {
   CHECK(error_in("a\n\"x\ny\n") ==
         "t.csv:2:1: this quote is never closed\n  \"x\n  ^\nhint: a quote inside a quoted cell is doubled: \"\"");
 }
@@ -165,7 +165,7 @@ TEST_CASE("a table that cannot be read is named") {
         "folder, or starts with /");
 }
 
-TEST_CASE("a cell is quoted when it must be") {
+TEST_CASE("a cell is quoted only if necessary") {
   CHECK(csv_cell("plain text") == "plain text");
   CHECK(csv_cell("").empty());
   CHECK(csv_cell("a,b") == "\"a,b\"");
@@ -178,7 +178,7 @@ TEST_CASE("a cell is quoted when it must be") {
   CHECK(csv_cell("\xef\xbb\xbfx") == "\"\xef\xbb\xbfx\"");
 }
 
-TEST_CASE("a written table reads back as it was") {
+TEST_CASE("reading a written table returns the same table") {
   std::mt19937_64 random(3);
   const std::array<std::string, 8> pieces{"a", ",", "\"", "\n", "\r\n", " ", "\u00B5", "1"};
   std::uniform_int_distribution<std::size_t> piece(0, pieces.size() - 1);
@@ -213,7 +213,7 @@ TEST_CASE("every broken text is refused") {
   SUCCEED();
 }
 
-TEST_CASE("a cell has a longest length") {
+TEST_CASE("a cell that is too long is refused") {
   const std::string longest(CsvTable::max_cell, 'x');
   CHECK(CsvTable::parse("a\n" + longest + '\n', "t.csv").cell(0, 0) == longest);
   CHECK(error_of([&] {

@@ -15,7 +15,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a pipe that is open, but silent, is given up") {
+TEST_CASE("reading an open pipe that sends nothing ends after a time limit") {
   std::string folder = (std::filesystem::temp_directory_path() / "ddl-pipe-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/pipe";

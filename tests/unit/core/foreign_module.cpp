@@ -1,4 +1,4 @@
-// A module of another build, for module_loader_test.
+// A module of another build, which module_loader_test loads.
 
 #include "core/module_build.hpp"
 #include "tests/unit/core/thrower_module.hpp"

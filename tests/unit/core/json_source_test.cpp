@@ -15,7 +15,7 @@ std::string refusal_of(const std::string& text) {
   return error_of([&] { (void)JsonSource(text, "p.json", "read the manual"); });
 }
 
-/// `line:col` of an error about the value, or the key, at `path`.
+/// Returns `line:col` of an error about the value, or the key, at `path`.
 std::string place_in(const std::string& text, std::string_view path, bool at_key = false) {
   const JsonSource source(text, "p.json", "");
   const std::string message = at_key ? source.error_at_key(path, "x").what() : source.error(path, "x").what();
@@ -50,7 +50,7 @@ TEST_CASE("a key with escapes is found by its opening quote") {
   CHECK(place_in(R"({"a": "x\"", "b": 2})", "b", true) == "1:14");
 }
 
-TEST_CASE("a value without a place has that of its parent") {
+TEST_CASE("a value without a position has the position of its parent") {
   const std::string text = R"({"a": {"b": [{"c": 1}]}})";
   CHECK(place_in(text, "a/b/c") == place_in(text, "a/b"));
   CHECK(place_in(text, "a/nothing") == place_in(text, "a"));
@@ -61,7 +61,7 @@ TEST_CASE("columns count from the first letter, not from a byte-order mark") {
   CHECK(place_in("\xEF\xBB\xBF{\"a\": 1}", "a") == "1:7");
 }
 
-TEST_CASE("invalid JSON is refused at its place, with the hint") {
+TEST_CASE("invalid JSON is refused with its position and the hint") {
   CHECK(refusal_of("{\n \"a\": }") ==
         "p.json:2:7: not valid JSON\n"
         "   \"a\": }\n"
@@ -71,7 +71,7 @@ TEST_CASE("invalid JSON is refused at its place, with the hint") {
   CHECK(refusal_of(" \n") == "p.json:1:1: the file is empty\nhint: read the manual");
   CHECK(refusal_of("[1] 2").starts_with("p.json:1:5: not valid JSON"));
   CHECK(refusal_of("[1").starts_with("p.json:1:3: not valid JSON"));
-  CHECK(refusal_of("[nan]").starts_with("p.json:1:3: not valid JSON"));  // `n` could have begun `null`
+  CHECK(refusal_of("[nan]").starts_with("p.json:1:3: not valid JSON"));  // `n` could have been the beginning of `null`
 }
 
 TEST_CASE("a number that no double holds is refused at its first letter") {
@@ -92,7 +92,7 @@ TEST_CASE("a duplicate key of an object is refused at any depth") {
   CHECK(refusal_of(R"({"a": {"a": 1}, "b": [{"a": 1}, {"a": 1}]})") == "no error");
 }
 
-TEST_CASE("an object of as many keys as are allowed is read in order, one of more refused") {
+TEST_CASE("an object with the maximum number of keys is read in order, and one with more keys is refused") {
   std::string object = "{";
   for (std::size_t i = 0; i < JsonSource::max_keys; ++i) object += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
   const JsonSource source(object + "}", "p.json", "");
@@ -102,17 +102,17 @@ TEST_CASE("an object of as many keys as are allowed is read in order, one of mor
   CHECK(refusal_of(object + ",\n \"more\": 1}").starts_with("p.json:2:2: an object of more than 100000 keys"));
 }
 
-TEST_CASE("values of every kind have their place") {
+TEST_CASE("values of every type have a position") {
   const std::string text = R"({"z":[1,-2,0.5,null,true,"x",{"b":{},"a":[]}],"a":{"c":18446744073709551615,"b":[[]]}})";
   CHECK(JsonSource(text, "p.json", "").root().dump() == text);
 }
 
-TEST_CASE("a file that is not text is refused as such") {
+TEST_CASE("the error for a binary file states that the file is not text") {
   CHECK(refusal_of(std::string("[1]\0", 4)).starts_with("p.json:1:4: not a text file"));
   CHECK(refusal_of("[\"\xFF\"]").starts_with("p.json:1:3: not a text file"));
 }
 
-TEST_CASE("deep nesting is not a danger") {
+TEST_CASE("deeply nested JSON is refused without a crash") {
   const std::size_t limit = JsonSource::max_depth;
   CHECK(refusal_of(std::string(limit, '[') + std::string(limit, ']')) == "no error");
   const std::string refusal = "p.json:1:65: nested deeper than 64 levels";
@@ -123,7 +123,7 @@ TEST_CASE("deep nesting is not a danger") {
   CHECK(refusal_of(objects).find("nested deeper than 64 levels") != std::string::npos);
 }
 
-TEST_CASE("numbers of Python are read where the caller takes them, and stay where they are") {
+TEST_CASE("Infinity and NaN of Python are read only if the caller allows them, and positions do not change") {
   const std::string text = "{\"a\": [NaN, Infinity, -Infinity, 0, -1], \"b\": \"NaN, \\\"Infinity\", \"c\": 0, \"d\": NaN}";
   CHECK(refusal_of(text).find("not valid JSON") != std::string::npos);
   const JsonSource source(text, "p.json", "", JsonNumbers::of_python);

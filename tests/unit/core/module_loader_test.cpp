@@ -9,12 +9,12 @@
 using namespace ddl;
 using Catch::Matchers::EndsWith;
 
-TEST_CASE("an error thrown within a module is caught as what it is") {
+TEST_CASE("an error thrown within a module is caught with its own type") {
   const auto& module = load_module<ThrowerModule>("test-thrower", "ddl_thrower", "nothing");
   CHECK(error_of([&] { module.run(); }) == "thrown within\nhint: and caught outside");
 }
 
-TEST_CASE("a module stays the same one when it is loaded again") {
+TEST_CASE("loading a module again returns the same module") {
   CHECK(load_module("test-thrower", "ddl_thrower", "") == load_module("test-thrower", "ddl_thrower", ""));
 }
 
@@ -39,9 +39,9 @@ TEST_CASE("for a module whose library is missing, the error names the library an
 TEST_CASE("a module of another build is refused") {
   const std::string foreign =
       "'" MODULE_FOLDER "/test-foreign.so' is of another version of ddl-oracle\nhint: install both from one build";
-  // It reports that it was built from something else.
+  // The module reports that it was built from another version.
   CHECK(error_of([] { static_cast<void>(load_module("test-foreign", "ddl_thrower", "")); }) == foreign);
-  // It does not export the requested symbol.
+  // The module does not export the requested symbol.
   CHECK_THAT(error_of([] { static_cast<void>(load_module("test-thrower", "ddl_other", "")); }),
              ContainsSubstring("another version"));
 }

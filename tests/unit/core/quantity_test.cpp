@@ -41,7 +41,7 @@ TEST_CASE("quantities of different dimensions neither add nor compare") {
   SUCCEED();
 }
 
-TEST_CASE("arithmetic on quantities is that of their numbers") {
+TEST_CASE("arithmetic on quantities equals arithmetic on their numbers") {
   Seconds time = 2.0_s;
   time += 1.0_s;
   time -= 0.5_s;

@@ -63,9 +63,9 @@ TEST_CASE("a blank line is not printed") {
   CHECK(placed_message("f", 1, 1, "m", " \t ") == "f:1:1: m");
 }
 
-TEST_CASE("tabs and characters of several bytes do not push the caret aside") {
+TEST_CASE("tabs and characters of several bytes do not shift the caret") {
   CHECK(placed_message("f", 1, 2, "m", "\tx") == "f:1:2: m\n      x\n      ^");
-  // a, u with two dots (2 bytes), the sign for infinity (3 bytes): x is the 7th byte and the 4th column.
+  // The bytes are: a, u with two dots (2 bytes), the sign for infinity (3 bytes). x is the 7th byte and the 4th column.
   CHECK(placed_message("f", 1, 7, "m", "a\u00FC\u221Ex") == "f:1:7: m\n  a\u00FC\u221Ex\n     ^");
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a long line is cut on one side when the caret is near the other") {
         "f:1:1001: m\n  ..." + std::string(110, 'a') + "\n  " + std::string(113, ' ') + "^");
 }
 
-TEST_CASE("a huge line of wide characters is cut between them") {
+TEST_CASE("a huge line of wide characters is cut between characters") {
   std::string line;
   for (int i = 0; i < 100000; ++i) line += "\u221E";
   const std::string message = placed_message("f", 1, 150001, "m", line);
@@ -228,8 +228,8 @@ TEST_CASE("writing through a link changes the file and keeps the link") {
   CHECK(read_file(folder.file("out")) == "2");
 }
 
-TEST_CASE("files left by a killed process of another container do not block the next one") {
-  // In a container the program is always process 1: names based on process ids are taken after a first kill.
+TEST_CASE("files left by a killed process of another container do not block the next process") {
+  // In a container, the program is always process 1. After a first kill, names that are based on process ids already exist.
   const Folder folder;
   constexpr int others = 2000;
   for (int i = 0; i < others; ++i)

@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-/// With further names, more than are ever listed.
+/// Returns `names` and further names, which are more than any hint lists.
 Names long_list(Names names) {
   for (const std::string_view other : {"qqqqqq", "qqqqqw", "qqqqwq", "qqqwqq", "qqwqqq", "qwqqqq", "wqqqqq", "qqqqww",
                                        "qqqwqw", "qqwqqw", "qwqqqw", "wqqqqw"})
@@ -24,7 +24,7 @@ Names long_list(Names names) {
 
 std::string random_word(std::mt19937_64& random) {
   std::uniform_int_distribution<std::size_t> length(0, 6);
-  std::uniform_int_distribution<int> letter('a', 'c');  // few letters, hence many matches and exchanges
+  std::uniform_int_distribution<int> letter('a', 'c');  // few letters, so that there are many matches and exchanges
   std::string word(length(random), ' ');
   for (char& c : word) c = static_cast<char>(letter(random));
   return word;
@@ -43,9 +43,9 @@ TEST_CASE("an edit inserts, removes, replaces or exchanges neighbours") {
   CHECK(edit_distance("kitten", "sitting") == 3);
 }
 
-// ca -> ac -> abc: an exchange, and an insertion between the exchanged letters, which "optimal string alignment" (3)
-// forbids.
-TEST_CASE("letters may be inserted between exchanged ones") { CHECK(edit_distance("ca", "abc") == 2); }
+// ca -> ac -> abc is an exchange, and an insertion between the exchanged letters. "Optimal string
+// alignment" (3) forbids such an insertion.
+TEST_CASE("letters may be inserted between exchanged letters") { CHECK(edit_distance("ca", "abc") == 2); }
 
 TEST_CASE("the edit distance is a metric") {
   std::mt19937_64 random(2);
@@ -72,12 +72,12 @@ TEST_CASE("a near name is suggested") {
   CHECK(nearest("memori", names) == "memory");
 }
 
-TEST_CASE("for a name far from all known ones, the hint lists the known ones") {
+TEST_CASE("for a name far from all known names, the hint lists the known names") {
   CHECK(suggest("colour", Names{"bandwidth", "latency"}) == "known: bandwidth, latency");
   CHECK_FALSE(nearest("colour", Names{"bandwidth", "latency"}));
 }
 
-TEST_CASE("in a long list, a part of names suggests the names that contain it, those that begin with it first") {
+TEST_CASE("in a long list, a part of a name suggests the names that contain this part, first the names that begin with it") {
   const Names names = long_list({"abci", "azure-nd-h100", "dgx-h100", "vela-a100", "vela-h100"});
   CHECK(suggest("vela", names) == "did you mean 'vela-a100' or 'vela-h100'?");
   CHECK(suggest("H100", names) == "did you mean 'dgx-h100', 'vela-h100' or 'azure-nd-h100'?");
@@ -124,7 +124,7 @@ TEST_CASE("words too long to be mistyped are not compared") {
   CHECK_FALSE(nearest(std::string(64, 'a') + "c", Names{std::string(64, 'a') + "b"}));
 }
 
-TEST_CASE("among equally near names the one of the same case is suggested") {
+TEST_CASE("among equally near names, the name with the same case is suggested") {
   CHECK(nearest("GBps", Names{"Gb/s", "GB/s"}) == "GB/s");
   CHECK(nearest("Gbps", Names{"GB/s", "Gb/s"}) == "Gb/s");
 }

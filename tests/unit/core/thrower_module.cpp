@@ -1,4 +1,4 @@
-// A module that throws, for module_loader_test.
+// A module that throws, which module_loader_test loads.
 
 #include "tests/unit/core/thrower_module.hpp"
 

@@ -82,7 +82,7 @@ TEST_CASE("blanks around and between number and unit do not matter") {
 }
 
 TEST_CASE("a number is rounded once, after its prefix") {
-  // In doubles 3.2 x 1e-6 = 3.1999999999999999e-6 is another number than 3.2e-6.
+  // In doubles, 3.2 x 1e-6 = 3.1999999999999999e-6 differs from 3.2e-6.
   CHECK(parsed<Seconds>("3.2 us") == 3.2e-6);
   CHECK(parsed<Seconds>("0.7 ms") == 0.0007);
   CHECK(parsed<Bytes>("1.1e-3 GB") == 1.1e6);
@@ -212,7 +212,7 @@ TEST_CASE("zero is printed in the base unit") {
   CHECK(print_quantity(FlopRate()) == "0 FLOP/s");
 }
 
-TEST_CASE("values that parse_quantity refuses are printed readably nevertheless") {
+TEST_CASE("values that parse_quantity refuses are still printed in readable form") {
   CHECK(print_quantity(-5.0_us) == "-5 us");
   CHECK(print_quantity(Seconds(std::numeric_limits<double>::quiet_NaN())) == "nan s");
   CHECK(print_quantity(Bytes(std::numeric_limits<double>::infinity())) == "inf B");
@@ -229,7 +229,7 @@ TEMPLATE_TEST_CASE("every quantity reads back from its print as the same double"
     CHECK(parsed<TestType>(print_quantity(TestType(value))) == value);
   }
   for (int round = 0; round < 5000; ++round) {
-    // Any double, then typical ones.
+    // The values are random doubles, followed by typical ones.
     const double any = std::abs(std::bit_cast<double>(random()));
     const double usual = whole(random) * std::pow(10.0, exponent(random)) *
                          (round % 3 == 0   ? 1024.0
@@ -257,7 +257,7 @@ TEST_CASE("values for people have three significant digits") {
   CHECK(humanize(Seconds(1e-15)) == "1e-06 ns");
 }
 
-TEST_CASE("bytes are whole as long as they can be") {
+TEST_CASE("bytes are printed as whole numbers if possible") {
   CHECK(humanize(17_B) == "17 B");
   CHECK(humanize(1023_B) == "1023 B");
   CHECK(humanize(Bytes(0.5)) == "0.500 B");

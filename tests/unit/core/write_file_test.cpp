@@ -17,7 +17,7 @@
 using namespace ddl;
 namespace fs = std::filesystem;
 
-// As with `docker run -v out.json:/out.json`: the file cannot be replaced by renaming.
+// As with `docker run -v out.json:/out.json`, the file cannot be replaced by renaming.
 TEST_CASE("a file that is a bind mount is written in place") {
   std::string folder = (fs::temp_directory_path() / "ddl-mount-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A new folder for a test, removed at its end.
+/// A new folder for a test, which is removed at the end of the test.
 struct Sandbox {
   std::string path = (fs::temp_directory_path() / "ddl-folder-XXXXXX").string();
   Sandbox() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
@@ -40,7 +40,7 @@ TEST_CASE("a folder is written with its subfolders, and no temporary files are l
   CHECK(sandbox.entries() == 1);
 }
 
-TEST_CASE("a folder that was there is replaced with everything in it") {
+TEST_CASE("an existing folder is replaced with all its files") {
   const Sandbox sandbox;
   const std::string saved = sandbox.path + "/saved/";
   fs::create_directories(saved + "old");
@@ -52,7 +52,7 @@ TEST_CASE("a folder that was there is replaced with everything in it") {
   CHECK(sandbox.entries() == 1);
 }
 
-TEST_CASE("a link to a folder stays one") {
+TEST_CASE("a link to a folder stays a link") {
   const Sandbox sandbox;
   fs::create_directory(sandbox.path + "/there");
   fs::create_symlink("there", sandbox.path + "/here");

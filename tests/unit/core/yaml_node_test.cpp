@@ -22,7 +22,7 @@ std::string yaml_error(const std::string& text) {
 
 std::pair<int, int> place(const YamlNode& node) { return {node.line(), node.column()}; }
 
-/// The error of a use of the value of `x` in the map `text`.
+/// Returns the error of a use of the value of `x` in the map `text`.
 template <class F>
 std::string error_at_x(const std::string& text, F use) {
   return error_of([&] { use(parsed(text).at("x")); });
@@ -36,7 +36,7 @@ std::string repeated(const std::string& piece, int times) {
 
 }  // namespace
 
-// ---- what is read ----
+// ---- valid files ----
 
 TEST_CASE("maps, lists, texts and null are distinguished") {
   const YamlNode root =
@@ -67,7 +67,7 @@ TEST_CASE("entries and items come in file order") {
   CHECK(entries[1].second.items()[1].text() == "y");
 }
 
-TEST_CASE("a key is found or it is not") {
+TEST_CASE("an existing key is found, and a missing key is not") {
   const YamlNode root = parsed("a: 1\n");
   CHECK(root.find("a").has_value());
   CHECK_FALSE(root.find("b"));
@@ -141,7 +141,7 @@ TEST_CASE("a document may have start and end markers") {
   CHECK(parsed("%YAML 1.2\n---\na: 1\n...\n").at("a").integer() == 1);
 }
 
-// ---- where it stands ----
+// ---- positions of nodes ----
 
 TEST_CASE("the place of a value is its first letter, quote or bracket") {
   const YamlNode root = parsed(
@@ -202,9 +202,9 @@ TEST_CASE("an error of the caller has the place, the line, the caret and the hin
         "hint: brake");
 }
 
-// ---- what an accessor refuses ----
+// ---- errors of accessors ----
 
-TEST_CASE("a missing key is reported at its map, with a key that looks like it") {
+TEST_CASE("a missing key is reported at the map, with a similar key") {
   CHECK(error_of([] { (void)parsed("a: 1\nm:\n  x: 1\n").at("m").at("speed"); }) ==
         "f.yaml:3:3: the key 'speed' is missing\n    x: 1\n    ^\nhint: add 'speed: ...'");
   CHECK(error_of([] { (void)parsed("sped: 1\n").at("speed"); }) ==
@@ -220,7 +220,7 @@ TEST_CASE("an unknown key is reported at the key") {
   CHECK(error_of([&] { root.only_keys({"name", "bandwith", "more"}); }) == "no error");
 }
 
-TEST_CASE("a value of another kind is refused by every accessor") {
+TEST_CASE("every accessor refuses a value of another type") {
   const std::string head = "f.yaml:1:4: ";
   CHECK(error_at_x("x: hello", [](const YamlNode& x) { (void)x.at("a"); }) ==
         head + "expected a map, found text\n  x: hello\n     ^");
@@ -308,7 +308,7 @@ TEST_CASE("a number out of its range is refused with the limit") {
   CHECK(error_at_x("x: 1.1", in_range).starts_with("f.yaml:1:4: '1.1' is too large: at most 1"));
 }
 
-TEST_CASE("a quantity with a problem is refused at its place, with the advice of its unit") {
+TEST_CASE("an invalid quantity is refused with its position and the hint of its unit") {
   CHECK(error_at_x("x: 900", [](const YamlNode& x) { (void)x.bandwidth(); }) ==
         "f.yaml:1:4: '900' has no unit\n  x: 900\n     ^\nhint: write for example '900 GB/s'");
   CHECK(error_at_x("x: 5 MS", [](const YamlNode& x) { (void)x.seconds(); }).ends_with("hint: did you mean 'ms'?"));
@@ -327,9 +327,9 @@ TEST_CASE("zero is refused if a quantity must be positive") {
         std::string::npos);
 }
 
-// ---- what parsing refuses ----
+// ---- errors of the parser ----
 
-TEST_CASE("an empty file is refused, whatever makes it empty") {
+TEST_CASE("an empty file is refused, also if it contains only blanks, comments or markers") {
   const std::string text = GENERATE("", "\n", "# only a comment\n", "---\n", "...\n", "   ", "~\n", "--- # x\n...\n");
   CHECK(yaml_error(text).find(": the file is empty") != std::string::npos);
 }
@@ -410,7 +410,7 @@ TEST_CASE("a key of several lines is refused") {
   CHECK(yaml_error("a\n b: 1\n").starts_with("f.yaml:2:3: a ':' where no key is possible"));
 }
 
-TEST_CASE("a quote that is never closed is refused where it opens") {
+TEST_CASE("an unclosed quote is refused with the position of its start") {
   CHECK(yaml_error("a: \"x\nb: 2\n") ==
         "f.yaml:1:4: this quote is never closed\n  a: \"x\n     ^\nhint: put text that starts with a quote into the other "
         "kind of quotes");
@@ -419,7 +419,7 @@ TEST_CASE("a quote that is never closed is refused where it opens") {
   CHECK(yaml_error("a: [\"x, y]\n").starts_with("f.yaml:1:5: this quote is never closed"));
 }
 
-TEST_CASE("a bracket that is never closed is refused where it opens") {
+TEST_CASE("an unclosed bracket is refused with the position of its start") {
   CHECK(yaml_error("a: 1\nb: [1, 2") == "f.yaml:2:4: this bracket is never closed\n  b: [1, 2\n     ^");
   CHECK(yaml_error("{a: 1").starts_with("f.yaml:1:1: this bracket is never closed"));
   CHECK(yaml_error("[").starts_with("f.yaml:1:1: this bracket is never closed"));
@@ -428,7 +428,7 @@ TEST_CASE("a bracket that is never closed is refused where it opens") {
   CHECK(yaml_error("a: [x, {y: [1, 2], z\n").starts_with("f.yaml:1:8: this bracket is never closed"));
 }
 
-TEST_CASE("something missing inside brackets is refused where it is noticed") {
+TEST_CASE("a missing ',' or closing bracket is refused") {
   CHECK(yaml_error("x:\n  - {a: 1\n     b: 2}\n") ==
         "f.yaml:3:7: a ',' or '}' is missing before this\n       b: 2}\n        ^\nhint: the bracket opened at line 2, "
         "column 5");
@@ -471,7 +471,7 @@ TEST_CASE("wrong indentation is refused") {
   CHECK(yaml_error("a: 'it's'\n").starts_with("f.yaml:1:8: this does not belong to the map before it"));
 }
 
-TEST_CASE("a tab in the indentation is refused where it stands") {
+TEST_CASE("a tab in the indentation is refused with its position") {
   CHECK(yaml_error("a:\n\tb: 1\n") == "f.yaml:2:1: a tab in the indentation\n      b: 1\n  ^\nhint: indent with spaces");
   CHECK(yaml_error("a:\n  \t- b\n").starts_with("f.yaml:2:3: a tab in the indentation"));
 }
@@ -526,7 +526,7 @@ TEST_CASE("a file that cannot be read is named") {
 
 namespace {
 
-/// Writes a random tree and records it as the reader should see it: `kind text line:column` per node, depth first.
+/// Writes a random tree, and records it as the reader should return it: `kind text line:column` for each node, depth first.
 class RandomFile {
  public:
   explicit RandomFile(std::uint64_t seed) : random_(seed) { write_block_map(0, 0); }
@@ -563,7 +563,7 @@ class RandomFile {
       put(choose(2) == 0 ? "\n" : std::string(static_cast<std::size_t>(indent), ' ') + "# [it's {a comment\n");
   }
   void write_scalar() {
-    // Text as written, and as read.
+    // Each pair is a text as written, and as read.
     static const std::vector<std::pair<std::string, std::string>> scalars{{"plain", "plain"},
                                                                           {"two  words", "two  words"},
                                                                           {"900 GB/s", "900 GB/s"},
@@ -602,7 +602,7 @@ class RandomFile {
     }
     put(kind == 2 ? "]" : "}");
   }
-  /// What follows "key:" or "-", to the end of the line.
+  /// Writes the rest of a line after "key:" or "-".
   void write_value(int indent, int depth, const std::string& place_of_nothing) {
     switch (depth > 3 ? choose(3) : choose(5)) {
       case 0:
@@ -656,7 +656,7 @@ class RandomFile {
 
 }  // namespace
 
-TEST_CASE("every node of a written file is read with its text and its place") {
+TEST_CASE("every node of a written file is read with its text and its position") {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     const RandomFile file(seed);
     CAPTURE(seed, file.text());
@@ -666,11 +666,11 @@ TEST_CASE("every node of a written file is read with its text and its place") {
   }
 }
 
-TEST_CASE("every broken file is refused at a place inside it") {
+TEST_CASE("the error for a broken file states a position inside the file") {
   std::mt19937_64 random(7);
   const std::string alphabet = "ab:1- \n\n  []{},\"'#&*!|>%@?~\t\r\\.\xC3\xA9";
   for (std::uint64_t seed = 0; seed < 6000; ++seed) {
-    // Half pure noise, half a good file with a few letters changed.
+    // Half of the texts are pure noise, and half are a valid file with a few letters changed.
     std::string text = seed % 2 == 0 ? std::string(random() % 40, ' ') : RandomFile(seed).text();
     const std::size_t changes = seed % 2 == 0 ? text.size() : 1 + random() % 4;
     for (std::size_t i = 0; i < changes && !text.empty(); ++i) {
@@ -696,7 +696,7 @@ TEST_CASE("texts and names have a maximum length, and a name is on one line") {
         }).starts_with("f.yaml:1:4: a name of more than one line"));
 }
 
-TEST_CASE("a quantity beyond all that exists is refused with the end of its range") {
+TEST_CASE("a quantity that is too large is refused with the end of its range") {
   const auto bandwidth = [](const YamlNode& x) { (void)x.bandwidth(plausible_memory_bandwidth); };
   CHECK(error_at_x("x: 4e-324 B/s", bandwidth) ==
         "f.yaml:1:4: '4e-324 B/s' is too small for a memory bandwidth: at least 1 MB/s\n  x: 4e-324 B/s\n     ^\n"
@@ -713,7 +713,7 @@ TEST_CASE("a quantity beyond all that exists is refused with the end of its rang
   CHECK(error_at_x("x: 1 MB/s", bandwidth) == "no error");
 }
 
-TEST_CASE("control characters and marks of direction are refused, escaped ones too") {
+TEST_CASE("control characters and marks of direction are refused, also if they are escaped") {
   const auto text = [](const YamlNode& x) { (void)x.text(); };
   CHECK(error_at_x("x: \"a\\e[31m\"", text) ==
         "f.yaml:1:4: the character \\x1B is not allowed in text\n  x: \"a\\e[31m\"\n     ^\nhint: remove it");

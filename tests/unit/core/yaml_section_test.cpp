@@ -8,7 +8,7 @@
 
 using namespace ddl;
 
-TEST_CASE("a section is replaced where it is, and nothing else changes") {
+TEST_CASE("a section is replaced in place, and the rest of the file does not change") {
   const std::string before = "# head\na: 1\nb:\n  - x\n  # inside\n  - y\n\n# of c\nc: {d: 2}\n";
   CHECK(replace_section(before, {"b"}, "b: [z]\n") == "# head\na: 1\nb: [z]\n\n# of c\nc: {d: 2}\n");
   CHECK(replace_section(before, {"c"}, "c: 3") == "# head\na: 1\nb:\n  - x\n  # inside\n  - y\n\n# of c\nc: 3\n");

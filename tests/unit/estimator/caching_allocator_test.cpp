@@ -14,14 +14,14 @@ constexpr double MiB = 1024 * KiB;
 CachingAllocator cuda() { return CachingAllocator(CachingAllocator::Rounding::cuda); }
 
 TEST_CASE("sizes are rounded up to 512 bytes and segments to 2 MiB, 20 MiB or multiples of 2 MiB") {
-  // By the constants of CUDACachingAllocator.cpp.
+  // The expected sizes follow from the constants of CUDACachingAllocator.cpp.
   struct Case {
     double asked, allocated, reserved;
   };
   for (const Case& c : {Case{1, 512, 2 * MiB}, Case{513, 1024, 2 * MiB}, Case{MiB, MiB, 2 * MiB},
                         Case{MiB + 1, MiB + 512, 20 * MiB}, Case{10 * MiB - 512, 10 * MiB - 512, 20 * MiB},
                         Case{10 * MiB, 10 * MiB, 10 * MiB}, Case{30 * MiB + 1, 30 * MiB + 512, 32 * MiB},
-                        // No more than 1 MiB is left: it stays with the block.
+                        // At most 1 MiB is left, so the rest stays with the block.
                         Case{31 * MiB, 32 * MiB, 32 * MiB}}) {
     CachingAllocator allocator = cuda();
     static_cast<void>(allocator.allocate(Bytes(c.asked)));
@@ -31,7 +31,7 @@ TEST_CASE("sizes are rounded up to 512 bytes and segments to 2 MiB, 20 MiB or mu
   }
 }
 
-TEST_CASE("small requests share a segment, and so do those below 10 MiB") {
+TEST_CASE("small requests share a segment, and so do requests below 10 MiB") {
   CachingAllocator allocator = cuda();
   for (int i = 0; i < 4; ++i) static_cast<void>(allocator.allocate(Bytes(512 * KiB)));
   CHECK(allocator.reserved().value() == 2 * MiB);
@@ -49,7 +49,7 @@ TEST_CASE("freed blocks are reused, the smallest sufficient one first") {
   allocator.free(middle);
   CHECK(allocator.allocated().value() == 0);
   CHECK(allocator.reserved().value() == 60 * MiB);
-  static_cast<void>(allocator.allocate(Bytes(18 * MiB)));  // of the 20
+  static_cast<void>(allocator.allocate(Bytes(18 * MiB)));  // of the segment of 20 MiB
   static_cast<void>(allocator.allocate(Bytes(40 * MiB)));
   CHECK(allocator.reserved().value() == 60 * MiB);
   CHECK(allocator.peak_allocated().value() == 60 * MiB);
@@ -60,7 +60,7 @@ TEST_CASE("adjacent free blocks are merged, whichever is freed first") {
        {std::vector<std::size_t>{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
     CachingAllocator allocator = cuda();
     std::vector<std::size_t> blocks;
-    // 4 + 6 + 8 of one segment of 20 MiB.
+    // The blocks of 4, 6 and 8 MiB are in one segment of 20 MiB.
     for (const double size : {4.0, 6.0, 8.0}) blocks.push_back(allocator.allocate(Bytes(size * MiB)));
     for (const std::size_t i : order) allocator.free(blocks[i]);
     static_cast<void>(allocator.allocate(Bytes(20 * MiB)));
@@ -68,19 +68,19 @@ TEST_CASE("adjacent free blocks are merged, whichever is freed first") {
   }
 }
 
-TEST_CASE("a free block between two used ones cannot serve a larger request") {
+TEST_CASE("a free block between two used blocks cannot serve a larger request") {
   CachingAllocator allocator = cuda();
   std::vector<std::size_t> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(allocator.allocate(Bytes(5 * MiB)));
   allocator.free(blocks[0]);
   allocator.free(blocks[2]);
-  // 10 MiB are free, in two parts.
+  // 10 MiB are free in two separate blocks.
   static_cast<void>(allocator.allocate(Bytes(9 * MiB)));
   CHECK(allocator.allocated().value() == 19 * MiB);
   CHECK(allocator.reserved().value() == 40 * MiB);
 }
 
-TEST_CASE("if the device is full, free segments are returned to it") {
+TEST_CASE("if the device is full, free segments are returned to the device") {
   CachingAllocator allocator(CachingAllocator::Rounding::cuda, Bytes(64 * MiB));
   const std::size_t first = allocator.allocate(Bytes(40 * MiB));
   allocator.free(first);
@@ -99,12 +99,12 @@ TEST_CASE("memory that is reserved but not allocated consists of pieces of used 
   static_cast<void>(allocator.allocate(Bytes(6 * MiB)));
   allocator.free(piece);
   allocator.free(whole);
-  // 50 MiB do not fit into the 40 MiB that are free.
+  // The 40 MiB that are free are too small for 50 MiB.
   static_cast<void>(allocator.allocate(Bytes(50 * MiB)));
   CHECK(allocator.peak_reserved().value() == 110 * MiB);
   const CachingAllocator::Reserved most = allocator.at_peak_reserved();
   CHECK(most.allocated.value() == 56 * MiB);
-  CHECK(most.pieces.value() == 14 * MiB);  // of the 20 MiB that hold 6
+  CHECK(most.pieces.value() == 14 * MiB);  // of the 20 MiB of a segment that holds 6 MiB
   CHECK(most.segments.value() == 40 * MiB);
 }
 

@@ -19,12 +19,13 @@ Link without_adding(Link l) {
   return l;
 }
 
-/// Every collective as a function of message, ranks and link, for the properties all of them share. Those of two levels have
-/// the ranks in nodes of four (or in one node, if four does not divide them), with equal links and φ = 1.
+/// Every collective as a function of message, ranks and link, for tests of properties that all
+/// collectives share. Collectives with two levels have the ranks in nodes of four (or in one node,
+/// if four does not divide the ranks), with equal links and φ = 1.
 struct NamedTime {
   std::string name;
   std::function<Seconds(Bytes, double, const Link&)> time;
-  bool dense_allreduce;  ///< covered by the lower bound
+  bool dense_allreduce;  ///< whether the lower bound applies
 };
 
 std::vector<NamedTime> all_times() {
@@ -64,7 +65,7 @@ TEST_CASE("one-level collectives take the time of the formulas") {
   const double p = 8;
   // 7 · (1 + 8 + 0.8)
   CHECK(linear_reduce_time(message, p, wire).value() == Approx(68.6));
-  // the reduce, and 7 · (1 + 8) of broadcast
+  // the linear reduce, and 7 · (1 + 8) of broadcast
   CHECK(linear_allreduce_time(message, p, wire).value() == Approx(68.6 + 63.0));
   // 2 · 3 · (1 + 8) + 3 · 0.8
   CHECK(tree_allreduce_time(message, p, wire).value() == Approx(56.4));
@@ -89,21 +90,21 @@ TEST_CASE("one-level collectives take the time of the formulas") {
 TEST_CASE("an All-to-all among nodes takes the longer of its traffic between and inside nodes") {
   constexpr Bytes eight(8000.0);
   const Link slow{Seconds(2), Seconds(10) / Bytes(1000.0)}, fast{Seconds(1), Seconds(1) / Bytes(1000.0)};
-  // 7 · 2 + 4 slices of 1,000 bytes to the other node; 3 stay.
+  // The time is 7 · 2 + 4 slices of 1,000 bytes to the other node. 3 slices stay in the node.
   CHECK(hierarchical_all_to_all_time(eight, 4, 2, fast, slow).value() == Approx(14 + 4 * 10.0));
   CHECK(hierarchical_all_to_all_time(eight, 4, 2, slow, fast).value() == Approx(7 + 3 * 10.0));
-  // Nodes of one rank: pairwise.
+  // With nodes of one rank, the exchange is pairwise.
   CHECK(hierarchical_all_to_all_time(eight, 1, 8, fast, slow).value() ==
         Approx(pairwise_all_to_all_time(eight, 8, slow).value()));
 }
 
 TEST_CASE("tokens that are routed once are sent once to each unit") {
-  // One copy, or a single receiver: all are sent.
+  // With one copy, or with a single receiver, all copies are sent.
   CHECK(share_of_copies(4, 1) == 1);
   CHECK(share_of_copies(1e9, 8) == Approx(1));
-  // Two experts on two nodes: both are on the same one in half of the cases, 1.5 copies of 2.
+  // Two experts on two nodes are on one node in half of the cases, so 1.5 of 2 copies are sent.
   CHECK(share_of_copies(2, 2) == Approx(0.75));
-  // A single node gets one copy of eight.
+  // A single node receives one of eight copies.
   CHECK(share_of_copies(1, 8) == Approx(1.0 / 8));
 }
 
@@ -117,17 +118,17 @@ TEST_CASE("ranks that are not a power of two need an additional round") {
 }
 
 TEST_CASE("parameter servers are bound by the busier end of a link") {
-  // P = 8 on s = 2: each server carries m/2 of each of 8 workers, 4m each way: 2 · 8 · 4 + 2 · 1.
+  // P = 8, s = 2: each server carries m/2 of each of 8 workers, which is 4m in each direction: 2 · 8 · 4 + 2 · 1.
   CHECK(parameter_server_time(message, 8, 2, wire).value() == Approx(66.0));
-  // s = 8 and more: the worker's own m each way: 2 · 8 + 2 · 1. More servers do not help it.
+  // With s = 8 or more, the worker's own m in each direction counts: 2 · 8 + 2 · 1. More servers do not help.
   CHECK(parameter_server_time(message, 8, 8, wire).value() == Approx(18.0));
   CHECK(parameter_server_time(message, 8, 80, wire).value() == Approx(18.0));
 }
 
 TEST_CASE("sparse exchange switches to dense blocks when these are smaller") {
-  // P = 8, N2 = 50 B: 14 · 1 + 14 · 0.5, and 3 s to compress.
+  // P = 8, N2 = 50 B: 14 · 1 + 14 · 0.5, and 3 s for compression.
   CHECK(sparse_allreduce_time(Bytes(50), std::nullopt, 8, Seconds(3), wire).value() == Approx(24.0));
-  // N1/P = 800/8 = 100 B > N2: stays sparse.
+  // N1/P = 800/8 = 100 B > N2, so the vector stays sparse.
   CHECK(sparse_allreduce_time(Bytes(50), message, 8, Seconds(3), wire).value() == Approx(24.0));
   // N2 = 500 B > 100 B: 14 · 1 + 14 · 1 + 3.
   CHECK(sparse_allreduce_time(Bytes(500), message, 8, Seconds(3), wire).value() == Approx(31.0));
@@ -139,7 +140,7 @@ TEST_CASE("two-level collectives share the outer link among φ flows") {
   // inside: 2 · 3 · (0.1 + 200 · 0.001) + 3 · 200 · 0.0005 = 1.8 + 0.3;
   // between, slices of 800/4 = 200 B in a ring of 2: 2 · 1 · (1 + 100 · 0.03) + 100 · 0.001 = 8 + 0.1
   CHECK(hierarchical_allreduce_time(message, 4, 2, inside, wire, 3).value() == Approx(10.2));
-  // inside the same; between, the whole 800 B in a ring of 2: 2 · 1 · (1 + 400 · 0.03) + 400 · 0.001 = 26 + 0.4
+  // inside as before; between nodes, the whole 800 B in a ring of 2: 2 · 1 · (1 + 400 · 0.03) + 400 · 0.001 = 26 + 0.4
   CHECK(leader_allreduce_time(message, 4, 2, inside, wire, 3).value() == Approx(28.5));
 }
 
@@ -180,7 +181,7 @@ TEST_CASE("more bandwidth never makes a collective slower, and a larger message 
       for (const double bytes : {0.0, 1.0, 1e3, 1e6, 1e9, 1e12}) {
         const Seconds time =
             collective.time(Bytes(bytes), ranks, {Seconds(1e-5), SecondsPerByte(1e-10), SecondsPerByte(1e-11)});
-        CHECK(time > before);  // at 0 bytes there is still α
+        CHECK(time > before);  // at 0 bytes, the time is α
         before = time;
       }
     }
@@ -194,8 +195,8 @@ TEST_CASE("a larger φ never makes a two-level collective faster") {
   }
 }
 
-// A parameter server is excluded: its workers' single round trip omits the servers' ports. Sparse vectors, too: they are
-// shorter than the dense message of the bound.
+// A parameter server is excluded, because the single round trip of its workers omits the servers'
+// ports. Sparse vectors are excluded, because they are shorter than the dense message of the bound.
 TEST_CASE("if adding is free, no dense Allreduce is below the lower bound") {
   for (const NamedTime& collective : all_times()) {
     if (!collective.dense_allreduce) continue;
@@ -227,7 +228,7 @@ TEST_CASE("with free additions, equal levels and φ = 1, the hierarchical Allred
 }
 
 TEST_CASE("except for start-ups, a chained Reduce and Broadcast do not depend on the number of ranks") {
-  // 2(P-1)α + 2mβ: 1 MB over 1 GB/s is 1 ms a way.
+  // The time is 2(P-1)α + 2mβ: 1 MB over 1 GB/s takes 1 ms in each direction.
   const Link link{Seconds(1e-5), SecondsPerByte(1e-9), {}};
   CHECK(reduce_broadcast_time(Bytes(1e6), 1, link) == Seconds{});
   CHECK(reduce_broadcast_time(Bytes(1e6), 2, link).value() == Approx(2e-3 + 2e-5));

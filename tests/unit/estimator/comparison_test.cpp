@@ -40,8 +40,8 @@ TEST_CASE("a plan compared with itself is recognized") {
   CHECK_FALSE(compare({"this", one, model}, {"that", one, model}).itself);
 }
 
-TEST_CASE("a part that is longer does not decide for a faster plan") {
-  // 1.0 + 0.5 against 0.2 + 1.0: the exchange is longer, compute decides.
+TEST_CASE("a longer part of the time does not decide for a faster plan") {
+  // 1.0 + 0.5 is compared with 0.2 + 1.0: the exchange is longer, but compute decides.
   const Comparison comparison = compared(estimate_of(1.0, 0.5, 4), estimate_of(0.2, 1.0, 4));
   REQUIRE(comparison.deciding_time);
   CHECK(comparison.deciding_time->name == "compute");
@@ -77,7 +77,7 @@ TEST_CASE("an impossible plan is not compared") {
   CHECK(comparison.time.empty());
   CHECK(comparison.memory.empty());
   CHECK_FALSE(comparison.deciding_memory);
-  // With different batches, so that the possible one's time is that of an epoch.
+  // The plans have different batches, so that the time of the possible plan is that of an epoch.
   CHECK(compared(impossible(), possible).other_time.value() == Approx(120));
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("plans with different batches are compared by their epochs") {
   large.epoch = large.time.step_time() * 50.0;
   const Comparison comparison = compared(small, large);
   CHECK(comparison.basis == "epoch");
-  // 100 of 1.0 + 0.2 against 50 of 1.0 + 0.8.
+  // 100 steps of 1.0 + 0.2 are compared with 50 steps of 1.0 + 0.8.
   CHECK(comparison.explained_time.value() == Approx(120));
   CHECK(comparison.other_time.value() == Approx(90));
   REQUIRE(comparison.deciding_time);

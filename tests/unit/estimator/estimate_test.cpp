@@ -27,7 +27,7 @@ Plan plan_of(std::int64_t batch) {
   return plan;
 }
 
-/// One matrix of 80 weights, 320 bytes; nothing that could be hidden. The same model as one block.
+/// Returns the model, which has one matrix of 80 weights (320 bytes) and nothing that could be overlapped, as one block.
 Model in_block(Model model) {
   for (Layer& layer : model.layers) layer.block = 0;
   model.blocks = 1;
@@ -48,7 +48,7 @@ Assumptions without_overlap() {
   return assumptions;
 }
 
-TEST_CASE("a step takes at least the time that the host needs to launch its kernels") {
+TEST_CASE("a step takes at least the time that the host needs to launch all kernels") {
   const auto estimate = [](double start, const Plan& plan) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(start);
@@ -61,8 +61,8 @@ TEST_CASE("a step takes at least the time that the host needs to launch its kern
   const Breakdown without = estimate(0, plan);
   CHECK(without[Part::waiting] == Seconds{});
   CHECK(estimate(1e-9, plan).step_time() == without.step_time());
-  // The device then waits for everything except its kernels and exchanges: a step takes a whole number of launches and what
-  // comes after backward.
+  // The device then waits for everything except its kernels and exchanges. A step takes a whole
+  // number of launches, and the time after backward.
   const Breakdown slow = estimate(1.0, plan), slower = estimate(2.0, plan);
   const double launches = (slower.step_time() - slow.step_time()).value();
   CHECK(launches == Approx(std::round(launches)).epsilon(1e-9));
@@ -70,7 +70,7 @@ TEST_CASE("a step takes at least the time that the host needs to launch its kern
   CHECK(slow.step_time().value() ==
         Approx(launches + without.step_time().value() -
                (without[Part::forward] + without[Part::backward] + without[Part::layer_collectives]).value()));
-  // Repeated launches count again: forward in backward, each micro-batch, each stage's first.
+  // Repeated launches count again: forward in backward, each micro-batch, and each first launch of a stage.
   Plan parts = plan;
   parts.micro_batches = 4;
   CHECK((estimate(2.0, parts).step_time() - estimate(1.0, parts).step_time()).value() == Approx(4 * launches));
@@ -79,15 +79,15 @@ TEST_CASE("a step takes at least the time that the host needs to launch its kern
   const double more = (estimate(2.0, again).step_time() - estimate(1.0, again).step_time()).value();
   CHECK(more > 1.2 * launches);
   CHECK(more < 2 * launches);
-  // A filter split launches as many kernels for less work each, and exchanges: 8 layers gather their outputs, and all but
-  // the first sum the gradients of their inputs.
+  // A filter split launches as many kernels, each with less work, and also exchanges: 8 layers
+  // gather their outputs, and all but the first sum the gradients of their inputs.
   Plan split = plan_of(64);
   split.mesh.set(Axis::filter, 4);
   CHECK((estimate(2e9, split).step_time() - estimate(1e9, split).step_time()).value() == Approx(1e9 * (launches + 8 + 7)));
 }
 
 TEST_CASE("one process launches forward of its devices one after the other, and backward with a thread each") {
-  // Launches take so long that nothing else of a pass counts: s of them in forward and b in backward of one device.
+  // Launches take so long that no other part of a pass counts. One device needs s launches in forward, and b in backward.
   const auto step_time = [](bool one_process, int devices, Pass pass) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
@@ -110,8 +110,8 @@ TEST_CASE("one process launches forward of its devices one after the other, and 
   CHECK(step_time(true, 1, Pass::backward_data) == Approx(step_time(false, 1, Pass::forward)));
 }
 
-TEST_CASE("launches of backward take a share of those of forward, and one process serializes a share of them") {
-  // Launches take so long that nothing else counts.
+TEST_CASE("backward launches take a fraction of the time of forward launches, and one process serializes a part of them") {
+  // Launches take so long that no other part counts.
   const auto step_time = [](double backward_launches, double serial_forward, int devices) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
@@ -124,8 +124,8 @@ TEST_CASE("launches of backward take a share of those of forward, and one proces
     plan.mesh.set(Axis::data, devices);
     return Estimator(job.job).estimate(plan).time.step_time().value();
   };
-  // Without backward, everything is forward: F(1 + g(p - 1)) on p devices. Half of backward's launches are half of its
-  // contribution.
+  // Without backward, the whole pass is forward: F(1 + g(p - 1)) on p devices. Half of the launches
+  // of backward make up half of backward's contribution.
   const double forward = step_time(0, 1, 1), all = step_time(1, 1, 1);
   CHECK(all > forward);
   CHECK(step_time(0.5, 1, 1) - forward == Approx((all - forward) / 2));
@@ -151,8 +151,8 @@ TEST_CASE("managed memory is paged through the host link if a rank needs more th
   const Estimate fits = estimate(1e12, true, 3);
   CHECK(fits.time[Part::waiting] == estimate(1e12, false, 3).time[Part::waiting]);
   CHECK(estimate(1, false, 3).time[Part::waiting] == fits.time[Part::waiting]);
-  // Both passes move all that the plan needs: three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and copies of
-  // a quarter of the first convolution's output, 4 × 16 × 128³; two devices share a link of 16 GB/s.
+  // Both passes move all memory that the plan needs: three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and
+  // copies of a quarter of the first convolution's output, 4 × 16 × 128³. Two devices share a link of 16 GB/s.
   const double cube = 128.0 * 128 * 128 * 4;
   for (const double copies : {0.0, 3.0}) {
     const Estimate paged = estimate(1, true, copies);
@@ -198,7 +198,7 @@ TEST_CASE("a single device at the measured batch takes the measured time") {
   }
 }
 
-TEST_CASE("efficiency is the time that one device needs over that of all devices together") {
+TEST_CASE("efficiency is the time that one device needs, divided by the total time of all devices") {
   const Matrix matrix(ideal_assumptions());
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
@@ -240,7 +240,8 @@ TEST_CASE("recomputed layers exchange their forward again") {
   const Matrix matrix(Assumptions{}, {}, true);
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 2);
-  // The output's Allgather of two ranks: 1 + 8 · 10 · 4 / 2 · 0.001 s. The first layer exchanges nothing backward.
+  // The Allgather of the output between two ranks takes 1 + 8 · 10 · 4 / 2 · 0.001 s. The first
+  // layer has no exchange in backward.
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(1.16));
   plan.recompute = Recompute::full;
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(2 * 1.16));
@@ -254,11 +255,11 @@ TEST_CASE("micro-batches run one after the other, followed by one update") {
   const Breakdown time = Estimator(matrix.job).estimate(plan).time;
   CHECK(time[Part::forward].value() == Approx(16.0));
   CHECK(time[Part::weight_update].value() == Approx(6.0));
-  // Four times one Allgather of 8 samples.
+  // The time is four times that of one Allgather of 8 samples.
   CHECK(time[Part::layer_collectives].value() == Approx(4 * 1.16));
 }
 
-TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much again") {
+TEST_CASE("ZeRO-1 and -2 exchange as many bytes as an Allreduce, and ZeRO-3 exchanges 1.5 times as many") {
   const Matrix matrix(without_overlap());
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
@@ -266,16 +267,16 @@ TEST_CASE("ZeRO-1 and -2 exchange what an Allreduce does, ZeRO-3 half as much ag
     plan.zero_stage = stage;
     return Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value();
   };
-  // Reduce-scatter and Allgather of 320 B: 3 · (1 + 0.08) each.
+  // A Reduce-scatter and an Allgather of 320 B take 3 · (1 + 0.08) each.
   CHECK(exchange(1) == Approx(6.48));
   CHECK(exchange(2) == Approx(6.48));
   CHECK(exchange(3) == Approx(9.72));
-  // Sharded gradients are scattered after each micro-batch, and the weights of ZeRO-3 gathered for each pass.
+  // Sharded gradients are scattered after each micro-batch, and ZeRO-3 gathers the weights for each pass.
   plan.micro_batches = 8;
   CHECK(exchange(1) == Approx(6.48));
   CHECK(exchange(2) == Approx(8 * 3.24 + 3.24));
   CHECK(exchange(3) == Approx(8 * 3.24 + 16 * 3.24));
-  // Without ZeRO the fastest Allreduce: two rounds of a butterfly.
+  // Without ZeRO, the fastest Allreduce is chosen: two rounds of a butterfly.
   CHECK(exchange(0) == Approx(2 * (1 + 0.32)));
   CHECK(Estimator(matrix.job).estimate(plan).gradient_algorithm == to_string(AllreduceAlgorithm::butterfly));
 }
@@ -290,14 +291,14 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
     return Estimator(matrix.job).estimate(plan);
   };
   const auto exchange = [&](int group) { return estimate(group).time[Part::gradient_exchange].value(); };
-  // Groups of two of four ranks: a Reduce-scatter and two Allgathers of 320 B among two, 1 + 0.16 each, and an Allreduce of
-  // 160 B among two, a round of a butterfly of 1 + 0.16.
+  // There are groups of two of the four ranks: a Reduce-scatter and two Allgathers of 320 B between two ranks, 1 + 0.16
+  // each, and an Allreduce of 160 B between two ranks, which is one round of a butterfly, 1 + 0.16.
   CHECK(exchange(2) == Approx(4 * 1.16));
   plan.micro_batches = 8;
   // The groups sum their shards once [Zha22, section 3.4].
   CHECK(exchange(2) == Approx(8 * 3 * 1.16 + 1.16));
   plan.micro_batches = 1;
-  // A group of all is ZeRO-3.
+  // A group of all ranks is ZeRO-3.
   const Estimate all = estimate(0), group_of_all = estimate(4);
   CHECK(group_of_all.time.step_time() == all.time.step_time());
   CHECK(group_of_all.memory.total() == all.memory.total());
@@ -321,12 +322,14 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
     plan.secondary_shards = ranks;
     return estimator.estimate(plan).time[Part::gradient_exchange].value();
   };
-  // A Reduce-scatter and an Allgather of 320 B among four, 3 · (1 + 0.08) each, and an Allgather among two, 1 + 0.16.
+  // There are a Reduce-scatter and an Allgather of 320 B among four ranks, 3 · (1 + 0.08) each, and
+  // an Allgather between two ranks, 1 + 0.16.
   CHECK(exchange(2) == Approx(2 * 3.24 + 1.16));
   plan.micro_batches = 8;
   // The secondary shards are valid until weights are updated.
   CHECK(exchange(2) == Approx(8 * 3.24 + 3.24 + 15 * 1.16));
-  // Among all ranks it takes the time of ZeRO-3, and a quarter of the weights again; with one rank there are none.
+  // Secondary shards among all ranks take the time of ZeRO-3, and a quarter of the weights in
+  // addition. With one rank, there are no secondary shards.
   CHECK(exchange(4) == exchange(0));
   CHECK(exchange(1) == exchange(0));
   const auto weights = [&](int ranks) {
@@ -336,7 +339,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   CHECK(weights(4) == Approx(weights(0) + 80));
   CHECK(weights(2) == Approx(weights(0) + 160));
   CHECK(weights(1) == weights(0));
-  // Groups divide the ranks, and weights are gathered twice, among all ranks.
+  // A plan is possible if groups divide the ranks, and weights are gathered twice, among all ranks.
   CHECK(estimator.limits(plan).empty());
   const auto refuses = [&](const Plan& other) {
     const Limits limits = estimator.limits(other);
@@ -362,7 +365,8 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
 }
 
 TEST_CASE("the ranks of a shard group are neighbours, and its replicas are a group's size apart") {
-  // Eight ranks of data on two nodes of four: groups of four are in a node, the ranks at equal positions in two.
+  // There are eight ranks of data on two nodes of four. A group of four is inside a node, and the
+  // two ranks at equal positions are in two nodes.
   Plan plan;
   plan.mesh.set(Axis::data, 8);
   const Machine machine = nodes_of_four();
@@ -373,7 +377,7 @@ TEST_CASE("the ranks of a shard group are neighbours, and its replicas are a gro
   CHECK(copies.ranks == 2);
   CHECK(copies.outermost == 1);
   CHECK(copies.members[0] == 1);
-  // All four of a node sum their shards with those of the other node at once.
+  // All four ranks of a node sum their shards with the other node at once.
   CHECK(copies.flows[0] == 4);
 }
 
@@ -395,11 +399,11 @@ TEST_CASE("a straggler adds the delay of its kernels if other ranks wait for it"
           Approx(0.25 * (even[Part::forward] + even[Part::backward]).value()));
     CHECK((uneven.step_time() - even.step_time()).value() == Approx((uneven[Part::waiting] - even[Part::waiting]).value()));
   }
-  // One device waits for no other, and is not slower than itself.
+  // A single device waits for no other device, and is not slower than itself.
   CHECK(priced(1.25, 1, 1).step_time() == priced(1, 1, 1).step_time());
 }
 
-TEST_CASE("a rank whose experts are popular slows the experts and their All-to-alls, and nothing else") {
+TEST_CASE("a rank whose experts are popular slows only the experts and their All-to-alls") {
   const auto explained = [](double imbalance, int ranks) {
     Assumptions assumptions = without_overlap();
     assumptions.expert_imbalance = imbalance;
@@ -425,14 +429,14 @@ TEST_CASE("a rank whose experts are popular slows the experts and their All-to-a
   CHECK(after[Part::layer_collectives].value() == Approx(1.5 * before[Part::layer_collectives].value()));
   CHECK(after[Part::forward] > before[Part::forward]);
   CHECK(after[Part::gradient_exchange] == before[Part::gradient_exchange]);
-  // A rank that has all experts has all tokens.
+  // A rank with all experts has all tokens.
   CHECK(explained(1.5, 1).estimate.time.step_time() == explained(1, 1).estimate.time.step_time());
 }
 
 TEST_CASE("forward products of experts take at least the launches for each expert of a rank") {
   const auto explained = [](double share, int ranks, Precision precision) {
     Coefficients coefficients;
-    coefficients.software.launch_overhead = Seconds(1000);  // so long that the product itself does not count
+    coefficients.software.launch_overhead = Seconds(1000);  // so long that the product itself is negligible
     coefficients.software.expert_launches = share;
     const OwnedJob owned(load_model("mixtral-8x7b"), nodes_of_four(), without_overlap(), 1000, std::nullopt, precision,
                          Optimizer::momentum, coefficients);
@@ -451,7 +455,7 @@ TEST_CASE("forward products of experts take at least the launches for each exper
     if (model.layers[i].operation->experts() == 1) {
       CHECK(behind.layers[i].costs[LayerTime::forward] == ahead.layers[i].costs[LayerTime::forward]);
     } else {
-      // Two of the eight experts are on a rank of four, each half a start of 1,000 s.
+      // A rank of four has two of the eight experts, each with half a launch of 1,000 s.
       CHECK(behind.layers[i].costs[LayerTime::forward].value() == Approx(2 * 0.5 * 1000));
       CHECK(all.layers[i].costs[LayerTime::forward].value() == Approx(8 * 0.5 * 1000));
     }
@@ -479,7 +483,7 @@ TEST_CASE(
   CHECK(collectives(8, true) == Approx(collectives(8, false)));
 }
 
-TEST_CASE("with ZeRO each replica updates its part") {
+TEST_CASE("with ZeRO, each replica updates its shard of the parameters") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
@@ -489,8 +493,8 @@ TEST_CASE("with ZeRO each replica updates its part") {
   }
 }
 
-/// 200 MiB of gradients, eight buckets of 25 MiB, that two replicas exchange in one second by a ring without start-up.
-/// Backward takes `backward` per sample.
+/// A model with 200 MiB of gradients, in eight buckets of 25 MiB, which two replicas exchange in
+/// one second by a ring without start-up. Backward takes `backward` per sample.
 struct EightBuckets : OwnedJob {
   EightBuckets(Seconds backward, const Assumptions& some_assumptions, const Coefficients& some_coefficients = {})
       : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 6400}\nlayers:\n  - fully_connected: {features: 8192, "
@@ -509,17 +513,17 @@ struct EightBuckets : OwnedJob {
 };
 
 TEST_CASE("backward hides the exchange of all buckets but the last") {
-  // Seven eighths of 0.4 s can hide an exchange of 1 s.
+  // Seven eighths of 0.4 s can hide a part of an exchange of 1 s.
   const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}).estimate();
   CHECK(some.time[Part::gradient_exchange].value() == Approx(0.65));
   CHECK(some.hidden_exchange.value() == Approx(0.35));
-  // The last bucket is complete when backward is.
+  // The last bucket is complete only when backward ends.
   const Estimate most = EightBuckets(Seconds(4), Assumptions{}).estimate();
   CHECK(most.time[Part::gradient_exchange].value() == Approx(0.125));
   CHECK(most.hidden_exchange.value() == Approx(0.875));
 }
 
-TEST_CASE("gradients are exchanged after the last micro-batch, which alone hides them") {
+TEST_CASE("gradients are exchanged after the last micro-batch, and only its backward hides the exchange") {
   EightBuckets job(Seconds(0.4), Assumptions{});
   job.plan.global_batch = 8;
   CHECK(job.estimate().time[Part::gradient_exchange].value() == Approx(0.125));  // four samples: 1.4 s
@@ -528,8 +532,9 @@ TEST_CASE("gradients are exchanged after the last micro-batch, which alone hides
 }
 
 TEST_CASE("the next forward hides ZeRO-1's gathers of weights if the software overlaps them") {
-  // Scatter and gather take half a second each. Seven eighths of backward's 0.4 s hide the former, except its last bucket
-  // and the rest that is longer: 1/16 + 7/16 - 0.35 s. Forward takes 1 s and hides all of the latter but the first bucket.
+  // Reduce-scatter and Allgather take half a second each. Seven eighths of backward's 0.4 s hide
+  // the Reduce-scatter, except its last bucket and the remaining part: 1/16 + 7/16 - 0.35 s.
+  // Forward takes 1 s, and hides all of the Allgather except the first bucket.
   const auto estimate = [](bool overlaps, const Assumptions& assumptions = {}) {
     Coefficients coefficients;
     coefficients.software.overlaps_weight_gathers = overlaps;
@@ -543,7 +548,7 @@ TEST_CASE("the next forward hides ZeRO-1's gathers of weights if the software ov
   CHECK(estimate(true, without_overlap()).time[Part::gradient_exchange].value() == Approx(1.0));
 }
 
-TEST_CASE("nothing is hidden if the assumptions or the software forbid it, or in a single bucket") {
+TEST_CASE("no exchange is hidden if the assumptions or the software forbid it, or in a single bucket") {
   const Estimate assumed = EightBuckets(Seconds(4), without_overlap()).estimate();
   CHECK(assumed.time[Part::gradient_exchange].value() == Approx(1.0));
   CHECK(assumed.hidden_exchange.value() == 0);
@@ -551,7 +556,7 @@ TEST_CASE("nothing is hidden if the assumptions or the software forbid it, or in
   coefficients.software.overlaps_gradients = false;
   CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time[Part::gradient_exchange].value() ==
         Approx(1.0));
-  // 320 B are one bucket.
+  // 320 B fit into one bucket.
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
@@ -561,16 +566,17 @@ TEST_CASE("nothing is hidden if the assumptions or the software forbid it, or in
 TEST_CASE("kernels and an exchange that run at the same time each take longer") {
   Coefficients coefficients;
   coefficients.overlap = {.kernels = 1.25, .exchange = 1.5};
-  // 0.35 s of kernels take 0.4375 s while overlapped with an exchange, of which 0.2917 of 0.875 s are done meanwhile. The
-  // rest of it, and the last bucket, run alone: 0.4375 + 0.5833 + 0.125 s where kernels alone take 0.35 s.
+  // 0.35 s of kernels take 0.4375 s while they overlap with an exchange, and 0.2917 of the
+  // exchange's 0.875 s are done in this time. The rest of the exchange, and the last bucket, run
+  // alone: 0.4375 + 0.5833 + 0.125 s, compared with 0.35 s for the kernels alone.
   const Estimate some = EightBuckets(Seconds(0.4), Assumptions{}, coefficients).estimate();
   CHECK(some.time[Part::gradient_exchange].value() == Approx(0.4375 + 0.875 - 0.4375 / 1.5 + 0.125 - 0.35));
   CHECK(some.time[Part::backward].value() == Approx(0.4));
   CHECK(some.hidden_exchange.value() == Approx(1 - some.time[Part::gradient_exchange].value()));
-  // The exchange of 0.875 s is done after 1.3125 s, in which kernels lose 0.2625 s.
+  // The exchange of 0.875 s ends after 1.3125 s, in which kernels lose 0.2625 s.
   const Estimate most = EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate();
   CHECK(most.time[Part::gradient_exchange].value() == Approx(0.2625 + 0.125));
-  // Kernels that are not slowed down hide an exchange that takes three times as long, if there are enough of them.
+  // Kernels that are not slowed down hide an exchange that takes three times as long, if there are enough kernels.
   coefficients.overlap = {.kernels = 1, .exchange = 3};
   CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time[Part::gradient_exchange].value() ==
         Approx(0.125));
@@ -578,7 +584,7 @@ TEST_CASE("kernels and an exchange that run at the same time each take longer") 
 
 TEST_CASE("gradients are reduced after backward if overlap is slower, unless the software always overlaps") {
   Coefficients coefficients;
-  coefficients.overlap = {.kernels = 2, .exchange = 2};  // both together are as fast as one alone
+  coefficients.overlap = {.kernels = 2, .exchange = 2};  // overlapped, both take as long as in sequence
   const auto shown = [&] {
     return EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().time[Part::gradient_exchange].value();
   };
@@ -586,7 +592,7 @@ TEST_CASE("gradients are reduced after backward if overlap is slower, unless the
   coefficients.overlap.kernels = 4;
   CHECK(shown() == Approx(1.0));
   coefficients.software.overlaps_gradients = true;
-  // 0.875 s of exchange take 1.75 s, in which kernels lose three quarters.
+  // An exchange of 0.875 s takes 1.75 s, in which kernels lose three quarters.
   CHECK(shown() == Approx(1.75 * 0.75 + 0.125));
   CHECK(EightBuckets(Seconds(4), Assumptions{}, coefficients).estimate().hidden_exchange.value() == 0);
   coefficients.software.overlaps_gradients = false;
@@ -620,14 +626,14 @@ TEST_CASE("layers that all ranks compute count as replicated work") {
                        Assumptions{}, 1000, std::vector<LayerTimes>(2, {Seconds(1), Seconds(2), Seconds()}));
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 4);
-  // Instead of 3/4 + 3 s per sample and rank, 6/4 would suffice.
+  // Each sample and rank takes 3/4 + 3 s, but 6/4 s would be sufficient.
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(1 - 1.5 / 3.75));
   plan.mesh.set(Axis::filter, 1);
   plan.mesh.set(Axis::data, 4);
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(0.0).margin(1e-12));
 }
 
-TEST_CASE("the imbalance is the time of the longest stage over the mean") {
+TEST_CASE("the imbalance is the time of the longest stage divided by the mean, minus one") {
   std::vector<LayerTimes> times;
   for (const double seconds : {1.0, 2.0, 6.0, 3.0})
     times.push_back({Seconds(seconds / 3), Seconds(seconds * 2 / 3), Seconds()});
@@ -637,13 +643,13 @@ TEST_CASE("the imbalance is the time of the longest stage over the mean") {
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::pipeline, 4);
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(6.0 / 3 - 1));
-  // 1 2 | 6 3: 9 of a mean of 6; 1 2 6 | 3 is no better.
+  // With the stages 1 2 | 6 3, the longest has 9, and the mean is 6. The cut 1 2 6 | 3 is no better.
   plan.mesh.set(Axis::pipeline, 2);
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(9.0 / 6 - 1));
 }
 
 TEST_CASE("stages update and exchange at the same time, and the fullest one determines the memory") {
-  // 8 → 100 → 8 → 8: 800, 800 and 64 weights; two stages of 800 and 864.
+  // The widths 8 → 100 → 8 → 8 have 800, 800 and 64 weights, in two stages of 800 and 864.
   const OwnedJob owned(
       features("  - fully_connected: {features: 100, bias: no}\n  - fully_connected: {features: 8, bias: no}\n"
                "  - fully_connected: {features: 8, bias: no}\n"),

@@ -23,7 +23,7 @@ constexpr std::array all_collectives{Collective::allreduce,     Collective::allg
                                      Collective::point_to_point};
 constexpr std::array all_purposes{Purpose::layer, Purpose::halo, Purpose::gradient, Purpose::pipeline};
 
-/// A layout on a machine, with adjustable settings of its exchanges.
+/// A plan on a machine, with adjustable settings of its exchanges.
 struct Setting {
   Plan plan;
   Machine machine = nodes_of_four();
@@ -34,7 +34,7 @@ struct Setting {
   [[nodiscard]] double time(Collective operation, double bytes, Family axes, Purpose purpose) const {
     return times().time(operation, Bytes(bytes), axes, purpose).value();
   }
-  /// Gradients by one fixed algorithm.
+  /// Returns the time of gradients with one fixed algorithm.
   [[nodiscard]] double allreduce(AllreduceAlgorithm algorithm, double bytes) const {
     Setting fixed = *this;
     fixed.assumptions.allreduce = algorithm;
@@ -42,8 +42,8 @@ struct Setting {
   }
 };
 
-/// `replicas` groups of four filter parts: the parts are neighbours, so each of a node's four ranks belongs to another
-/// replica group.
+/// Returns `replicas` groups of `parts` filter parts. The parts are neighbours, so each of a node's
+/// four ranks belongs to another replica group.
 Setting with_plan(int replicas, int parts = 1) {
   Setting setting;
   setting.plan.mesh.set(Axis::data, replicas);
@@ -51,7 +51,7 @@ Setting with_plan(int replicas, int parts = 1) {
   return setting;
 }
 
-/// A PCIe link of β = 20 ms/B for each pair of devices, and 30 s to start.
+/// Returns a PCIe link of β = 20 ms/B for each pair of devices, with a start-up of 30 s.
 HostPath slow_host() { return {Bandwidth(50), 2, Seconds(30)}; }
 
 TEST_CASE("a ring inside a node uses the node's link") {
@@ -59,11 +59,11 @@ TEST_CASE("a ring inside a node uses the node's link") {
   CHECK(with_plan(4).allreduce(AllreduceAlgorithm::ring, 800) == Approx(7.2));
 }
 
-TEST_CASE("a ring across nodes has α of its widest level and β of its slowest, striped over the rails there") {
+TEST_CASE("a ring across nodes has α of its widest level and β of its slowest, striped over the rails of that level") {
   // 2 · 7 · (2 + 100 · max(0.001, 0.01 / 2))
   CHECK(with_plan(8).allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));
 
-  // Nodes of four, leaves of two nodes, a spine with a high latency but the bandwidth of a node.
+  // There are nodes of four, leaves of two nodes, and a spine with a high latency but the bandwidth of a node.
   Setting deep = with_plan(16);
   deep.machine.levels[1].units = 2;
   deep.machine.levels.push_back({"spine", 4, Seconds(5), Bandwidth(1000), 1});
@@ -75,14 +75,14 @@ TEST_CASE("a ring across nodes has α of its widest level and β of its slowest,
 }
 
 TEST_CASE("groups that share a node's rails have φ = flows / rails") {
-  // Four parts of the filters in each node, so four rings of eight replicas leave it: φ = 4/2.
+  // Each node has four parts of the filters, so four rings of eight replicas leave the node: φ = 4/2.
   Setting setting = with_plan(8, 4);
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
   setting.machine.levels[1].rails = 4;
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.01)));
   setting.machine.levels[1].rails = 1;
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.04)));
-  // Without contention each flow has one rail to itself.
+  // Without contention, each flow has one rail to itself.
   setting.assumptions.contention = false;
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.01)));
 }
@@ -95,23 +95,23 @@ TEST_CASE("the placement determines which ranks are neighbours, and which groups
     return std::find(setting.plan.placement.begin(), setting.plan.placement.end(), axis);
   };
   std::iter_swap(place_of(Axis::filter), place_of(Axis::data));
-  // Now replicas are neighbours: one ring fills two nodes, alone on both rails: φ = 1/2.
+  // Replicas are neighbours now. One ring fills two nodes, alone on both rails: φ = 1/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
-  // The parts are eight ranks apart, in four nodes: four rings with one member per node, φ = 4/2.
+  // The parts are eight ranks apart, in four nodes. There are four rings with one member per node: φ = 4/2.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
 }
 
 TEST_CASE("Allgather and Reduce-Scatter across nodes are hierarchical if that is faster than one ring") {
   Setting setting = with_plan(8);
-  // Inside 3 · (1 + 200 · 0.001) = 3.6; a node's four slices of 200 B share its rails, φ = 4/2: 1 · (2 + 100 · 0.02) = 4.
-  // One ring would take 7 · (2 + 100 · 0.005) = 17.5.
+  // Inside a node, the time is 3 · (1 + 200 · 0.001) = 3.6. A node's four slices of 200 B share its
+  // rails, φ = 4/2: 1 · (2 + 100 · 0.02) = 4. One ring would take 7 · (2 + 100 · 0.005) = 17.5.
   CHECK(setting.time(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
   CHECK(setting.time(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6));
-  // Adding 1 ms/B: 3 slices of 200 B inside, one of 100 B between.
+  // Additions of 1 ms/B: 3 slices of 200 B inside a node, and one of 100 B between nodes.
   setting.assumptions.add = SecondsPerByte(0.001);
   CHECK(setting.time(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
   CHECK(setting.time(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
-  // Software that uses rings, and the ideal projection, go round once.
+  // Software that uses rings, and the ideal projection, use one ring of all ranks.
   setting.coefficients.software.layer_algorithm = AllreduceAlgorithm::ring;
   CHECK(setting.time(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
   setting.coefficients.software.layer_algorithm.reset();
@@ -125,7 +125,7 @@ TEST_CASE("broadcast and reduce are trees, all-to-all is pairwise") {
   CHECK(with_plan(4).time(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
   // 3 · (1 + 200 · 0.001)
   CHECK(with_plan(4).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
-  // All four ranks of a node send to those of the other at once, φ = 4/2: 7 · 2 + 4 · 100 · 0.02
+  // All four ranks of a node send to the other node at once, φ = 4/2: 7 · 2 + 4 · 100 · 0.02
   CHECK(with_plan(8).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(22.0));
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a message to a neighbour has one rail, which it shares with its node'
   Setting setting;
   setting.plan.mesh.set(Axis::pipeline, 4);
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
-  // Across nodes a single message is not striped: 10 ms/B, although a second rail is idle.
+  // Across nodes, a single message is not striped: 10 ms/B, although a second rail is idle.
   setting.plan.mesh.set(Axis::pipeline, 8);
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
   // Four concurrent pipelines put four messages on two rails.
@@ -148,21 +148,22 @@ TEST_CASE("exchanges go through the host if the software has no direct route") {
   setting.machine.host = slow_host();
   setting.coefficients.software.layer_route = Route::host;
   setting.coefficients.software.halo_route = Route::host;
-  // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). Halo transfers have none: down and up the same PCIe
-  // link, which two devices share, 2 · 2 · 20 ms/B. 3 · (1 + 200 · 0.08)
+  // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). Halo transfers have no direct links. They go down
+  // and up the same PCIe link, which two devices share, 2 · 2 · 20 ms/B: 3 · (1 + 200 · 0.08)
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
-  // The gradients' route is another.
+  // Gradients do not go through the host.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
   setting.coefficients.software.gradient_route = Route::host;
-  // Four rings leave a node by two PCIe links, each crossed twice: 20 · 2 · 2 ms/B; the rails would take 10 · 4/2.
+  // Four rings leave a node over two PCIe links, each crossed twice: 20 · 2 · 2 ms/B. The rails
+  // would take only 10 · 4/2 ms/B.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.08)));
   // A single ring has a PCIe link to itself: 20 · 2 ms/B.
   setting.plan.mesh.set(Axis::filter, 1);
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.04)));
 }
 
-TEST_CASE("the route through the host is only used if the machine has one and the assumptions allow it") {
+TEST_CASE("the route through the host is used only if the machine has this route and the assumptions allow it") {
   Setting setting = with_plan(1, 4);
   setting.coefficients.software.halo_route = Route::host;
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(3.6));
@@ -202,19 +203,19 @@ TEST_CASE("the fastest allowed algorithm is used") {
     const Setting setting = with_plan(ranks);
     return setting.times().allreduce(Bytes(bytes), data, Purpose::gradient);
   };
-  // Four ranks and 8 B: butterfly 2 · (1 + 0.008) = 2.016; Rabenseifner 4 · 1 + 2 · 0.008 · 3/4 = 4.012.
+  // For four ranks and 8 B, a butterfly takes 2 · (1 + 0.008) = 2.016, and Rabenseifner 4 · 1 + 2 · 0.008 · 3/4 = 4.012.
   CHECK(chosen(4, 8).algorithm == AllreduceAlgorithm::butterfly);
   CHECK(chosen(4, 8).time.value() == Approx(2.016));
-  // 8000 B: Rabenseifner 4 · 1 + 2 · 8 · 3/4 = 16; butterfly 2 · (1 + 8) = 18; ring 6 · (1 + 2) = 18.
+  // For 8000 B, Rabenseifner takes 4 · 1 + 2 · 8 · 3/4 = 16, a butterfly 2 · (1 + 8) = 18, and a ring 6 · (1 + 2) = 18.
   CHECK(chosen(4, 8000).algorithm == AllreduceAlgorithm::rabenseifner);
   CHECK(chosen(4, 8000).time.value() == Approx(16.0));
-  // Eight ranks in two nodes and 800 B: inside 6 · (1 + 0.2), slices 2 · (2 + 100 · 0.02); a ring takes 35, Rabenseifner
-  // 2 · 3 · 2 + 2 · 16 · 7/8 = 40.
+  // For eight ranks in two nodes and 800 B, the times are 6 · (1 + 0.2) inside and 2 · (2 + 100 ·
+  // 0.02) for slices. A ring takes 35, and Rabenseifner 2 · 3 · 2 + 2 · 16 · 7/8 = 40.
   CHECK(chosen(8, 800).algorithm == AllreduceAlgorithm::hierarchical);
   CHECK(chosen(8, 800).time.value() == Approx(15.2));
-  // Two ranks, where Rabenseifner and ring are the same: butterfly 1 · (1 + m), both 2 · 1 + m.
+  // For two ranks, Rabenseifner and ring are the same, 2 · 1 + m. A butterfly takes 1 · (1 + m).
   CHECK(chosen(2, 1e6).algorithm == AllreduceAlgorithm::butterfly);
-  // Three ranks: ring 4 · (1 + m/3), Rabenseifner 4 · 1 + 4/3 · m; the ring is chosen if equal.
+  // For three ranks, a ring takes 4 · (1 + m/3), and Rabenseifner 4 · 1 + 4/3 · m. If times are equal, the ring is chosen.
   CHECK(chosen(3, 3e6).algorithm == AllreduceAlgorithm::ring);
   const Setting setting = with_plan(8);
   CHECK(setting.time(Collective::allreduce, 800, data, Purpose::gradient) == Approx(15.2));
@@ -226,17 +227,19 @@ TEST_CASE("each algorithm takes the time of its formula on the links that it use
   CHECK(inside.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 2 * (1 + 0.8)));
   CHECK(inside.allreduce(AllreduceAlgorithm::butterfly, 800) == Approx(2 * (1 + 0.8)));
   CHECK(inside.allreduce(AllreduceAlgorithm::rabenseifner, 800) == Approx(2 * 2 * 1 + 2 * 0.8 * 3 / 4));
-  // Levels require two of them: in one node both are rings.
+  // Two levels are required. In one node, both algorithms are rings.
   CHECK(inside.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2));
   CHECK(inside.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2));
 
-  // Across nodes, in recursive algorithms all four ranks of a node communicate with the other at once: φ = 4/2, 20 ms/B.
+  // Across nodes, all four ranks of a node communicate with the other node at once in recursive
+  // algorithms: φ = 4/2, 20 ms/B.
   Setting across = with_plan(8);
   CHECK(across.allreduce(AllreduceAlgorithm::linear, 800) == Approx(2 * 7 * (2 + 800 * 0.005)));
   CHECK(across.allreduce(AllreduceAlgorithm::tree, 800) == Approx(2 * 3 * (2 + 800 * 0.02)));
   CHECK(across.allreduce(AllreduceAlgorithm::butterfly, 800) == Approx(3 * (2 + 800 * 0.02)));
   CHECK(across.allreduce(AllreduceAlgorithm::rabenseifner, 800) == Approx(2 * 3 * 2 + 2 * 800 * 0.02 * 7 / 8));
-  // Without contention a slice and a leader have one rail each: 7.2 inside, then 2 · (2 + m/2 · 0.01) of 200 B or of 800 B.
+  // Without contention, a slice and a leader have one rail each: 7.2 inside, then 2 · (2 + m/2 ·
+  // 0.01) for 200 B or for 800 B.
   across.assumptions.contention = false;
   CHECK(across.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2 + 2 * (2 + 1)));
   CHECK(across.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2 + 2 * (2 + 4)));
@@ -246,9 +249,10 @@ TEST_CASE("hierarchical exchanges through the host stay direct inside the node")
   Setting setting = with_plan(8);
   setting.machine.host = slow_host();
   setting.coefficients.software.gradient_route = Route::host;
-  // 7.2 inside; four slices on two PCIe links crossed twice, 20 · 2 · 2 ms/B: 2 · (2 + 100 · 0.08).
+  // The time is 7.2 inside. Four slices share two PCIe links, which are crossed twice, 20 · 2 · 2
+  // ms/B: 2 · (2 + 100 · 0.08).
   CHECK(setting.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2 + 20));
-  // One leader has its link to itself: 2 · (2 + 400 · 0.04).
+  // One leader has a PCIe link to itself: 2 · (2 + 400 · 0.04).
   CHECK(setting.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2 + 36));
 }
 
@@ -262,22 +266,22 @@ TEST_CASE("the assumptions give the number of parameter servers") {
 
 TEST_CASE("a sparse exchange sends an index with each value, until dense blocks are smaller") {
   Setting setting = with_plan(4);
-  // A hundredth of 800 B and as much of indices, 16 B: 6 · (1 + 0.016)
+  // A hundredth of 800 B, and as many bytes of indices, are 16 B: 6 · (1 + 0.016)
   CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(6.096));
-  // Half of it would be 800 B with its indices: the dense block is 800/4 = 200 B. 6 · (1 + 0.2)
+  // Half of the gradients would be 800 B with their indices, so the dense block of 800/4 = 200 B is sent: 6 · (1 + 0.2)
   setting.assumptions.sparse_density = 0.5;
   CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(7.2));
 }
 
-TEST_CASE("a requested algorithm is used for gradients, and overrides the software's") {
+TEST_CASE("a requested algorithm is used for gradients, and overrides the algorithm of the software") {
   Setting setting = with_plan(8, 4);
   setting.assumptions.allreduce = AllreduceAlgorithm::linear;
   setting.coefficients.software.gradient_algorithm = AllreduceAlgorithm::tree;
   setting.coefficients.software.hybrid_gradient_algorithm = AllreduceAlgorithm::butterfly;
   const auto chosen = [&](Purpose purpose) { return setting.times().allreduce(Bytes(800), data, purpose).algorithm; };
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::linear);
-  // Layer-wise Allreduces keep the fastest. One rank per node: butterfly 3 · (2 + 16) = 54, ring 14 · (2 + 2) = 56,
-  // Rabenseifner 6 · 2 + 2 · 16 · 7/8 = 40.
+  // Layer-wise Allreduces keep the fastest algorithm. With one rank per node, a butterfly takes 3 ·
+  // (2 + 16) = 54, a ring 14 · (2 + 2) = 56, and Rabenseifner 6 · 2 + 2 · 16 · 7/8 = 40.
   CHECK(chosen(Purpose::layer) == AllreduceAlgorithm::rabenseifner);
   setting.assumptions.allreduce.reset();
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::butterfly);
@@ -293,8 +297,8 @@ TEST_CASE("a requested algorithm is used for gradients, and overrides the softwa
   CHECK(chosen(Purpose::gradient) == AllreduceAlgorithm::ring);
 }
 
-TEST_CASE("a group of one exchanges nothing") {
-  // Four parts, but a single replica; no exchange along the other axes either.
+TEST_CASE("a group of one rank exchanges nothing") {
+  // There are four parts, but a single replica, and no exchange along other axes.
   const Setting setting = with_plan(1, 4);
   for (const Family axes : {data, spatial, pipeline, data | spatial}) {
     for (const Purpose purpose : all_purposes) {
@@ -309,11 +313,11 @@ TEST_CASE("a group of one exchanges nothing") {
     INFO(to_string(algorithm));
     CHECK(setting.allreduce(algorithm, 800) == 0);
   }
-  // The parts do exchange something.
+  // The parts have exchanges.
   for (const Collective operation : all_collectives) CHECK(setting.time(operation, 800, filter, Purpose::layer) > 0);
 }
 
-/// One of 1, 2, 5, 10, …, so that parts are sometimes equal.
+/// Returns one of 1, 2, 5, 10, …, so that some parts are equal.
 double random_step(Random& random) {
   double value = random.of(std::array<double, 3>{1, 2, 5});
   for (int i = random.whole(0, 4); i > 0; --i) value *= 10;
@@ -387,7 +391,7 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
   int above_zero = 0;
   for (int i = 0; i < 2000; ++i) {
     Setting setting = random_setting(random);
-    // Another algorithm gives another time.
+    // Each setting in turn has another Allreduce algorithm.
     setting.assumptions.allreduce =
         enum_values<AllreduceAlgorithm>[static_cast<std::size_t>(i) % enum_values<AllreduceAlgorithm>.size()];
     setting.coefficients.software.layer_algorithm = setting.assumptions.allreduce;

@@ -1,4 +1,4 @@
-// All-to-alls of experts overlapped with the compute of another micro-batch.
+// Tests All-to-alls of experts that overlap with the compute of another micro-batch.
 
 #include <cstdint>
 
@@ -14,9 +14,9 @@ namespace {
 
 using namespace ddl;
 
-/// A mixture of experts on four ranks of expert parallelism, whose links have no start-up.
+/// A mixture of experts on four expert-parallel ranks, with links that have no start-up.
 struct Mixture {
-  double bandwidth = 1e12;  ///< of a link in a node, in bytes per second
+  double bandwidth = 1e12;  ///< bandwidth of a link in a node, in bytes per second
   bool overlaps = true;
   Assumptions assumptions{};
   OverlapSlowdown slowdown{};
@@ -57,7 +57,7 @@ struct Mixture {
 
 }  // namespace
 
-TEST_CASE("long computing hides the All-to-alls of all micro-batches but one") {
+TEST_CASE("long compute hides the All-to-alls of all micro-batches but one") {
   CHECK(Mixture(4).hidden() == Approx(3.0 / 4));
   CHECK(Mixture(8).hidden() == Approx(7.0 / 8));
   const Breakdown with = Mixture(4).time(), without = Mixture(4).time_without();
@@ -82,12 +82,12 @@ TEST_CASE("hidden All-to-alls slow computation down") {
   Mixture slowed(4);
   slowed.slowdown.kernels = 1.25;
   CHECK(slowed.hidden() == Approx(3.0 / 4 / 1.25));
-  // If both together are slower than one after the other, nothing is hidden.
+  // If kernels and exchange together are slower than one after the other, no All-to-all is hidden.
   slowed.slowdown = {.kernels = 2, .exchange = 3};
   CHECK(slowed.hidden() == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("with more micro-batches, more is hidden, and with faster links, less remains") {
+TEST_CASE("more micro-batches hide more of the All-to-alls, and faster links leave less of them exposed") {
   double before = -1;
   for (const std::int64_t count : {1, 2, 3, 4, 8, 64}) {
     const double hidden = Mixture(count).hidden();
@@ -110,7 +110,7 @@ TEST_CASE("a pipeline hides All-to-alls if its stages are interleaved, between i
   piped.plan.mesh.set(Axis::pipeline, 2);
   CHECK(piped.time().step_time() == piped.time_without().step_time());
   piped.plan.virtual_stages = 2;
-  // Before its first backward, the first stage runs five forwards of a model chunk, the last one three: of sixteen.
+  // Of sixteen forwards of model chunks, the first stage runs five before its first backward, and the last stage runs three.
   const int longest = piped.explanation().estimate.critical.time;
   CHECK(piped.hidden() == Approx(longest == 0 ? 11.0 / 16 : 13.0 / 16));
   // Stages that wait for the first micro-batch also wait for its exchanges.

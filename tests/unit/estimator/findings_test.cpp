@@ -17,7 +17,8 @@ namespace {
 using namespace ddl;
 using Kind = Finding::Kind;
 
-/// Three convolutions of 8 channels over 16 × 16, each of which takes `pass` forward, twice that backward, and `update`.
+/// A model of three convolutions of 8 channels over 16 × 16. Each takes `pass` in forward, twice as
+/// long in backward, and `update` for the update.
 struct Convolutions : OwnedJob {
   Convolutions(Seconds pass, Seconds update)
       : OwnedJob(parse_model(R"(format: 1
@@ -47,7 +48,7 @@ Facts facts_of(const Finding& finding) {
   return std::get<Facts>(finding.facts);
 }
 
-/// Kinds that refer to a part of the time, with that part.
+/// A kind of finding that refers to a part of the time, and this part.
 struct TimeKind {
   Kind kind;
   std::function<Seconds(const Breakdown&)> part;
@@ -64,7 +65,8 @@ std::vector<TimeKind> time_kinds() {
           {Kind::waiting, [](const Breakdown& t) { return t[Part::waiting]; }}};
 }
 
-/// The plan is limited by `bound`, and each part of its time is reported with its share, or is too small to be.
+/// Checks that the plan is limited by `bound`, and that each part of its time is either reported
+/// with its share or too small.
 void check_bound_by(const Convolutions& job, Kind bound) {
   const Estimate estimate = job.estimate();
   INFO("expected to be bound by " << to_string(bound));
@@ -110,7 +112,7 @@ TEST_CASE("tiles are bound by their halos") {
   check_bound_by(job, Kind::halo);
 }
 
-TEST_CASE("stages that compute little are bound by what they send") {
+TEST_CASE("stages that compute little are bound by their transfers") {
   Convolutions job(Seconds(1e-3), Seconds(0));
   job.plan.mesh.set(Axis::pipeline, 3);
   job.plan.micro_batches = 8;
@@ -121,7 +123,7 @@ TEST_CASE("stages without micro-batches are bound by waiting") {
   Convolutions job(Seconds(100), Seconds(0));
   job.plan.mesh.set(Axis::pipeline, 3);
   check_bound_by(job, Kind::bubble);
-  // Two of three stages wait: 2/3 of the time, except for the messages.
+  // Two of three stages wait for 2/3 of the time, without the messages.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
   CHECK(findings.front().share == Approx(2.0 / 3).epsilon(0.05));
   const auto pipeline = facts_of<Finding::Pipeline>(findings.front());
@@ -140,7 +142,7 @@ TEST_CASE("a plan with samples from a slow disk is bound by input") {
   check_bound_by(job, Kind::input);
 }
 
-/// 10 s, 4 of them compute and the rest `part`.
+/// Returns an estimate of 10 s: 4 s of compute, and 6 s of `part`.
 Estimate ten_seconds(Part part) {
   Estimate estimate;
   estimate.time[Part::forward] = Seconds(1);
@@ -149,7 +151,7 @@ Estimate ten_seconds(Part part) {
   return estimate;
 }
 
-TEST_CASE("findings are sorted by their share of the time, and those of less than a twentieth are left out") {
+TEST_CASE("findings are sorted by their share of the time, and findings below a twentieth are left out") {
   const Convolutions job(Seconds(1), Seconds(0));
   Estimate estimate = ten_seconds(Part::halo);
   std::vector<Finding> findings = findings_of(job.job, estimate);
@@ -160,7 +162,7 @@ TEST_CASE("findings are sorted by their share of the time, and those of less tha
   CHECK(findings[1].kind == Kind::compute);
   CHECK(findings[1].share == Approx(0.4));
   CHECK_FALSE(findings[1].bounds);
-  // A part of 1 s in 20 is reported, one of 0.9 s in 20 is not.
+  // A part of 1 s in 20 s is reported, and a part of 0.9 s in 20 s is not.
   estimate.time[Part::halo] = Seconds(15);
   estimate.time[Part::bubble] = Seconds(1);
   CHECK(find(findings_of(job.job, estimate), Kind::bubble) != nullptr);
@@ -202,7 +204,7 @@ TEST_CASE("replicated work is found") {
 TEST_CASE("stages of different length are found") {
   Convolutions job(Seconds(1), Seconds(0));
   job.plan.mesh.set(Axis::pipeline, 2);
-  // Two of three equal layers are in one stage: a third more than the mean of one and a half.
+  // Two of three equal layers are in one stage, which takes a third longer than the mean of one and a half layers.
   const std::vector<Finding> findings = findings_of(job.job, job.estimate());
   const Finding* found = find(findings, Kind::load_imbalance);
   REQUIRE(found != nullptr);
@@ -222,7 +224,7 @@ TEST_CASE("replicated memory is a finding if it is at least a quarter, and not s
   REQUIRE(found());
   CHECK(find(findings, Kind::memory_redundancy)->share == Approx(0.3));
   CHECK(facts_of<Finding::Copies>(*find(findings, Kind::memory_redundancy)).ranks == 4);
-  estimate.memory.activations = Bytes(100);  // 30 of 130
+  estimate.memory.activations = Bytes(100);  // 30 of 130 bytes
   CHECK_FALSE(found());
   estimate.memory.activations = Bytes(70);
   estimate.plan.zero_stage = 1;
@@ -244,12 +246,12 @@ TEST_CASE("replicas of a single sample are a limit of data parallelism") {
   job.plan.mesh.set(Axis::data, 16);
   job.plan.micro_batches = 2;
   CHECK_FALSE(found());
-  // A single sample on a single device has no replicas.
+  // On a single device, a single sample has no replicas.
   job.plan = Plan{};
   CHECK_FALSE(found());
 }
 
-TEST_CASE("a data set that does not fit a node's own storage is found") {
+TEST_CASE("a data set larger than a node's storage is a finding") {
   Convolutions job(Seconds(1), Seconds(0));
   job.machine.storage.local_capacity = Bytes(1024);
   job.job.dataset_bytes = Bytes(1024);

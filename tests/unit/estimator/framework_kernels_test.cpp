@@ -11,7 +11,7 @@
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 
-// The effect of a framework's choice of kernels on a kernel's time.
+// The tests check the effect of a framework's choice of kernels on a kernel's time.
 
 using namespace ddl;
 
@@ -21,16 +21,16 @@ TEST_CASE("generations of fused attention have the published time ratios") {
     for (const Pass pass : {Pass::forward, Pass::backward_data}) {
       CHECK(attention_factor(std::nullopt, device, pass) == 1);
       const auto factor = [&](AttentionKernels kernels) { return attention_factor(kernels, device, pass); };
-      // Dao 2023, section 4.1: around twice.
+      // By Dao 2023, section 4.1, the ratio is around two.
       CHECK(factor(AttentionKernels::flash1) == Approx(1.8 * factor(AttentionKernels::flash2)));
       CHECK(factor(AttentionKernels::flash3) <= factor(AttentionKernels::flash2));
     }
   }
-  // An A100 has no FlashAttention-3, and its files were fitted to FlashAttention-2.
+  // An A100 has no FlashAttention-3. Its kernel files were fitted to FlashAttention-2.
   CHECK(attention_factor(AttentionKernels::flash2, a100, Pass::forward) == 1);
   CHECK(attention_factor(AttentionKernels::flash3, a100, Pass::forward) == 1);
-  // Those of an H100 were fitted to FlashAttention-3 forward and FlashAttention-2 back. Shah et al. 2024: 1.5 to 2 times,
-  // 1.5 to 1.75 times.
+  // The kernel files of an H100 were fitted to FlashAttention-3 in forward and FlashAttention-2 in
+  // backward. By Shah et al. 2024, the ratios are 1.5 to 2 and 1.5 to 1.75.
   CHECK(attention_factor(AttentionKernels::flash3, h100, Pass::forward) == 1);
   CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward) >= 1.5);
   CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward) <= 2);
@@ -41,14 +41,15 @@ TEST_CASE("generations of fused attention have the published time ratios") {
 
 TEST_CASE("cross entropy has the memory traffic of its operators") {
   using enum CrossEntropy;
-  // In half precision: the copy (2 + 4); the logarithm of the softmax (4 + 4). Back: the picked logarithm's gradient (4),
-  // that of the softmax (4 + 4 + 4), the copy (4 + 2).
+  // In half precision, forward has the copy (2 + 4) and the logarithm of the softmax (4 + 4). Backward has the gradient of
+  // the picked logarithm (4), that of the softmax (4 + 4 + 4), and the copy (4 + 2).
   CHECK(entropy_bytes(operators, Pass::forward, true) == 2 + 4 + 4 + 4);
   CHECK(entropy_bytes(operators, Pass::backward_data, true) == 4 + 12 + 6);
-  // In fp32 nothing is copied.
+  // There is no copy in fp32.
   CHECK(entropy_bytes(operators, Pass::forward, false) == 8);
   CHECK(entropy_bytes(operators, Pass::backward_data, false) == 16);
-  // The copy 6; maximum 4, subtraction 8, exponential 8, sum 4, division 8. Back: scaling 8, the copy 6.
+  // Forward has the copy 6, maximum 4, subtraction 8, exponential 8, sum 4 and division 8. Backward
+  // has the scaling 8 and the copy 6.
   CHECK(entropy_bytes(in_place, Pass::forward, true) == 6 + 4 + 8 + 8 + 4 + 8);
   CHECK(entropy_bytes(in_place, Pass::backward_data, true) == 8 + 6);
   for (const bool mixed : {false, true}) {
@@ -58,7 +59,7 @@ TEST_CASE("cross entropy has the memory traffic of its operators") {
   }
 }
 
-TEST_CASE("with matrix units, convolutions of channels-first images copy what they read and write") {
+TEST_CASE("with matrix units, convolutions of channels-first images copy their inputs and outputs") {
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;
@@ -82,7 +83,7 @@ TEST_CASE("with matrix units, convolutions of channels-first images copy what th
             Approx((plain.least(convolution, pass, samples) + copies).value()));
       CHECK(copying.least(convolution, pass, samples) <= copying.seconds(convolution, pass, samples));
     }
-    // Neither depthwise convolutions nor matrix products are copied.
+    // Depthwise convolutions and matrix products make no copies.
     for (const KernelKind kind : {KernelKind::depthwise_convolution, KernelKind::matrix_product}) {
       Work other = convolution;
       other.kind = kind;
@@ -100,12 +101,12 @@ TEST_CASE("groups are convolved one by one in channels-first order, together or 
   };
   CHECK(group_kernels(groups(32, 4, 4), true, first) == KernelKind::grouped_convolution);
   CHECK(group_kernels(groups(32, 4, 4), false, first) == KernelKind::direct_convolution);
-  // ResNeXt: 32 or 64 groups of 4 to 32 channels.
+  // ResNeXt has 32 or 64 groups of 4 to 32 channels.
   for (const double channels : {4, 8, 16, 32}) {
     CHECK(group_kernels(groups(32, channels, channels), true, last) == KernelKind::packed_convolution);
     CHECK(group_kernels(groups(64, channels, channels), true, last) == KernelKind::packed_convolution);
   }
-  // Wide groups, RegNet's numbers of groups, and SENet, whose groups write twice what they read.
+  // These are wide groups, RegNet's numbers of groups, and SENet, whose groups write twice as many channels as they read.
   CHECK(group_kernels(groups(32, 64, 64), true, last) == KernelKind::direct_convolution);
   CHECK(group_kernels(groups(10, 16, 16), true, last) == KernelKind::direct_convolution);
   CHECK(group_kernels(groups(64, 4, 8), true, last) == KernelKind::direct_convolution);
@@ -124,13 +125,13 @@ TEST_CASE("the work of a convolution with one group has its number of input chan
   CHECK(inputs == 512);
 }
 
-TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved directly at a fraction of its speed") {
+TEST_CASE("narrow groups use a small part of a tile, and wide groups are convolved directly at a lower speed") {
   const Device device = load_machine("rtx3090").device;
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;
   const KernelModel one_by_one(device, Precision::fp16, first), last(device, Precision::fp16);
   const auto rate = [](const KernelModel& model, const char* name) {
-    // Of all kernels of the 3 x 3 convolutions of several groups, forward.
+    // The sums include the forward kernels of all 3 x 3 convolutions with several groups.
     double flops = 0, seconds = 0;
     const Model network = load_model(name);
     for (const Layer& layer : network.layers) {
@@ -141,11 +142,11 @@ TEST_CASE("narrow groups waste the most of a tile, and wide ones are convolved d
     }
     return flops / seconds;
   };
-  // timm on RTX 3090: groups of RegNetX-002, -032 and -320 have 8, 48 and 168 channels.
+  // The measurements are timm's on RTX 3090. Groups of RegNetX-002, -032 and -320 have 8, 48 and 168 channels.
   CHECK(rate(one_by_one, "regnetx_002") < rate(one_by_one, "regnetx_032"));
   CHECK(rate(one_by_one, "regnetx_032") < rate(one_by_one, "regnetx_320"));
   CHECK(rate(last, "regnetx_320") < rate(one_by_one, "regnetx_320") / 4);
-  // 32 groups of 4 to 32 channels compared with 2 to 24 groups of 16.
+  // 32 groups of 4 to 32 channels are compared with 2 to 24 groups of 16 channels.
   CHECK(rate(last, "resnext50_32x4d") > 2 * rate(last, "regnetx_004"));
 }
 
@@ -156,8 +157,8 @@ TEST_CASE("on a device with high bandwidth, an elementwise kernel in 16 bits tak
     return KernelModel(device, Precision::fp16).seconds(sum, Pass::forward, 64) /
            KernelModel(device, Precision::fp32).seconds(sum, Pass::forward, 64);
   };
-  // Bytes and clock cycles of the datasheets, 24 items per cycle: (2.01 + 0.13) / (4.03 + 0.13) ps per item, and (0.61 +
-  // 0.16) / (1.21 + 0.16) ps.
+  // By bytes and clock cycles of the datasheets, with 24 items per cycle, the ratios are (2.01 +
+  // 0.13) / (4.03 + 0.13) ps per item, and (0.61 + 0.16) / (1.21 + 0.16) ps per item.
   CHECK(ratio("rtx4090") == Approx(0.515).epsilon(0.01));
   CHECK(ratio("dgx-h100") == Approx(0.558).epsilon(0.01));
 }
@@ -170,11 +171,11 @@ TEST_CASE("a linear convolution has the kernel kind of a matrix product") {
     const KernelKind kind = layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).kernel_kind();
     linear += kind == KernelKind::matrix_product ? 1 : 0;
   }
-  // Two of each of 18 units [Liu et al., 2022, table 9].
+  // Each of 18 units has two linear convolutions [Liu et al., 2022, table 9].
   CHECK(linear == 36);
 }
 
-TEST_CASE("ranks wait for each other, the longer the more there are, unless measured runs are fitted") {
+TEST_CASE("more ranks wait longer for each other, unless the coefficients are fitted to measured runs") {
   StudySpec spec;
   spec.coefficients = "none";
   spec.software = "pytorch";
@@ -202,7 +203,7 @@ TEST_CASE("ranks wait for each other, the longer the more there are, unless meas
 
 namespace {
 
-/// Items that a layer's kernels move in a pass, for one sample.
+/// Returns the items that a layer's kernels move in a pass, for one sample.
 double moved(const KernelTimes& prices, const Model& model, std::size_t layer, Pass pass) {
   const Layer& at = model.layers[layer];
   double items = 0;
@@ -213,7 +214,7 @@ double moved(const KernelTimes& prices, const Model& model, std::size_t layer, P
 
 }  // namespace
 
-TEST_CASE("ranks of TensorFlow wait, those of OneFlow and PaddlePaddle do not") {
+TEST_CASE("ranks of TensorFlow wait for each other, but ranks of OneFlow and PaddlePaddle do not") {
   const auto waiting = [](const char* software) {
     StudySpec spec;
     spec.coefficients = "none";
@@ -244,16 +245,16 @@ TEST_CASE("a compiler saves the traffic between elementwise kernels") {
     const auto items = static_cast<double>(layer.output_shape.items());
     for (const Pass pass : {Pass::forward, Pass::backward_data}) {
       CHECK(moved(fused, model, i, pass) <= moved(plain, model, i, pass));
-      // In half precision alone.
+      // With Fusing::half, kernels in fp32 are not fused.
       CHECK(moved(single, model, i, pass) == moved(plain, model, i, pass));
     }
     if (type == "activation") {
-      // After a norm or an addition without other readers: neither read nor written.
+      // After a norm or an addition without other readers, the activation's input is neither read nor written.
       ++activations;
       CHECK(moved(plain, model, i, Pass::forward) == 2 * items);
       CHECK(moved(fused, model, i, Pass::forward) == 0);
     } else if (type == "add") {
-      // The norm before it is not written; the other branch is read, and the sum would be written.
+      // The norm before the addition is not written. The other branch is read, and the sum would be written.
       ++additions;
       CHECK(moved(fused, model, i, Pass::forward) == moved(plain, model, i, Pass::forward) - 2 * items);
     } else {
@@ -286,12 +287,12 @@ TEST_CASE("without fusion, a formula of several operators has a kernel for each"
     const auto items = static_cast<double>(layer.output_shape.items());
     double forward = 0, backward = 0;
     if (layer.operation->is_attention()) {
-      // Scaled and masked: each reads and writes all scores, both ways.
+      // Scores are scaled and masked. Each of the two operators reads and writes all scores, in forward and backward.
       ++seen;
       forward = backward = 4 * 12.0 * 1024 * 1024;
     } else if (layer.operation->type() == "activation") {
-      // Hugging Face's transformers, NewGELUActivation: 8 operators that read and write 18 tensors, whose gradients are 11
-      // kernels of 28; one kernel each way moves 2 and 3.
+      // NewGELUActivation in Hugging Face's transformers has 8 operators that read and write 18 tensors, and gradients of 11
+      // kernels with 28 tensors. One kernel in each pass moves 2 and 3 tensors.
       ++seen;
       forward = 16 * items;
       backward = 25 * items;
@@ -317,7 +318,7 @@ TEST_CASE("attention with sinks writes its scores if no fused kernel supports si
     const auto kernels = [&](const KernelTimes& prices) {
       return prices.works(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape).size();
     };
-    // QKᵀ, softmax and AV.
+    // The kernels are QKᵀ, softmax and AV.
     CHECK(kernels(apart) == (layer.operation->is_attention() ? 3 : kernels(fused)));
     seen += layer.operation->is_attention() ? 1 : 0;
   }
@@ -325,7 +326,7 @@ TEST_CASE("attention with sinks writes its scores if no fused kernel supports si
 }
 
 TEST_CASE("only the biases of the experts' last layer are weighted by operators") {
-  // Hidden and feed-forward sizes are the same: all three products of an expert have the same shapes.
+  // Hidden and feed-forward sizes are equal, so all three products of an expert have equal shapes.
   const Device device = load_machine("dgx-h100").device;
   struct Items {
     double forward, data, weights;
@@ -355,17 +356,17 @@ TEST_CASE("only the biases of the experts' last layer are weighted by operators"
     return *last;
   };
   using enum ExpertBiases;
-  // In fp32, each item counting as two: p·b 2; y 1, p·b 2, the sum 2; concatenated 2 and 2; converted 2 and 1. Backward
-  // converted 1 and 2, for y 2 and 1, concatenated gradients 1 and 1, the product 2 and 2 and its sum 2; with the weights
-  // the product 2 and 2, its sum 2.
+  // In fp32, where each item counts as two, forward moves: p·b 2; y 1, p·b 1·2, the sum 2; concatenated 2 and 2; converted 2
+  // and 1. Backward moves: converted 1 and 2, for y 2 and 1, concatenated gradients 1 and 1, the product 2 and 2 and its sum
+  // 2. Backward with the weights moves: the product 2 and 2, its sum 2.
   for (const Precision half : {Precision::bf16, Precision::fp8}) {
     const Items wide = added("gpt-oss-20b@layers=2", half, fp32_operators);
     CHECK(wide.forward == Approx(14));
     CHECK(wide.data == Approx(14));
     CHECK(wide.weights == Approx(6));
   }
-  // In one precision: p·b 1; y 1, p·b 1, the sum 1; concatenated 1 and 1. Backward concatenated gradients 2, the product 2
-  // and its sum 1.
+  // In one precision, forward moves: p·b 1; y 1, p·b 1, the sum 1; concatenated 1 and 1. Backward
+  // moves: concatenated gradients 2, the product 2 and its sum 1.
   for (const auto& [precision, biases] : {std::pair{Precision::bf16, operators}, {Precision::fp32, fp32_operators}}) {
     const Items same = added("gpt-oss-20b@layers=2", precision, biases);
     CHECK(same.forward == Approx(6));
@@ -373,11 +374,11 @@ TEST_CASE("only the biases of the experts' last layer are weighted by operators"
     CHECK(same.weights == Approx(3));
   }
   CHECK(added("gpt-oss-20b@layers=2", Precision::bf16, fused).forward == Approx(0).margin(1e-9));
-  // Adapters leave the bias unchanged.
+  // Adapters do not change the bias.
   const Items adapted = added("gpt-oss-20b@layers=2@lora=8", Precision::bf16, operators);
   CHECK(adapted.forward == Approx(6));
   CHECK(adapted.weights == Approx(0).margin(1e-9));
-  // Experts without biases.
+  // The experts of qwen3-30b-a3b have no biases.
   CHECK(added("qwen3-30b-a3b@layers=1", Precision::bf16, operators).forward == Approx(0).margin(1e-9));
 }
 
@@ -399,7 +400,7 @@ layers:
 }
 
 TEST_CASE("a tensor that other layers read is written even if its kernels are fused") {
-  // Residuals of a transformer: the norm reads the sum, and so does the next addition.
+  // In residuals of a transformer, the norm and the next addition both read the sum.
   const Model model = load_model("llama3-8b@layers=2");
   const ModelFacts facts = facts_of(model);
   bool seen = false;
@@ -407,7 +408,7 @@ TEST_CASE("a tensor that other layers read is written even if its kernels are fu
     if (model.layers[i].operation->type() != "norm" || facts.fusion[i].input < 0) continue;
     const auto maker = static_cast<std::size_t>(model.layers[i].inputs.front());
     CHECK(model.layers[maker].operation->type() == "add");
-    // Except the last norm, which is only followed by the head.
+    // The last norm is an exception, because only the head follows it.
     if (model.layers[i].output_shape.items() == model.layers[maker].output_shape.items() && !facts.fusion[i].unwritten)
       seen = true;
   }
@@ -435,7 +436,7 @@ TEST_CASE("if only residuals are fused, dropout is fused with the next addition 
     }
     return sum;
   };
-  // Two residuals of a block: dropout's output is neither written nor read.
+  // With two residuals per block, dropout's output is neither written nor read.
   const double residual = 64 * 32;
   CHECK(items(Fusing::none, "add", Pass::forward) - items(Fusing::residuals, "add", Pass::forward) == 2 * 2 * residual);
   CHECK(items(Fusing::residuals, "add", Pass::backward_data) == items(Fusing::none, "add", Pass::backward_data));
@@ -455,7 +456,7 @@ TEST_CASE("passes in addition to the update move bytes per parameter, only in mi
     const KernelTimes prices(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, assumptions);
     return prices.update_cost(1e9).time.value();
   };
-  // Adam reads and writes 28 bytes a parameter in mixed precision (update_bytes_per_parameter).
+  // Adam reads and writes 28 bytes per parameter in mixed precision (update_bytes_per_parameter).
   CHECK(update(Precision::fp16, 28) == Approx(2 * update(Precision::fp16, 0)).epsilon(1e-3));
   CHECK(update(Precision::fp32, 28) == update(Precision::fp32, 0));
 }
@@ -490,20 +491,20 @@ layers:
   using enum BiasKernels;
   constexpr std::size_t usual = 0, depthwise = 1, without = 2, linear = 4;
   const double image = 24 * 32 * 32;
-  // The addition reads and writes them; the sum of the gradient reads them.
+  // The addition reads and writes the items. The sum of the gradient reads them.
   CHECK(items_of(operators, fused, Fusing::none, usual, Pass::forward) == 2 * image);
   CHECK(items_of(operators, fused, Fusing::none, usual, Pass::backward_weight) == image);
   CHECK(items_of(operators, fused, Fusing::none, usual, Pass::backward_data) == 0);
   CHECK(items_of(gradients, fused, Fusing::none, usual, Pass::forward) == 0);
   CHECK(items_of(gradients, fused, Fusing::none, usual, Pass::backward_weight) == image);
   CHECK(items_of(fused, operators, Fusing::none, usual, Pass::backward_weight) == 0);
-  // Convolution libraries do not run depthwise ones.
+  // Convolution libraries do not run depthwise convolutions.
   CHECK(items_of(operators, gradients, Fusing::none, depthwise, Pass::forward) == 0);
   CHECK(items_of(operators, gradients, Fusing::none, depthwise, Pass::backward_weight) == image);
   CHECK(items_of(operators, operators, Fusing::none, without, Pass::forward) == 0);
   CHECK(items_of(fused, operators, Fusing::none, linear, Pass::forward) == 20);
   CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::forward) == 0);
   CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::backward_weight) == 10);
-  // A graph compiler fuses both with their neighbours.
+  // A graph compiler fuses both operators with their neighbours.
   CHECK(items_of(operators, operators, Fusing::half, usual, Pass::forward) == 0);
 }

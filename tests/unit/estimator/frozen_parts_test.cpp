@@ -1,4 +1,5 @@
-// Frozen parts: no weight gradients, no optimizer state, nothing kept for them, and nothing exchanged.
+// Tests that frozen parts have no weight gradients, no optimizer state, no tensors kept for these,
+// and no exchange of gradients.
 
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@ namespace {
 
 using namespace ddl;
 
-/// Three matrices of 100 × 100 in a row.
+/// Returns three matrices of 100 × 100 in a row.
 Model chain(const std::string& changes) {
   Model model = chain_of(3);
   TrainedParts parts;
@@ -50,7 +51,8 @@ TEST_CASE("frozen weights have no gradients and no optimizer state") {
   const Chain all(""), last("fc3");
   const MemoryBreakdown of_all = Estimator(all.job).estimate(plan_of(1)).memory;
   const MemoryBreakdown of_last = Estimator(last.job).estimate(plan_of(1)).memory;
-  // 10,000 weights of 4 bytes each, Adam's state twice as much; the allocator's granules are in the activations.
+  // There are 10,000 weights of 4 bytes each. Adam's state has twice as many bytes. The allocator's
+  // granules are in the activations.
   CHECK(of_all.weights.value() == 3 * 40000);
   CHECK(of_last.weights.value() == 3 * 40000);
   CHECK(of_all.optimizer.value() == 3 * 80000);
@@ -62,7 +64,7 @@ TEST_CASE("frozen first layers have no backward, and a frozen layer after a trai
   const auto backward = [](const Chain& chain) {
     return Estimator(chain.job).estimate(plan_of(1)).time[Part::backward].value();
   };
-  // The first layer has no gradient of its input: five products in all, of equal time.
+  // The first layer has no gradient of its input, so there are five products in total, of equal time.
   CHECK(backward(last) == Approx(backward(all) / 5));
   CHECK(backward(first) == Approx(backward(all) * 3 / 5));
 }
@@ -70,27 +72,27 @@ TEST_CASE("frozen first layers have no backward, and a frozen layer after a trai
 TEST_CASE("only gradients of trained weights are exchanged and updated") {
   const Chain all(""), last("fc3");
   const Estimate of_all = Estimator(all.job).estimate(plan_of(4)), of_last = Estimator(last.job).estimate(plan_of(4));
-  const double beta = 1e-3;  // s/B inside of a node
-  // An Allreduce moves 2·(3/4) of the bytes, with any algorithm: 80,000 bytes less.
+  const double beta = 1e-3;  // s/B inside a node
+  // An Allreduce moves 2·(3/4) of the bytes with any algorithm, here of 80,000 bytes less.
   CHECK((of_all.time[Part::gradient_exchange] - of_last.time[Part::gradient_exchange]).value() ==
         Approx(2 * 0.75 * 80000 * beta));
   CHECK(of_last.time[Part::weight_update].value() == Approx(of_all.time[Part::weight_update].value() / 3));
 }
 
-TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of them") {
+TEST_CASE("ZeRO-3 gathers frozen weights as well, and scatters no gradients of frozen weights") {
   const Chain all(""), last("fc3");
   const Estimate of_all = Estimator(all.job).estimate(plan_of(4, 3)), of_last = Estimator(last.job).estimate(plan_of(4, 3));
   const double beta = 1e-3;
-  // Two Allgathers of all weights, and a Reduce-scatter of 80,000 bytes less.
+  // There are two Allgathers of all weights, and a Reduce-scatter of 80,000 bytes less.
   CHECK((of_all.time[Part::gradient_exchange] - of_last.time[Part::gradient_exchange]).value() ==
         Approx(0.75 * 80000 * beta));
-  // Gathered parameters may be frozen, all of them except one layer.
+  // All gathered parameters except those of one layer may be frozen.
   CHECK(of_last.memory.weights.value() < of_all.memory.weights.value() + 1);
 }
 
-TEST_CASE("a frozen matrix keeps no input, and layers before the first trained one keep nothing") {
+TEST_CASE("a frozen matrix keeps no input, and layers before the first trained layer keep nothing") {
   const Chain all(""), last("fc3"), first("fc1");
-  // After fc1, fc2 and fc3 only need their matrices; before fc3 nothing needs anything.
+  // After fc1, backward of fc2 and fc3 needs only their matrices. Before fc3, no tensor is needed.
   CHECK(first.facts.kept[0].input);
   CHECK(!first.facts.kept[1].input);
   CHECK(!first.facts.kept[2].input);
@@ -98,13 +100,13 @@ TEST_CASE("a frozen matrix keeps no input, and layers before the first trained o
   CHECK(last.facts.kept[2].input);
 }
 
-TEST_CASE("LoRA computes the gradients of inputs and the adapters' products, and model FLOPs count those") {
+TEST_CASE("LoRA computes the gradients of inputs and the adapters' products, and model FLOPs include them") {
   const OwnedJob whole(load_model("llama2-7b"), nodes_of_four(), {}, 1000);
   const OwnedJob adapted(load_model("llama2-7b@lora=16"), nodes_of_four(), {}, 1000);
   const SampleFlops of_whole = sample_flops(whole.facts), of_adapted = sample_flops(adapted.facts);
   CHECK(of_adapted.forward > of_whole.forward);
   CHECK(of_adapted.forward < of_whole.forward * 1.02);
-  // Attention has two gradients of products without weights, the matrices one each.
+  // Attention has two gradients of products without weights, and each matrix has one.
   CHECK(of_adapted.backward > of_whole.backward / 2);
   CHECK(of_adapted.backward < of_whole.backward / 2 * 1.15);
 }

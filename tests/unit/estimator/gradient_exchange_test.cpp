@@ -6,7 +6,7 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("gradients are exchanged in the precision in which they lie in memory") {
+TEST_CASE("gradients are exchanged in the precision in which they are stored") {
   const auto bytes = [](Precision precision, MixedPrecision mixed, std::optional<GradientSums> sums = std::nullopt) {
     Plan plan;
     plan.precision = precision;
@@ -16,10 +16,10 @@ TEST_CASE("gradients are exchanged in the precision in which they lie in memory"
     const ExchangedBytes each = exchanged_bytes(plan, assumptions);
     return std::pair(each.gradient, each.weight);
   };
-  // With fp32 and tf32 everything has 4 bytes, for any mixed precision setting.
+  // With fp32 and tf32, weights and gradients have 4 bytes, for any setting of mixed precision.
   CHECK(bytes(Precision::tf32, MixedPrecision::half_gradients) == std::pair(4.0, 4.0));
   CHECK(bytes(Precision::bf16, MixedPrecision::half_gradients) == std::pair(2.0, 2.0));
-  // Sums in 4 bytes, and weights that are gathered in 2 [Kort22; DeepSpeed, bf16_optimizer.py].
+  // Gradients are summed in 4 bytes, and weights are gathered in 2 bytes [Kort22; DeepSpeed, bf16_optimizer.py].
   CHECK(bytes(Precision::bf16, MixedPrecision::full_gradients) == std::pair(4.0, 2.0));
   CHECK(bytes(Precision::bf16, MixedPrecision::accumulated) == std::pair(4.0, 2.0));
   CHECK(bytes(Precision::fp16, MixedPrecision::autocast) == std::pair(4.0, 4.0));

@@ -12,7 +12,8 @@ namespace {
 
 using namespace ddl;
 
-/// Samples of 10 bytes on disk and 25 items in memory; one layer of 1 s forward and 2 s backward per sample.
+/// A job with samples of 10 bytes on disk and 25 items in memory, and one layer of 1 s in forward
+/// and 2 s in backward per sample.
 struct Reading : OwnedJob {
   explicit Reading(const Assumptions& some_assumptions = {})
       : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 25}\nlayers:\n  - fully_connected: 8\n", "m.yaml"),
@@ -34,13 +35,13 @@ Assumptions with_leader() {
   return assumptions;
 }
 
-TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file system's") {
+TEST_CASE("the ranks of a node share its bandwidth, and all nodes share the bandwidth of the file system") {
   Reading reading;
   reading.plan.mesh.set(Axis::data, 8);
-  // 32 · 10 B, half of them for each of the two nodes: 160 / 20
+  // Each of the two nodes reads half of 32 · 10 B: 160 / 20
   reading.storage().shared_per_node = Bandwidth(20);
   CHECK(reading.time() == Approx(8.0));
-  // 320 / 80 is shorter, 320 / 32 is longer.
+  // The total of 320 / 80 is shorter than a node's time, and 320 / 32 is longer.
   reading.storage().shared_total = Bandwidth(80);
   CHECK(reading.time() == Approx(8.0));
   reading.storage().shared_total = Bandwidth(32);
@@ -51,12 +52,12 @@ TEST_CASE("the ranks of a node share its bandwidth, all nodes share the file sys
   CHECK(reading.time() == Approx(16.0));
 }
 
-TEST_CASE("ranks that split a sample each read all of it") {
+TEST_CASE("each rank that splits a sample reads the whole sample") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);
   reading.plan.mesh.set(Axis::filter, 4);
-  // Four times 320 B over two nodes: 640 / 20
+  // Four times 320 B are read by two nodes: 640 / 20
   CHECK(reading.time() == Approx(32.0));
   reading.storage().shared_total = Bandwidth(10);
   CHECK(reading.time() == Approx(128.0));
@@ -68,7 +69,7 @@ TEST_CASE("if samples are stored item by item, a rank reads its tile only") {
   reading.plan.mesh.set(Axis::data, 2);
   reading.plan.mesh.set_tiles({2, 1, 1});
   reading.plan.mesh.set(Axis::filter, 2);
-  // Each of two nodes has 16 samples of 10 bytes, read by four ranks: 640 / 20.
+  // Each of two nodes has 16 samples of 10 bytes, which four ranks read: 640 / 20.
   CHECK(reading.time() == Approx(32.0));
   reading.job.stored_raw = true;
   CHECK(reading.time() == Approx(16.0));
@@ -84,31 +85,32 @@ TEST_CASE("a data set of up to half of a node's memory is read once") {
   CHECK(reading.time() == 0.0);
 }
 
-TEST_CASE("a leader may read the samples once and send them on") {
+TEST_CASE("a leader may read the samples once and send them to the other ranks") {
   Reading reading(with_leader());
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);
   reading.plan.mesh.set(Axis::filter, 4);
-  // 160 / 20, then 16 samples of 25 items of 4 B to three others of the node: two rounds of (1 + 1600 · 0.001)
+  // The leader reads for 160 / 20, and then sends 16 samples of 25 items of 4 B to three other
+  // ranks of the node: two rounds of (1 + 1600 · 0.001)
   CHECK(reading.time() == Approx(8.0 + 5.2));
   reading.plan.precision = Precision::fp16;
   CHECK(reading.time() == Approx(8.0 + 2 * (1 + 0.8)));
-  // Tiles are scattered, a quarter to each of three others: 3 · (1 + 400 · 0.001)
+  // Tiles are scattered, a quarter to each of three other ranks: 3 · (1 + 400 · 0.001)
   reading.plan.mesh.set(Axis::filter, 1);
   reading.plan.mesh.set_tiles({4, 1, 1});
   reading.plan.precision = Precision::fp32;
   CHECK(reading.time() == Approx(8.0 + 4.2));
   reading.plan.mesh.set_tiles({1, 1, 1});
-  // Replicas are their own leaders.
+  // Each replica is its own leader.
   reading.plan.mesh.set(Axis::filter, 1);
   reading.plan.mesh.set(Axis::data, 8);
   CHECK(reading.time() == Approx(8.0));
 }
 
-TEST_CASE("a leader sends all tensors of the sample on") {
+TEST_CASE("a leader sends all tensors of the sample to the other ranks") {
   Reading one(with_leader());
   Reading two(with_leader());
-  // Half of the items of the sample each.
+  // Each of the two tensors has half of the items of the sample.
   two.model = parse_model(
       "format: 1\nmodel: m\ninput: {features: 12}\nlayers:\n  - input: {features: 13}\n  - fully_connected: 8\n", "m.yaml");
   two.facts = facts_of(two.model);
@@ -125,9 +127,9 @@ TEST_CASE("only the first stage of a pipeline reads") {
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 8);
   reading.plan.mesh.set(Axis::pipeline, 4);
-  // Its eight ranks fill two nodes: 160 / 20
+  // The eight ranks of the stage fill two nodes: 160 / 20
   CHECK(reading.time() == Approx(8.0));
-  // Two ranks are in one node: 320 / 20
+  // The two ranks are in one node: 320 / 20
   reading.plan.mesh.set(Axis::data, 2);
   CHECK(reading.time() == Approx(16.0));
 }
@@ -140,7 +142,7 @@ TEST_CASE("the local disk is read if it can hold the data set") {
   reading.storage().local_capacity = Bytes(900);
   CHECK(fits_local_storage(reading.job));
   CHECK(reading.time() == Approx(4.0));
-  // The reading of each node does not affect the others.
+  // Each node reads its own disk, so nodes do not slow each other down.
   reading.storage().shared_total = Bandwidth(1);
   CHECK(reading.time() == Approx(4.0));
   reading.storage().shared_total.reset();
@@ -159,10 +161,10 @@ TEST_CASE("input with unknown bandwidth takes no time") {
   CHECK(reading.time() == 0);
 }
 
-TEST_CASE("prefetching only adds time if it takes longer than everything else") {
+TEST_CASE("reading with prefetching adds time only if it takes longer than the rest of the step") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);
-  // 32 samples compute for 96 s and read for 16.
+  // 32 samples compute for 96 s, and reading takes 16 s.
   Estimate estimate = Estimator(reading.job).estimate(reading.plan);
   CHECK(estimate.time[Part::input].value() == 0);
   CHECK(estimate.hidden_input.value() == Approx(16.0));
@@ -175,7 +177,7 @@ TEST_CASE("prefetching only adds time if it takes longer than everything else") 
   CHECK(estimate.time.step_time().value() == Approx(160.0));
 }
 
-TEST_CASE("reading that waits for its turn shows in full, and reading left out not at all") {
+TEST_CASE("reading without prefetching is completely exposed, and excluded reading takes no time") {
   Assumptions one_after_the_other;
   one_after_the_other.input_overlapped = false;
   Reading exposed(one_after_the_other);

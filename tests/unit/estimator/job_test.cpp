@@ -16,7 +16,7 @@ OwnedJob one_layer() {
 
 }  // namespace
 
-TEST_CASE("a job with replaced parts owns them, and shares the others") {
+TEST_CASE("a job with replaced parts owns these parts, and shares all other parts") {
   const OwnedJob owner = one_layer();
   const auto changed = [&] {
     Machine machine = owner.machine;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace ddl;
 
-/// 2 TFLOP/s, 8 in bf16; 100 GB/s; 4 multiprocessors.
+/// Returns a device of 2 TFLOP/s, 8 in bf16, with 100 GB/s and 4 multiprocessors.
 Device device_with(std::vector<KernelFamily> own, std::vector<KernelFamily> others = {}) {
   Device device = nodes_of_four().device;
   device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), FlopRate(8e12), std::nullopt, std::nullopt};
@@ -35,7 +35,7 @@ KernelFamily elementwise(double start_us, double bandwidth) {
           .source = "test"};
 }
 
-/// start, peak, bandwidth, sharpness, depth, tile_loss, wave.
+/// The constants are: start, peak, bandwidth, sharpness, depth, tile_loss, wave.
 KernelFamily products(Precision precision, std::vector<double> constants) {
   return {.kind = KernelKind::matrix_product,
           .pass = Pass::forward,
@@ -64,28 +64,29 @@ TEST_CASE("a device without known kernels has roofline times") {
   CHECK(model.seconds({}, Pass::forward, 3).value() == 0);
 }
 
-TEST_CASE("an elementwise kernel takes its launch and its traffic, dominated by the longer one") {
+TEST_CASE("the time of an elementwise kernel combines launch and memory traffic, and the longer of the two dominates") {
   const Device device = device_with({elementwise(3, 0.5)});
   const KernelModel model(device, Precision::fp32);
-  // 1000 items of 4 bytes at 50 GB/s take 80 ns, hidden by a launch of 3 us; 10⁹ items take 80 ms.
+  // 1000 items of 4 bytes at 50 GB/s take 80 ns, which a launch of 3 us hides. 10⁹ items take 80 ms.
   const double small = model.seconds({.activation_items = 1e3}, Pass::forward, 1).value();
   CHECK(small == Approx(std::hypot(3e-6, 80e-9)));
   const double large = model.seconds({.activation_items = 1e9}, Pass::forward, 1).value();
   CHECK(large == Approx(80e-3));
-  // In 16 bits the same constants apply to half of the bytes.
+  // In 16 bits, the same constants apply to half of the bytes.
   const KernelModel half(device, Precision::bf16);
   CHECK(half.seconds({.activation_items = 1e9}, Pass::forward, 1).value() == Approx(40e-3));
   CHECK(half.traffic_time(1e9).value() == Approx(20e-3));
 }
 
 TEST_CASE("the time of a matrix product depends on full tiles and waves, and its sums have a start-up") {
-  // Peak 0.5: 4 TFLOP/s. No loss of small tiles, none for short sums, memory not a limit.
+  // A peak of 0.5 is 4 TFLOP/s. Small tiles and short sums lose nothing, and memory is no limit.
   const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99})});
   const KernelModel model(device, Precision::bf16);
-  // 512 × 512 are four tiles of 256: one wave of four multiprocessors.
+  // An output of 512 × 512 has four tiles of 256, which are one wave of four multiprocessors.
   const double whole = 2.0 * 512 * 512 * 4096 / 4e12;
   CHECK(model.seconds(product(512, 512, 4096), Pass::forward, 1).value() == Approx(1e-6 + whole).epsilon(0.002));
-  // One row more is a row of tiles more: with 64 × 64 tiles 72 instead of 64, which are 18 waves instead of 16.
+  // One more row is one more row of tiles. With 64 × 64 tiles there are 72 tiles instead of 64,
+  // which are 18 waves instead of 16.
   const double more = model.seconds(product(513, 512, 4096), Pass::forward, 1).value();
   CHECK(more > 1.05 * (1e-6 + whole));
   // Samples that are rows count as rows.
@@ -97,8 +98,8 @@ TEST_CASE("the time of a matrix product depends on full tiles and waves, and its
         Approx(model.seconds(product(512, 512, 4096), Pass::forward, 1).value()));
 }
 
-TEST_CASE("without matrix units, products in half precision are those in single precision") {
-  // Families of other devices: half precision at 0.5 of the peak, single precision at 0.8.
+TEST_CASE("without matrix units, products in half precision take as long as in single precision") {
+  // Families of other devices have half precision at 0.5 of the peak, and single precision at 0.8.
   Device device = device_with({}, {products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
                                    products(Precision::fp32, {1, 0.8, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
   const Work work = product(512, 512, 4096);
@@ -112,7 +113,7 @@ TEST_CASE("without matrix units, products in half precision are those in single 
   };
   CHECK(ratio(6.1) == Approx(1));
   CHECK(ratio(7.0) < 0.9);
-  // A convolution in channels-first order needs no copies there.
+  // On such a device, a convolution in channels-first order needs no copies.
   Assumptions first;
   first.memory_format = MemoryFormat::channels_first;
   Work window = work;
@@ -137,10 +138,10 @@ TEST_CASE("volume convolutions transpose their tensors if their software does, e
   constexpr auto first = MemoryFormat::channels_first, last = MemoryFormat::channels_last;
   const double as_it_lies = seconds(volume, Precision::fp32, last, false);
   const double turned = seconds(volume, Precision::fp32, last, true);
-  // Each item that it moves is read and written once more, 4 bytes each time, at half of 100 GB/s.
+  // Each item that the convolution moves is read and written once more, 4 bytes each time, at half of 100 GB/s.
   CHECK(turned - as_it_lies == Approx(2 * volume.activation_items * 4 / 50e9).epsilon(0.01));
   CHECK(seconds(volume, Precision::bf16, last, true) == seconds(volume, Precision::bf16, last, false));
-  // In tf32, matrix units need their own copies in addition to those.
+  // In tf32, matrix units need their own copies in addition.
   const double once = seconds(volume, Precision::tf32, first, false) - seconds(volume, Precision::tf32, last, false);
   const double twice = seconds(volume, Precision::tf32, first, true) - seconds(volume, Precision::tf32, last, false);
   CHECK(once > 0);
@@ -152,12 +153,12 @@ TEST_CASE("volume convolutions transpose their tensors if their software does, e
   Work image = volume;
   image.is_volume = false;
   CHECK(seconds(image, Precision::fp32, last, true) == seconds(image, Precision::fp32, last, false));
-  // This only applies to kernels of GPUs.
+  // The copies are only made by kernels of GPUs.
   device.is_processor = true;
   CHECK(seconds(volume, Precision::fp32, last, true) == seconds(volume, Precision::fp32, last, false));
 }
 
-TEST_CASE("batch norms with half-precision weights use the framework's own kernels if its software says so") {
+TEST_CASE("batch norms with half-precision weights use the framework's own kernels if the software file states that") {
   KernelFamily norms = elementwise(3, 0.5);
   norms.kind = KernelKind::batch_norm;
   const Device device = device_with({norms, elementwise(3, 0.9)});
@@ -205,7 +206,7 @@ TEST_CASE("measured neighbours correct the formula more if they are near, and no
   CHECK(ratio(product(1024, 512, 4096)) < 2);
   CHECK(ratio(product(1024, 512, 4096)) > 1.8);
   CHECK(ratio(product(524288, 524288, 8)) < 1.15);
-  // Near measured rows within the spread of held-out rows, beyond them that of the formula.
+  // Near measured rows, the interval has the spread of held-out rows. Beyond them, it has the spread of the formula.
   const KernelTime near = with.time(product(512, 512, 4096), Pass::forward, 1);
   CHECK(near.high->value() == Approx(near.time.value() * std::exp(0.1)));
   CHECK(near.source == Provenance::curve);
@@ -213,7 +214,8 @@ TEST_CASE("measured neighbours correct the formula more if they are near, and no
   CHECK(far.low->value() == Approx(far.time.value() / std::exp(0.3)));
 }
 
-/// start, peak, bandwidth, sharpness, depth, tile_loss, wave, fused_tiles, separate_tiles, transforms, spreading, operands.
+/// The constants are: start, peak, bandwidth, sharpness, depth, tile_loss, wave, fused_tiles,
+/// separate_tiles, transforms, spreading, operands.
 KernelFamily convolutions(double operands) {
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 0.6, 0.7, 0.75, 0.001, operands});
   family.kind = KernelKind::convolution;
@@ -237,9 +239,9 @@ TEST_CASE("narrow tiles of a convolution wait for their operands in all passes")
     return (model.seconds(work, pass, 1).value() - start) / (work.flops / 4e12);
   };
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-    // No operand limit applies, and the smallest tile has lost five times half a percent.
+    // There is no limit by operands, and the smallest tile has lost half a percent five times.
     CHECK(slower(enough, 32, pass) == Approx(1).epsilon(0.03));
-    // 4 TFLOP/s read 4 TB/s over 1 and 1: tiles of 32 by 64 a 21st of it, those of 256 by 256 a 128th.
+    // 4 TFLOP/s read 4 TB/s over 1 and 1. Tiles of 32 by 64 read a 21st of this, and tiles of 256 by 256 a 128th.
     const double cycles = device_peaks(device_with({}), Precision::bf16).cycle_rate;
     const double reading = 4e12 / (cycles * scarce);
     CHECK(slower(scarce, 32, pass) == Approx(reading * (1.0 / 32 + 1.0 / 64)).epsilon(0.03));
@@ -248,8 +250,8 @@ TEST_CASE("narrow tiles of a convolution wait for their operands in all passes")
 }
 
 TEST_CASE("image tiles of a 3 x 3 window need fewer multiplications, and pad the edges") {
-  // 0.5 TFLOP/s for implicit products and for tiles of 2 × 2 in one kernel, 0.2 for those of 4 × 4, in waves that idle
-  // little.
+  // The rates are 0.5 TFLOP/s for implicit products and for tiles of 2 × 2 in one kernel, and 0.2
+  // TFLOP/s for tiles of 4 × 4, in waves with few idle multiprocessors.
   KernelFamily family = products(Precision::fp32, {1, 0.25, 2, 8, 0.1, 0.9995, 0.01, 0.25, 0.1, 1.5, 0.001, 1000});
   family.kind = KernelKind::convolution;
   family.pass = std::nullopt;
@@ -267,11 +269,11 @@ TEST_CASE("image tiles of a 3 x 3 window need fewer multiplications, and pad the
     return work.flops / time;
   };
   for (const Pass pass : {Pass::forward, Pass::backward_data}) {
-    // 16 multiplications in place of 36 at half of the rate; 7 positions are four tiles of two.
+    // There are 16 multiplications in place of 36, at half of the rate. 7 positions need four tiles of two.
     CHECK(rate(8, pass) == Approx(0.5e12 * 36 / 16).epsilon(0.03));
     CHECK(rate(7, pass) == Approx(0.5e12 * 36 / 16 * 49 / 64).epsilon(0.03));
   }
-  // Gradients of weights have tiles of 4 × 4 alone: 36 multiplications in place of 144.
+  // Gradients of weights only have tiles of 4 × 4, with 36 multiplications in place of 144.
   CHECK(rate(8, Pass::backward_weight) == Approx(0.2e12 * 144 / 36).epsilon(0.03));
   CHECK(rate(7, Pass::backward_weight) == Approx(0.2e12 * 144 / 36 * 49 / 64).epsilon(0.03));
   // Implicit products are better if tiles are mostly edges.
@@ -287,7 +289,7 @@ TEST_CASE("the data gradient of a strided convolution multiplies a part of the z
     family.pass = std::nullopt;
     const Device device = device_with({family});
     const KernelModel model(device, Precision::bf16);
-    // A stride of two in both directions: a quarter of the product's multiplications count.
+    // The stride is two in both directions, so a quarter of the product's multiplications count.
     Work strided = convolution(65536, 512, 4096);
     strided.flops /= 4;
     Work dense = strided;
@@ -301,7 +303,7 @@ TEST_CASE("the data gradient of a strided convolution multiplies a part of the z
 }
 
 TEST_CASE("heads of fused attention are padded to the sizes of kernels") {
-  // start, peak, bandwidth, sharpness, exponential, block, wave.
+  // The constants are: start, peak, bandwidth, sharpness, exponential, block, wave.
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 0.01, 0.005, 0.99});
   family.kind = KernelKind::fused_attention;
   const Device device = device_with({family});
@@ -347,14 +349,14 @@ TEST_CASE("the channels of a convolution are padded to 16 bytes, or to four for 
   CHECK(seconds(half, with_inputs(3, 65536)) == Approx(seconds(half, filled(with_inputs(3, 65536), 8.0 / 3))));
   const Work strided = with_inputs(3, 4 * 65536, true);
   CHECK(seconds(half, strided) == Approx(seconds(half, filled(strided, 4.0 / 3))));
-  // A tile with its halo reads more than it writes, and its window need not be strided.
+  // A tile with its halo reads more positions than it writes, even if its window is not strided.
   const Work tile = with_inputs(3, 4 * 65536);
   CHECK(seconds(half, tile) == Approx(seconds(half, filled(tile, 8.0 / 3))));
   CHECK(seconds(wide, with_inputs(4, 65536)) == Approx(seconds(wide, filled(with_inputs(4, 65536), 1))));
   CHECK(seconds(half, with_inputs(16, 65536)) == Approx(seconds(half, filled(with_inputs(16, 65536), 1))));
-  // Measurements on the device include this.
+  // Measurements on the device already include the padding.
   CHECK(seconds(measured, with_inputs(4, 65536)) == Approx(seconds(measured, filled(with_inputs(4, 65536), 1))));
-  // For gradients of weights, the padding is on a side of the result.
+  // In gradients of weights, a side of the result is padded.
   Work weights = with_inputs(4, 65536);
   weights.m = 256, weights.n = 108, weights.k = 65536;
   Work doubled = weights;
@@ -377,10 +379,11 @@ TEST_CASE("a kernel kind known only from other devices moves items no faster tha
   CHECK(seconds(slow, norm) == Approx(4e9 / 50e9));
   CHECK(seconds(slow, norm) == Approx(seconds(slow, copy)));
   CHECK(KernelModel(slow, Precision::fp32).least(norm, Pass::forward, 1).value() == Approx(4e9 / 50e9));
-  // Its own measured ones have their measured times, and so have others if only elementwise kernels were measured elsewhere.
+  // Measured norms of the device keep their measured times. The same holds for other kernels if
+  // only elementwise kernels were measured elsewhere.
   CHECK(seconds(device_with({elementwise(3, 0.5), own_norms}), norm) == Approx(4e9 / 90e9));
   CHECK(seconds(device_with({}, {elementwise(3, 0.5), norms}), norm) == Approx(4e9 / 90e9));
-  // Slower ones stay slower.
+  // Slower kernels stay slower.
   CHECK(seconds(device_with({elementwise(3, 0.95)}, {norms}), norm) == Approx(4e9 / 90e9));
 }
 
@@ -397,17 +400,17 @@ TEST_CASE("in training, only products on matrix units run slower than alone") {
   CHECK(ratio(Precision::bf16, Work{.activation_items = 1e9}) == Approx(1));
 }
 
-TEST_CASE("unknown constants of a device are taken from others, with its own datasheet") {
+TEST_CASE("unknown constants of a device are taken from other devices, with the device's own datasheet") {
   const KernelFamily own = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelFamily other = products(Precision::fp32, {1, 0.25, 2, 8, 1, 0.995, 0.99});
   const Device device = device_with({own}, {other, elementwise(3, 0.5)});
   const Work work = product(512, 512, 4096);
-  // fp16 has the same matrix units as bf16; fp32 has none.
+  // fp16 has the same matrix units as bf16. fp32 has none.
   CHECK(KernelModel(device, Precision::fp16).time(work, Pass::forward, 1).source == Provenance::curve);
   const KernelTime wide = KernelModel(device, Precision::fp32).time(work, Pass::forward, 1);
   CHECK(wide.source == Provenance::roofline);
   CHECK(wide.time.value() == Approx(1e-6 + 2.0 * 512 * 512 * 4096 / 0.5e12).epsilon(0.002));
-  // Products of another pass are treated like the known ones.
+  // Products of another pass are treated like those of the known pass.
   CHECK(KernelModel(device, Precision::bf16).time(work, Pass::backward_data, 1).source == Provenance::curve);
   // The datasheet's own sustained rate is a better estimate than other devices.
   Device said = device;
@@ -446,11 +449,11 @@ TEST_CASE("heads that are not a multiple of eight channels do not use matrix uni
     scores.activation_items *= scores.count;
     return model.seconds(scores, Pass::forward, 1).value();
   };
-  // 2 of 8 TFLOP/s are left; BLOOM's 108 channels per head took longer than 112 and 128.
+  // 2 of 8 TFLOP/s are left. BLOOM's 108 channels per head took longer than 112 and 128 channels.
   CHECK(seconds(108) > 3 * seconds(104));
   CHECK(seconds(108) > 2 * seconds(128));
   CHECK(seconds(104) < seconds(112));
-  // A single product has kernels for any size, and tokens are not contiguous.
+  // A single product has kernels for any size, and the items of tokens are not contiguous.
   CHECK(model.seconds(product(2048, 2048, 108), Pass::forward, 1) <
         1.1 * model.seconds(product(2048, 2048, 112), Pass::forward, 1));
   Work experts = product(1024, 4096, 1001);
@@ -466,7 +469,7 @@ TEST_CASE("fp32 gradient sums are read and written by the product that adds to t
   Assumptions sums;
   sums.mixed_precision = MixedPrecision::full_gradients;
   const KernelModel plain(device, Precision::bf16), adding(device, Precision::bf16, sums);
-  // 128 tokens for each of 32 experts: 8 bytes per weight at 50 GB/s take longer than the product.
+  // There are 128 tokens for each of 32 experts. 8 bytes per weight at 50 GB/s take longer than the product.
   Work experts = product(2048, 7168, 128);
   experts.count = 32;
   experts.flops *= experts.count;
@@ -475,7 +478,7 @@ TEST_CASE("fp32 gradient sums are read and written by the product that adds to t
   CHECK(adding.seconds(experts, Pass::backward_weight, 1).value() >= traffic);
   CHECK(adding.seconds(experts, Pass::backward_weight, 1) > 1.5 * plain.seconds(experts, Pass::backward_weight, 1));
   CHECK(adding.seconds(experts, Pass::forward, 1) == plain.seconds(experts, Pass::forward, 1));
-  // Long sums hide it.
+  // Long sums hide the traffic of the fp32 sums.
   Work dense = product(2048, 7168, 65536);
   dense.weight_items = 2048.0 * 7168;
   CHECK(adding.seconds(dense, Pass::backward_weight, 1) < 1.01 * plain.seconds(dense, Pass::backward_weight, 1));
@@ -503,9 +506,9 @@ TEST_CASE("causal attention on fewer blocks than multiprocessors takes as long a
   device.memory_bandwidth = Bandwidth(100e12);
   const KernelModel model(device, Precision::bf16);
   const auto seconds = [&](const Work& work) { return model.seconds(work, Pass::forward, 1).value(); };
-  // 32 blocks: the last one has all keys.
+  // There are 32 blocks, of which the last one has all keys.
   CHECK(seconds(attention(4096, 2048.5, 1)) == Approx(seconds(attention(4096, 4096, 1))).epsilon(0.02));
-  // 3,200 blocks share the average: half.
+  // There are 3,200 blocks, which share the average: half of the keys.
   CHECK(seconds(attention(4096, 2048.5, 100)) == Approx(seconds(attention(4096, 4096, 100)) / 2).epsilon(0.1));
   // 16 queries do not fill a block of 128.
   CHECK(seconds(attention(16, 16, 10000)) < seconds(attention(128, 128, 10000)) / 8);

@@ -25,7 +25,8 @@ layers:
                      "two.yaml");
 }
 
-/// Kernels at half of the peak and 4/5 of the bandwidth of the datasheet: 1 TFLOP/s, 4 in half precision, 100 GB/s.
+/// Returns a machine with kernels at half of the datasheet's peak and 4/5 of its bandwidth: 1
+/// TFLOP/s, 4 in half precision, 100 GB/s.
 Machine half_as_fast_as_its_sheet() {
   Machine machine = nodes_of_four();
   machine.device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), std::nullopt, std::nullopt, std::nullopt};
@@ -41,7 +42,7 @@ Machine with_tile(double tile) {
   return machine;
 }
 
-/// Two convolutions took 3 ms a sample, 16 samples at once.
+/// Returns a measurement of two convolutions: 3 ms per sample, with 16 samples at once.
 Coefficients measured() {
   Coefficients coefficients;
   coefficients.models.push_back({"two-convolutions", Precision::fp32, 16, Seconds(3e-3), "by hand"});
@@ -65,7 +66,8 @@ TEST_CASE("the host launches the messages of a halo and the copies that join the
   Plan plan;
   plan.mesh.set_tiles({4, 1, 1});
   plan.global_batch = 1;
-  // Two messages and two copies forward; two and three backward, except for the first layer, whose input needs no gradient.
+  // Forward has two messages and two copies. Backward has two and three, except in the first layer,
+  // whose input needs no gradient.
   const LayerCosts first = costs_of(owned, plan, 0), second = costs_of(owned, plan, 2);
   CHECK(first[LayerCount::forward_exchanges] == 4);
   CHECK(first[LayerCount::backward_exchanges] == 0);
@@ -76,19 +78,20 @@ TEST_CASE("the host launches the messages of a halo and the copies that join the
 TEST_CASE("a convolution takes the time of its arithmetic at the attainable peak") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   const std::vector<LayerTimes>& serial = owned.kernels.serial();
-  // 2 · 64 filters · 32 · 32 positions · 64 channels · 3 · 3 = 75,497,472 operations a sample at 1e12/s. Traffic would take
-  // less: (2 · 65,536 + 36,864/32 items) · 4 B at 1e11 B/s = 5.3 us.
+  // 2 · 64 filters · 32 · 32 positions · 64 channels · 3 · 3 = 75,497,472 operations per sample run at 1e12/s. Traffic would
+  // take less time: (2 · 65,536 + 36,864/32 items) · 4 B at 1e11 B/s = 5.3 us.
   const double pass = 75.497472e-6;
   CHECK(serial[0].forward.value() == Approx(pass));
   CHECK(serial[2].forward.value() == Approx(pass));
-  // Backward is the gradient of the weights, and that of the input unless it is the model's own.
+  // Backward is the gradient of the weights, and the gradient of the input unless this is the model's input.
   CHECK(serial[0].backward.value() == Approx(pass));
   CHECK(serial[2].backward.value() == Approx(2 * pass));
 }
 
 TEST_CASE("an activation takes the time of its memory traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
-  // 65,536 items of 4 B at 1e11 B/s are 2.62144 us: one read and one write forward, two and one backward.
+  // 65,536 items of 4 B at 1e11 B/s take 2.62144 us. Forward has one read and one write, backward
+  // has two reads and one write.
   CHECK(owned.kernels.serial()[1].forward.value() == Approx(2 * 2.62144e-6));
   CHECK(owned.kernels.serial()[1].backward.value() == Approx(3 * 2.62144e-6));
   CHECK(owned.kernels.serial()[1].update.value() == 0);
@@ -96,15 +99,15 @@ TEST_CASE("an activation takes the time of its memory traffic at the attainable 
 
 TEST_CASE("weights are read once for any batch, so a matrix product with a small batch is memory-bound") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
-  // A product with a matrix of 1000 × 1000: 2e6 operations and 2000 items a sample, 1e6 items once.
+  // The product with a matrix of 1000 × 1000 has 2e6 operations and 2000 items per sample, and 1e6 items once.
   const Work work{.flops = 2e6, .activation_items = 2000, .weight_items = 1e6, .m = 1, .n = 1000, .k = 1000};
-  // (2000 + 1e6) · 4 B / 1e11 = 40.08 us, against 2e6/1e12 = 2 us
+  // (2000 + 1e6) · 4 B / 1e11 = 40.08 us is longer than 2e6/1e12 = 2 us.
   CHECK(owned.kernels.kernel_time(work, Pass::forward, 1, Precision::fp32).value() == Approx(40.08e-6));
-  // 100 · 2e6/1e12 = 200 us, against (2e5 + 1e6) · 4 B / 1e11 = 48 us
+  // 100 · 2e6/1e12 = 200 us is longer than (2e5 + 1e6) · 4 B / 1e11 = 48 us.
   CHECK(owned.kernels.kernel_time(work, Pass::forward, 100, Precision::fp32).value() == Approx(200e-6));
 }
 
-TEST_CASE("matrix products run at the peak of their precision, everything else at that of fp32, and items are as wide") {
+TEST_CASE("matrix products run at the precision's peak, other kernels at fp32's peak, and items have the precision's size") {
   const OwnedJob half(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::fp16);
   const Work product{.flops = 4e6, .m = 10, .n = 10, .k = 10};
   CHECK(half.kernels.kernel_time(product, Pass::forward, 1, half.kernels.precision()).value() ==
@@ -115,28 +118,28 @@ TEST_CASE("matrix products run at the peak of their precision, everything else a
   const Work traffic{.activation_items = 1e6};
   CHECK(half.kernels.kernel_time(traffic, Pass::forward, 1, half.kernels.precision()).value() ==
         Approx(20e-6));  // 1e6 · 2 B / 1e11
-  // tf32 is not in the datasheet: fp32's peak, and four bytes.
+  // tf32 is not in the datasheet, so it has fp32's peak, and four bytes.
   const OwnedJob tf32(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::tf32);
   CHECK(tf32.kernels.kernel_time(product, Pass::forward, 1, tf32.kernels.precision()).value() == Approx(4e-6));
   CHECK(tf32.kernels.kernel_time(traffic, Pass::forward, 1, tf32.kernels.precision()).value() == Approx(40e-6));
 }
 
-TEST_CASE("the sides of a product's output are rounded up to the tile, its sum is not") {
+TEST_CASE("the sides of a product's output are rounded up to the tile, but the length of its sum is not") {
   const OwnedJob owned(two_convolutions(), with_tile(16), Assumptions{}, 1);
   const auto time = [&](double m, double n, double k, Work::Batched batched) {
     return owned.kernels
         .kernel_time({.flops = 1e6, .m = m, .n = n, .k = k, .batched = batched}, Pass::forward, 2, owned.kernels.precision())
         .value();
   };
-  // Two samples of 1e6 operations: 2 us without rounding. m = 2 · 10 = 20 → 32, n = 20 → 32: 2 us · 1.6 · 1.6
+  // Two samples of 1e6 operations take 2 us without rounding. m = 2 · 10 = 20 → 32, n = 20 → 32: 2 us · 1.6 · 1.6
   CHECK(time(10, 20, 5, Work::Batched::m) == Approx(5.12e-6));
   // m = 10 → 16, n = 2 · 20 = 40 → 48: 2 us · 1.6 · 1.2
   CHECK(time(10, 20, 5, Work::Batched::n) == Approx(3.84e-6));
-  // m = 10 → 16, n = 20 → 32: 2 us · 1.6 · 1.6, whether the samples lengthen the sum or are separate products
+  // m = 10 → 16, n = 20 → 32: 2 us · 1.6 · 1.6, both if the samples lengthen the sum and if they are separate products
   CHECK(time(10, 20, 5, Work::Batched::k) == Approx(5.12e-6));
   CHECK(time(10, 20, 5, Work::Batched::count) == Approx(5.12e-6));
   CHECK(time(10, 20, 500, Work::Batched::k) == Approx(5.12e-6));
-  // m = 2 · 8 and n = 48 are tiles.
+  // m = 2 · 8 and n = 48 are multiples of the tile.
   CHECK(time(8, 48, 5, Work::Batched::m) == Approx(2e-6));
 }
 
@@ -146,13 +149,13 @@ TEST_CASE("a tile of one rounds nothing, not even fractions") {
             .value() == Approx(1e-6));
 }
 
-TEST_CASE("a measured total is spread over the layers and adds up to itself") {
+TEST_CASE("a measured total is distributed over the layers, whose times add up to the total") {
   const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32,
                        Optimizer::momentum, measured());
   CHECK(owned.kernels.origin() == KernelBasis::measured_total);
   CHECK(owned.kernels.reference_batch() == 16);
   CHECK(step_time(owned.kernels, 16) == Approx(16 * 3e-3));
-  // Each layer by its roofline time: (75.497 + 75.497) : (5.243 + 7.864) : (75.497 + 151)
+  // Each layer has a share by its roofline time: (75.497 + 75.497) : (5.243 + 7.864) : (75.497 + 151)
   const std::vector<LayerTimes>& serial = owned.kernels.serial();
   const double relu = (serial[1].forward + serial[1].backward).value();
   CHECK((serial[0].forward + serial[0].backward).value() / relu == Approx(2 * 75.497472 / (5 * 2.62144)));
@@ -165,14 +168,14 @@ TEST_CASE("a measured total is spread over the layers and adds up to itself") {
   CHECK(owned.kernels.scale() > 1);
 }
 
-TEST_CASE("a measured total is that of kernels in tiles") {
-  // 64 filters in tiles of 128 take twice their time; a sum that ignored this would be too long.
+TEST_CASE("a measured total is the time of kernels in tiles") {
+  // 64 filters in tiles of 128 take twice their time. A sum that ignored the tiles would be too long.
   const OwnedJob owned(two_convolutions(), with_tile(128), Assumptions{}, 1, std::nullopt, Precision::fp32,
                        Optimizer::momentum, measured());
   CHECK(step_time(owned.kernels, 16) == Approx(16 * 3e-3));
 }
 
-TEST_CASE("a measured total includes the update of momentum, from which another optimizer's is scaled") {
+TEST_CASE("a measured total includes the update of momentum, from which the update of another optimizer is scaled") {
   const auto update = [](Optimizer optimizer) {
     const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1, std::nullopt, Precision::fp32, optimizer,
                          measured());
@@ -217,22 +220,23 @@ TEST_CASE("the scale of other models applies to models that were never measured"
 }
 
 TEST_CASE("an update moves weight, gradient and slots") {
-  // Reads of weight and gradient, a write of the weight: 3 words of 4 B; a read and a write more for each slot.
+  // The update reads weight and gradient and writes the weight: 3 words of 4 B. Each slot adds a read and a write.
   CHECK(update_bytes_per_parameter(Optimizer::sgd, Precision::fp32) == 12);
   CHECK(update_bytes_per_parameter(Optimizer::momentum, Precision::fp32) == 20);
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32) == 28);
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::tf32) == 28);
-  // Mixed precision: 4 B of master read and written, 2 B of gradient read, 2 B of weight written; slots are fp32 as well.
+  // In mixed precision, 4 B of master copy are read and written, 2 B of gradient are read, and 2 B
+  // of weight are written. Slots are in fp32 as well.
   CHECK(update_bytes_per_parameter(Optimizer::sgd, Precision::fp16) == 4 + 4 + 2 + 2);
   CHECK(update_bytes_per_parameter(Optimizer::momentum, Precision::bf16) == 4 + 4 + 2 + 2 + 8);
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp16) == 4 + 4 + 2 + 2 + 16);
-  // Unfused operators: 18 words for Adam.
+  // With unfused operators, Adam moves 18 words.
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32, UpdateImplementation::foreach) == 72);
 }
 
 TEST_CASE("an update takes the time of its memory traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
-  // Momentum: 36,864 weights · 20 B / 1e11
+  // With momentum, the time is 36,864 weights · 20 B / 1e11.
   CHECK(owned.kernels.serial()[0].update.value() == Approx(7.3728e-6));
   CHECK(owned.kernels.update_cost(36864).time.value() == Approx(7.3728e-6));
 }
@@ -243,20 +247,21 @@ TEST_CASE("without measurements, split filters thinner than a tile save no time"
   serial.global_batch = 8;
   Plan split = serial;
   split.mesh.set(Axis::filter, 4);
-  // 16 of 64 filters are a quarter of the work, rounded up to four times theirs.
+  // 16 of 64 filters are a quarter of the work, which is rounded up to four times as much.
   CHECK(costs_of(owned, split, 2)[LayerTime::forward].value() ==
         Approx(costs_of(owned, serial, 2)[LayerTime::forward].value()));
-  // Backward: the gradient of the weights is 16 → 64 by 576, as large as before; that of the input sums over the filters:
-  // 8,192 by 64, a quarter. A half of the pass stays, and an eighth of it is left of the other half.
+  // In backward, the gradient of the weights has sides of 16 → 64 and 576, as large as without the
+  // split. The gradient of the input sums over the filters, 8,192 by 64, a quarter. Half of the
+  // pass stays, and of the other half an eighth of the pass is left.
   CHECK(costs_of(owned, split, 2)[LayerTime::backward].value() ==
         Approx(costs_of(owned, serial, 2)[LayerTime::backward].value() * (0.5 + 0.125)));
-  // With tiles that fit, all of it divides.
+  // With tiles that fit, the whole time is divided.
   const OwnedJob finer(two_convolutions(), with_tile(16), Assumptions{}, 1);
   CHECK(costs_of(finer, split, 2)[LayerTime::forward].value() ==
         Approx(costs_of(finer, serial, 2)[LayerTime::forward].value() / 4));
 }
 
-TEST_CASE("a measured share of a split layer's time does not divide") {
+TEST_CASE("a measured share of a layer's time is not divided by a split") {
   Coefficients coefficients;
   coefficients.filter_undivided = UndividedFraction{0.3};
   coefficients.channel_undivided = UndividedFraction{0.6};
@@ -272,20 +277,20 @@ TEST_CASE("a measured share of a split layer's time does not divide") {
     const LayerCosts split = costs_of(owned, plan, 2);
     CHECK(split[LayerTime::forward].value() == Approx(whole[LayerTime::forward].value() * factor));
     CHECK(split[LayerTime::backward].value() == Approx(whole[LayerTime::backward].value() * factor));
-    // Parameters divide, and with them their update.
+    // Parameters are divided, and so is their update.
     CHECK(split[LayerTime::update].value() == Approx(whole[LayerTime::update].value() / (filter * channel)));
   };
   expect(4, 1, 0.3 + 0.7 / 4);
   expect(64, 1, 0.3 + 0.7 / 64);
   expect(1, 4, 0.6 + 0.4 / 4);
   expect(2, 4, (0.3 + 0.7 / 2) * (0.6 + 0.4 / 4));
-  // Layers without filters are not split: the activation is replicated.
+  // Layers without filters are not split, so the activation is replicated.
   Plan plan = serial;
   plan.mesh.set(Axis::filter, 4);
   CHECK(costs_of(owned, plan, 1)[LayerTime::forward] == costs_of(owned, serial, 1)[LayerTime::forward]);
 }
 
-TEST_CASE("a measured share of a split layer's time is about the operation and the precision that were measured") {
+TEST_CASE("the undivided share of a layer's time applies only to the measured operation and precision") {
   Plan serial;
   serial.global_batch = 8;
   Plan split = serial;
@@ -298,7 +303,7 @@ TEST_CASE("a measured share of a split layer's time is about the operation and t
     return costs_of(owned, split, 2)[LayerTime::forward].value() / costs_of(owned, serial, 2)[LayerTime::forward].value();
   };
   CHECK(forward(UndividedFraction{0.3, "convolution", Precision::fp32}) == Approx(0.3 + 0.7 / 4));
-  // Tiles of 16 fit: by formulas all of it divides.
+  // Tiles of 16 fit, so by formulas the whole time is divided.
   CHECK(forward(std::nullopt) == Approx(0.25));
   CHECK(forward(UndividedFraction{0.3, "fully_connected", Precision::fp32}) == Approx(0.25));
   CHECK(forward(UndividedFraction{0.3, "convolution", Precision::fp16}) == Approx(0.25));
@@ -324,10 +329,10 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                    "features: 8}\n  - fully_connected: 8\n",
                                    "m.yaml"),
                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  // Three times 2 · 8 items, and the table: 4 bytes each at 100 GB/s.
+  // Three times 2 · 8 items, and the table, are moved: 4 bytes each at 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0)[LayerTime::backward].value() == Approx((48 + 8e6) * 4 / 1e11));
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((48 + 2e6) * 4 / 1e11));
-  // The same holds for one that shares the table with another layer.
+  // A layer that shares the table with another layer behaves in the same way.
   const OwnedJob shared(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 1000000, "
                                     "features: 8}\n    name: words\n  - select: last\n  - input: {tokens: 2}\n"
                                     "    name: others\n  - embedding: {vocabulary: 1000000, features: 8, tied: words}\n"
@@ -336,14 +341,14 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                         half_as_fast_as_its_sheet(), Assumptions{}, 1000);
   CHECK(costs_of(shared, Plan{.mesh = {{Axis::tensor, 4}}}, 3)[LayerTime::backward].value() ==
         Approx((48 + 2e6) * 4 / 1e11));
-  // Rows are distributed whole: of 6, one of four ranks has 2.
+  // Whole rows are distributed: of 6 rows, one of four ranks has 2.
   const OwnedJob few(parse_model("format: 1\nmodel: m\ninput: {tokens: 2}\nlayers:\n  - embedding: {vocabulary: 6, "
                                  "features: 1000000}\n  - fully_connected: 8\n",
                                  "m.yaml"),
                      half_as_fast_as_its_sheet(), Assumptions{}, 1000);
   CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((6e6 + 2e6) * 4 / 1e11));
   CHECK(costs_of(few, Plan{.mesh = {{Axis::tensor, 8}}}, 0)[LayerTime::backward].value() == Approx((6e6 + 6e6) * 4 / 1e11));
-  // If its features are split instead, both are a quarter.
+  // If the features of the table are split instead, both parts are a quarter.
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::filter, 4}}}, 0)[LayerTime::backward].value() == Approx((12 + 2e6) * 4 / 1e11));
 }
 

@@ -31,7 +31,7 @@ struct Split {
 TEST_CASE("latent attention is split between heads, but its compression is not") {
   const Split deepseek("deepseek-v3");
   const std::string attention = "layer5.attention.";
-  // As Megatron-LM splits it: the matrices after the compressed vectors by heads, and the projection of the heads.
+  // Megatron-LM splits the matrices after the compressed vectors by heads, and the projection of the heads.
   CHECK(deepseek.role(attention + "queries.up") == TensorSplitRole::column);
   CHECK(deepseek.role(attention + "keys_and_values") == TensorSplitRole::column);
   CHECK(deepseek.role(attention + "queries.rotary1") == TensorSplitRole::inside);
@@ -43,7 +43,7 @@ TEST_CASE("latent attention is split between heads, but its compression is not")
   for (const std::string name : {"compressed", "queries.down"})
     CHECK(deepseek.role(attention + name) == TensorSplitRole::lone);
   CHECK(deepseek.role(attention + "latent") == TensorSplitRole::whole);
-  // Each column reads its own compressed vector, whose gradient it sums.
+  // Each column layer reads its own compressed vector, and sums the gradient of this vector.
   CHECK(deepseek.sends(attention + "queries.up"));
   CHECK(deepseek.sends(attention + "keys_and_values"));
   // Experts and the shared expert are separate pairs.
@@ -63,7 +63,7 @@ TEST_CASE("norms of queries and keys stay within a rank's heads") {
   CHECK(qwen.role("layer7.query_key_norm1") == TensorSplitRole::inside);
   CHECK(qwen.units("layer7.query_key_norm1") == 8);
   CHECK(qwen.role("layer7.projection") == TensorSplitRole::row);
-  // A cap of the output is part of the loss, so that the head stays split up to there.
+  // A cap of the output is part of the loss, so the head stays split up to the cap.
   const Split gemma("gemma2-9b");
   CHECK(gemma.role("head") == TensorSplitRole::head);
 }
@@ -82,7 +82,7 @@ TEST_CASE("Llama's query heads are cut between key-value heads, its perceptron b
   CHECK(llama.role("layer7.perceptron.silu1") == TensorSplitRole::inside);
   CHECK(llama.role("layer7.perceptron.multiply1") == TensorSplitRole::inside);
   CHECK(llama.role("layer7.perceptron.down") == TensorSplitRole::row);
-  // One sum of the gradient for both.
+  // Gate and up projection have one sum of the gradient.
   CHECK(llama.sends("layer7.perceptron.gate"));
   CHECK_FALSE(llama.sends("layer7.perceptron.up"));
   CHECK(llama.role("head") == TensorSplitRole::head);
@@ -110,12 +110,12 @@ TEST_CASE("T5's attention to the encoder is split by heads, and both of its colu
   CHECK(t5.role(part + "heads") == TensorSplitRole::inside);
   CHECK(t5.role(part + "projection") == TensorSplitRole::row);
   for (const std::string name : {"queries", "keys_and_values", "heads", "projection"}) CHECK(t5.units(part + name) == 16);
-  // They read different tensors.
+  // The two layers read different tensors.
   CHECK(t5.sends(part + "queries"));
   CHECK(t5.sends(part + "keys_and_values"));
 }
 
-TEST_CASE("layers that share a table name its owner and the previous sharer") {
+TEST_CASE("for layers that share a table, the table's owner and the previous user are known") {
   const Split t5("t5-large");
   const int words = static_cast<int>(t5.find("words"));
   std::vector<TiedLayer> readers;

@@ -14,7 +14,7 @@ struct Sum {
   void add(const Sum& other, double times) { value += other.value * times; }
 };
 
-/// Kinds with repeated sequences: like a model's blocks.
+/// Returns kinds with repeated sequences, like those of a model's blocks.
 std::vector<int> repetitive(std::mt19937_64& engine) {
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine); };
   std::vector<int> kinds;
@@ -26,7 +26,7 @@ std::vector<int> repetitive(std::mt19937_64& engine) {
   return kinds;
 }
 
-TEST_CASE("equal blocks form one run, and layers that do not repeat form another") {
+TEST_CASE("equal blocks form one sequence, and layers that do not repeat form another sequence") {
   const LayerRuns runs({9, 1, 2, 3, 1, 2, 3, 1, 2, 3, 7, 8});
   REQUIRE(runs.runs().size() == 3);
   CHECK(runs.runs()[1].first == 1);
@@ -37,7 +37,7 @@ TEST_CASE("equal blocks form one run, and layers that do not repeat form another
   CHECK(LayerRuns(std::vector<int>(1000, 4)).inner_count() == 1);
 }
 
-TEST_CASE("the sum over a run equals that over its layers, times its repetitions") {
+TEST_CASE("the sum over a sequence of equal layers equals the sum over one repetition, times the repetitions") {
   std::mt19937_64 engine(1);
   for (int i = 0; i < 2000; ++i) {
     const std::vector<int> kinds = repetitive(engine);

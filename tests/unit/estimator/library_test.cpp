@@ -22,7 +22,8 @@ const LibraryHabits test_habits{.fabric = "test",
                                 .all_to_all = 0.8,
                                 .doubt = 1.5};
 
-/// Four nodes of two ranks: 100 us a step between nodes and 10 us inside; 1, 2 and 0.25 us a kilobyte.
+/// Returns four nodes of two ranks. A message takes 100 us between nodes and 10 us inside; a
+/// kilobyte takes 1, 2 and 0.25 us.
 LibraryGroup four_nodes() {
   return {.ranks = 8,
           .nodes = 4,
@@ -45,7 +46,7 @@ Machine with_library() {
 }  // namespace
 
 TEST_CASE("a library's ring has the start-ups of its hops and the time to fill its pipeline") {
-  // 2 · 7/8 turns of four hops of 100 us and four of 10 us: 770 us. Bytes: 2 · 7/8 · 1 MB · 1 ns = 1750 us.
+  // 2 · 7/8 turns of four hops of 100 us and four hops of 10 us are 770 us. Bytes take 2 · 7/8 · 1 MB · 1 ns = 1750 us.
   const double startups = 1.75 * (4 * 100e-6 + 4 * 10e-6), bytes = 1.75e-3;
   CHECK(library_ring_time(2, Bytes(1e6), four_nodes(), test_habits).value() ==
         Approx(5e-6 + startups + bytes + 0.5 * std::sqrt(startups * bytes)));
@@ -54,7 +55,7 @@ TEST_CASE("a library's ring has the start-ups of its hops and the time to fill i
 }
 
 TEST_CASE("in a library's two trees the vector leaves each node twice, or once among two nodes") {
-  // Two levels up and down of 50 us each, and one step of the chain of 2.5 us: 205 us.
+  // Two levels up and down of 50 us each, and one message of the chain of 2.5 us in each direction, are 205 us.
   const double startups = 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
   CHECK(library_tree_time(Bytes(1e6), four_nodes(), test_habits).value() ==
         Approx(5e-6 + startups + 2e-3 + std::sqrt(startups * 2e-3)));
@@ -63,13 +64,13 @@ TEST_CASE("in a library's two trees the vector leaves each node twice, or once a
   two.nodes = 2;
   const double less = 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
   CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 1e-3 + std::sqrt(less * 1e-3)));
-  // If the chain inside the nodes is slower, it determines the time: up and down.
+  // If the chain inside the nodes is slower, it determines the time in both directions.
   two.in_node = SecondsPerByte(3e-9);
   CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 6e-3 + std::sqrt(less * 6e-3)));
 }
 
 TEST_CASE("a library's all-to-all sends a message to each rank of each other node") {
-  // Six messages of 10 us, and 6/8 of 1 MB at 2 ns over 0.8.
+  // Six messages of 10 us are sent, and 6/8 of 1 MB at 2 ns over 0.8.
   CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_habits).value() ==
         Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
 }
@@ -91,7 +92,7 @@ TEST_CASE("fitted factors apply to start-ups and to bytes, each once") {
   CHECK(tree(1, 2) == Approx(startups + 2 * bytes));
 }
 
-TEST_CASE("between nodes of a known fabric exchanges follow the library, and none takes less than the bound") {
+TEST_CASE("between nodes of a known fabric, exchanges follow the library's rules, and take at least their bound") {
   const Coefficients none;
   for (const int nodes : {2, 3, 8, 64}) {
     for (const int in_node : {1, 2, 4}) {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ddl;
 
-/// F = 16, 6, 20, 10 and C = 3, 16, 6, 20, of which the last F and the first C do not count.
+/// Returns a model with F = 16, 6, 20, 10 and C = 3, 16, 6, 20. The last F and the first C do not count.
 Model images() {
   return parse_model(R"(format: 1
 model: images
@@ -41,7 +41,8 @@ layers:
 
 using Kind = Limit::Kind;
 
-/// A violated limit of a plan: required, available, and the layer by its name, empty if no layer sets the limit.
+/// A violated limit of a plan: the required number, the available number, and the name of the
+/// layer; empty if no layer sets the limit.
 struct Broken {
   Kind kind = Kind::memory;
   double wanted = 0, available = 0;
@@ -82,7 +83,7 @@ TEST_CASE("each micro-batch needs a sample") {
   CHECK(images.limits() == Limited{{Kind::schedule, 5, 4}});
 }
 
-TEST_CASE("a filter split goes up to the fewest filters of any layer but the last") {
+TEST_CASE("the filter degree is at most the fewest filters of any layer but the last") {
   Images images;
   images.plan.mesh.set(Axis::filter, 6);
   CHECK(images.limits().empty());
@@ -90,7 +91,7 @@ TEST_CASE("a filter split goes up to the fewest filters of any layer but the las
   CHECK(images.limits() == Limited{{Kind::filters, 7, 6, "narrow"}});
 }
 
-TEST_CASE("a channel split goes up to the fewest channels of any layer but the first") {
+TEST_CASE("the channel degree is at most the fewest channels of any layer but the first") {
   Images images;
   images.plan.mesh.set(Axis::channel, 6);
   CHECK(images.limits().empty());
@@ -98,7 +99,7 @@ TEST_CASE("a channel split goes up to the fewest channels of any layer but the f
   CHECK(images.limits() == Limited{{Kind::channels, 7, 6, "reader"}});
 }
 
-TEST_CASE("a tensor split goes up to the heads of a transformer") {
+TEST_CASE("the tensor degree is at most the number of heads of a transformer") {
   const OwnedJob owned(small_transformer(2), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::tensor, 6);
@@ -109,7 +110,8 @@ TEST_CASE("a tensor split goes up to the heads of a transformer") {
 
 TEST_CASE("a tile is at least as wide as the halo that its neighbours read") {
   Images images;
-  // A kernel of 11 extends 5 rows beyond its own: 32/6 rows are enough, 32/7 are not; 40/8 columns are, 40/9 are not.
+  // A kernel of 11 extends 5 rows beyond its own row. 32/6 rows are sufficient, 32/7 are not. 40/8
+  // columns are sufficient, 40/9 are not.
   images.plan.mesh.set_tiles({6, 1, 1});
   CHECK(images.limits().empty());
   images.plan.mesh.set_tiles({7, 1, 1});
@@ -142,7 +144,7 @@ TEST_CASE("tokens and features have no spatial splits") {
 
 TEST_CASE("each stage has a layer with weights") {
   Images images;
-  // wide, narrow, reader and classes; a norm has no matrix of its own.
+  // The layers are wide, narrow, reader and classes. A norm has no matrix of its own.
   images.plan.mesh.set(Axis::pipeline, 4);
   CHECK(images.limits().empty());
   images.plan.mesh.set(Axis::pipeline, 5);
@@ -174,7 +176,7 @@ TEST_CASE("a plan cannot need more memory than a device has") {
   CHECK(limit.kind == Kind::memory);
   CHECK(limit.wanted == need.value());
   CHECK(limit.available == images.machine.device.memory.value());
-  // A plan that does not fit is estimated all the same: it may be intended for a larger device.
+  // A plan that does not fit is still estimated, because it may be intended for a larger device.
   CHECK(estimate.time.step_time().value() > 0);
 }
 
@@ -202,7 +204,7 @@ TEST_CASE("a tensor split of a model without other matrices divides its tables a
                                  "  - loss: cross_entropy\n",
                                  "m.yaml"),
                      nodes_of_four(), Assumptions{}, 1000);
-  // The table is split by its 20 rows, the last layer by its filters.
+  // The table is split by its 20 rows, and the last layer by its filters.
   Plan plan{.mesh = {{Axis::tensor, 16}}, .global_batch = 16};
   CHECK(limits_of(recurrent, plan).empty());
   plan.mesh.set(Axis::tensor, 32);

@@ -15,7 +15,7 @@ namespace {
 
 using namespace ddl;
 
-/// A curve of sizes that double from 1 KiB to 1 GiB.
+/// Returns a curve of sizes that double from 1 KiB to 1 GiB.
 MeasuredCurve curve_of(Collective operation, int ranks, int nodes, const std::function<double(double)>& seconds) {
   MeasuredCurve curve{.operation = operation, .ranks = ranks, .nodes = nodes};
   for (int power = 10; power <= 30; ++power) {
@@ -43,12 +43,12 @@ TEST_CASE("a measured curve interpolates its points, is constant below them, and
   const MeasuredCurve curve{.points = {{Bytes(1024), Seconds(1)}, {Bytes(4096), Seconds(4)}, {Bytes(8192), Seconds(2)}}};
   CHECK(curve.at(Bytes(1)) == Seconds(1));
   CHECK(curve.at(Bytes(1024)) == Seconds(1));
-  CHECK(curve.at(Bytes(2048)).value() == Approx(2));  // halfway in the logarithms of both
+  CHECK(curve.at(Bytes(2048)).value() == Approx(2));  // halfway in the logarithms of size and time
   CHECK(curve.at(Bytes(4096)) == Seconds(4));
-  CHECK(curve.at(Bytes(8192)) == Seconds(2));          // libraries change their protocol: a larger message may take less
-  CHECK(curve.at(Bytes(32768)).value() == Approx(8));  // in proportion, as the last time is shorter than the one before
+  CHECK(curve.at(Bytes(8192)) == Seconds(2));          // libraries change their protocol: larger messages may be faster
+  CHECK(curve.at(Bytes(32768)).value() == Approx(8));  // proportional: the last time is shorter than the time before
   const MeasuredCurve line{.points = {{Bytes(1000), Seconds(11)}, {Bytes(2000), Seconds(12)}}};
-  CHECK(line.at(Bytes(10000)).value() == Approx(20));  // ten seconds to start and one for each 1,000 bytes
+  CHECK(line.at(Bytes(10000)).value() == Approx(20));  // ten seconds of start-up, and one second per 1,000 bytes
 }
 
 TEST_CASE("measured sizes and counts are predicted as measured") {
@@ -65,7 +65,7 @@ TEST_CASE("measured sizes and counts are predicted as measured") {
   }
 }
 
-TEST_CASE("the spread of a count between two measured ones lies between theirs") {
+TEST_CASE("the spread of a count between two measured counts is between their spreads") {
   std::vector<MeasuredCurve> curves{curve_of(Collective::allreduce, 8, 2, [](double m) { return ring(m, 8); }),
                                     curve_of(Collective::allreduce, 32, 8, [](double m) { return ring(m, 32); })};
   CHECK_FALSE(MeasuredExchanges(curves).has_spread());
@@ -74,14 +74,14 @@ TEST_CASE("the spread of a count between two measured ones lies between theirs")
   CHECK(measured.has_spread());
   CHECK(measured.spread(Collective::allreduce, 8, 2) == Approx(1.21));
   CHECK(measured.spread(Collective::allreduce, 32, 8) == Approx(1));
-  CHECK(measured.spread(Collective::allreduce, 16, 4) == Approx(1.1));  // half way in the logarithm of nodes
+  CHECK(measured.spread(Collective::allreduce, 16, 4) == Approx(1.1));  // halfway in the logarithm of the number of nodes
   CHECK(measured.spread(Collective::all_to_all, 8, 2) == 1);
 }
 
 TEST_CASE("a ring predicts rings among fewer and more nodes") {
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); }),
                                     curve_of(Collective::allgather, 64, 16, [](double m) { return ring(m, 64) / 2; })});
-  // Where steps are limited by bytes, or by start-ups and the ring has fewer of them than a tree with the same times.
+  // Here, rounds are limited by bytes, or by start-ups and a ring has fewer start-ups than a tree with the same times.
   for (const double bytes : {1e8, 3e8, 1e9}) {
     for (const double nodes : {2.0, 8.0, 32.0}) {
       INFO(bytes << " bytes, " << nodes << " nodes");
@@ -98,7 +98,7 @@ TEST_CASE("a tree predicts trees among fewer and more nodes") {
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return tree(m, 16); })});
   for (const double bytes : {4e3, 1e5, 1e6}) {
     INFO(bytes << " bytes");
-    // A ring of 16 times the ranks would have 16 times the steps.
+    // A ring of 16 times as many ranks would have 16 times as many rounds.
     CHECK(time_of(measured, Collective::allreduce, bytes, 1024, 256) == Approx(tree(bytes, 256)).epsilon(0.05));
   }
 }
@@ -200,7 +200,7 @@ TEST_CASE(
             .fastest(Collective::allreduce, 1_MiB, data, Purpose::gradient)
             .algorithm == "tree");
   CHECK_FALSE(ExchangeTimes(plan, machine, coefficients, ideal_assumptions()).is_measured(data, Purpose::gradient));
-  // Fitted factors apply to start-ups and bytes.
+  // Fitted factors scale start-ups and bytes.
   Learned learned;
   learned[Coefficient::gradient_alpha] = 3;
   learned[Coefficient::gradient_beta] = 2;
@@ -211,7 +211,7 @@ TEST_CASE(
         Approx(3 * ring(1024, 32)).epsilon(0.01));
   CHECK(dearer.time(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==
         Approx(2 * ring(1 << 30, 32)).epsilon(0.01));
-  // Repetitions lengthen it by their spread, others on the network by their effect, whichever is larger.
+  // Repetitions lengthen the time by their spread, and other jobs by their effect, whichever is larger.
   Coefficients repeated = coefficients;
   MeasuredCurve curve = coefficients.exchanges.curves().front();
   curve.spread = 1.2;
@@ -226,7 +226,7 @@ TEST_CASE(
   CHECK(time_with(coefficients, slow) == Approx(ring(1 << 20, 32)));
   repeated.congestion.push_back({"system", 1, 1.5, ""});
   CHECK(time_with(repeated, slow) == Approx(2.25 * ring(1 << 20, 32)));
-  // Four groups of one rank per node each share the node's links, which no benchmark of one group has measured.
+  // Four groups of one rank per node each share the node's links. A benchmark of one group does not measure this.
   Plan four = plan;
   four.mesh = Mesh{{Axis::data, 8}, {Axis::filter, 4}};
   four.placement = all_axes;
@@ -235,7 +235,7 @@ TEST_CASE(
 }
 
 TEST_CASE("between two sizes a message takes a start-up time and a time per byte, and a bend widens the interval") {
-  // 10 us + m / 1 GB/s, which one line joins; then twice the time per byte from 1 MB on.
+  // One line joins 10 us + m / 1 GB/s. From 1 MB on, the time per byte is twice as long.
   MeasuredCurve line{.ranks = 8, .nodes = 2};
   MeasuredCurve bent = line;
   for (const double bytes : {1e3, 1e4, 1e5, 1e6, 1e7}) {
@@ -247,7 +247,7 @@ TEST_CASE("between two sizes a message takes a start-up time and a time per byte
   CHECK(bent.size_doubt(Bytes(3e5)).shorter > 0.1);
   CHECK(bent.size_doubt(Bytes(1e6)).shorter == 0);
   CHECK(bent.size_doubt(Bytes(5e7)).longer == 0);
-  // No time is below both sizes' times.
+  // No time is shorter than the times of both sizes.
   for (const double bytes : {1.1e5, 3e5, 9e5}) {
     const MeasuredCurve::SizeDoubt doubt = bent.size_doubt(Bytes(bytes));
     CHECK(bent.at(Bytes(bytes)).value() * std::exp(-doubt.shorter) >= bent.at(Bytes(1e5)).value() * (1 - 1e-12));

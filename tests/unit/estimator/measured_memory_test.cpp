@@ -25,7 +25,7 @@ using namespace ddl;
 
 constexpr double GiB = 1024.0 * 1024 * 1024;
 
-/// A row's cells by the names of the columns.
+/// A row's cells, by the names of the columns.
 struct Row {
   const CsvTable& table;
   std::size_t row;
@@ -34,7 +34,7 @@ struct Row {
   [[nodiscard]] bool has(const char* column) const { return !text(column).empty(); }
 };
 
-/// 23.69 GiB is the total capacity of an RTX 3090 as reported by PyTorch.
+/// Returns a machine with 23.69 GiB per device, the total capacity of an RTX 3090 as reported by PyTorch.
 Machine rtx_3090() {
   Machine machine = nodes_of_four();
   machine.device.name = "NVIDIA GeForce RTX 3090";
@@ -43,14 +43,14 @@ Machine rtx_3090() {
   return machine;
 }
 
-/// The cards of Jean Zay.
+/// Returns a machine with the A100 of Jean Zay.
 Machine a100() {
   Machine machine = nodes_of_four();
   machine.device.compute_capability = 8.0;
   return machine;
 }
 
-/// Memory of a step with this many images.
+/// Returns the memory of a step with this many images.
 MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   Plan plan;
   plan.global_batch = static_cast<std::int64_t>(batch);
@@ -61,7 +61,7 @@ MemoryBreakdown memory_of(const OwnedJob& owned, double batch) {
   return stage_memory({owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())});
 }
 
-/// Stages with equal numbers of blocks, as Megatron-LM cuts them.
+/// Returns stages with equal numbers of blocks, as Megatron-LM cuts them.
 std::vector<int> equal_stages(const Model& model, int stages) {
   std::vector<int> firsts{0};
   for (int stage = 1; stage < stages; ++stage) {
@@ -74,8 +74,8 @@ std::vector<int> equal_stages(const Model& model, int stages) {
   return firsts;
 }
 
-/// Stages as DeepSpeed cuts them: equal numbers of blocks, and the rest in the last; with `slots`, an embedding counts as a
-/// block [bigscience-workshop/bigscience, chronicles-prequel.md, "Re-do" and "Rebalancing layers"].
+/// Returns stages as DeepSpeed cuts them: equal numbers of blocks, and the remaining blocks in the last stage. With `slots`,
+/// an embedding counts as a block [bigscience-workshop/bigscience, chronicles-prequel.md, "Re-do" and "Rebalancing layers"].
 std::vector<int> deepspeed_stages(const Model& model, int stages, bool slots) {
   const int first_slot = slots ? 1 : 0;
   const int items = model.blocks + 2 * first_slot, each = (items + stages - 1) / stages;
@@ -90,12 +90,12 @@ std::vector<int> deepspeed_stages(const Model& model, int stages, bool slots) {
   return firsts;
 }
 
-TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larger do not fit") {
+TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larger batches do not fit") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
   assumptions.older_framework = true;
-  // For all rows, for those that existed while the rules were made, for the others, and by memory format.
+  // Counts are for all rows, for rows that existed while the rules were made, for all other rows, and by memory format.
   struct Counts {
     int right = 0, at_risk = 0, wrong = 0;
     [[nodiscard]] int all() const { return right + at_risk + wrong; }
@@ -132,7 +132,7 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
     judge("fits", true);
     judge("failed", false);
   }
-  // As in docs/memory.md.
+  // The lines have the form of docs/memory.md.
   const auto line = [&](const char* verdict, int Counts::*count) {
     std::string text = fmt::format("| {} |", verdict);
     for (const Counts& each : counts) text += fmt::format(" {} |", each.*count);
@@ -151,8 +151,8 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
 }
 
 TEST_CASE("the memory that the allocator cannot use is within upper bounds in 95 of 100 steps") {
-  // The allocator returns completely free segments before a request fails: nearly all of these steps, which fill the memory
-  // of an RTX 3090 or a little more, need at most that much above their peaks.
+  // The allocator returns completely free segments before a request fails. Nearly all of these steps, which fill the memory
+  // of an RTX 3090 or a little more, need at most the bound above their peaks.
   const CsvTable table = CsvTable::load(DATA_FOLDER "timm_train_memory.csv");
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
@@ -197,7 +197,7 @@ TEST_CASE("the memory that the allocator cannot use is within upper bounds in 95
 TEST_CASE("measured peaks of language models are predicted") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "memory_runs.csv");
   std::map<std::string, std::vector<double>> errors;
-  int bloom = 0, near = 0, inside = 0;  // BLOOM's rows: within 6 %, and no larger than the upper bound
+  int bloom = 0, near = 0, inside = 0;  // BLOOM's rows, rows within 6 %, and rows no larger than the upper bound
   std::string table_text;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const Row row{table, i};
@@ -207,12 +207,13 @@ TEST_CASE("measured peaks of language models are predicted") {
     Assumptions assumptions;
     if (row.text("gradients") == "full") assumptions.mixed_precision = MixedPrecision::full_gradients;
     if (row.text("gradients") == "accumulated") assumptions.mixed_precision = MixedPrecision::accumulated;
-    // BLOOM's runs of February 2022, under Megatron-DeepSpeed with PyTorch 1.11.
+    // BLOOM ran in February 2022 under Megatron-DeepSpeed, with PyTorch 1.11.
     const bool deepspeed = row.text("set").starts_with("BLOOM");
     assumptions.engine_groups = assumptions.older_framework = assumptions.keeps_sent = assumptions.flat_gradients =
         deepspeed;
-    // Megatron-LM's cross entropy works in place; torchtitan's uses unfused operators: in December 2024 its loss was not
-    // compiled [pytorch/torchtitan, train.py: "compiling loss function causes CUDA errors, turning off for now"].
+    // Megatron-LM's cross entropy works in place. torchtitan's cross entropy uses unfused
+    // operators, because in December 2024 its loss was not compiled [pytorch/torchtitan, train.py:
+    // "compiling loss function causes CUDA errors, turning off for now"].
     assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::operators : CrossEntropy::in_place;
     const OwnedJob owned(model, deepspeed ? a100() : nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16,
                          Optimizer::adam);
@@ -225,7 +226,7 @@ TEST_CASE("measured peaks of language models are predicted") {
         static_cast<std::int64_t>(row.number("global_batch") / row.number("data") / row.number("micro_batch"));
     plan.zero_stage = static_cast<int>(row.number("zero"));
     plan.recompute = row.text("recompute") == "full" ? Recompute::full : Recompute::none;
-    // As both do with a tensor split; Megatron-LM's tests are without.
+    // Both programs use sequence parallelism with a tensor split, except in Megatron-LM's tests.
     plan.sequence_parallel = plan.mesh[Axis::tensor] > 1 && row.text("set") != "Megatron CI" && !deepspeed;
     plan.optimizer = Optimizer::adam;
     plan.precision = Precision::fp16;
@@ -240,8 +241,8 @@ TEST_CASE("measured peaks of language models are predicted") {
       const auto at = static_cast<std::size_t>(stage);
       TimelineOptions options;
       options.details = false;
-      // H100 with 96 GB [torchtitan, docs/performance.md], minus the driver's part: cached segments are returned when it is
-      // full.
+      // The device is an H100 with 96 GB [torchtitan, docs/performance.md], minus the driver's
+      // part. Cached segments are returned when the memory is full.
       if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * GiB);
       if (deepspeed) options.capacity = Bytes(75.0 * GiB);
       const MemoryTimeline timeline = memory_timeline({owned.job, plan, costs, firsts[at], firsts[at + 1], stage}, options);
@@ -253,7 +254,7 @@ TEST_CASE("measured peaks of language models are predicted") {
       }
       ours = std::max(ours, peak.value());
       const MemoryBreakdown memory = stage_memory({owned.job, plan, costs, firsts[at], firsts[at + 1], stage});
-      // As in a report: the upper bound is no less than the reserved memory.
+      // As in a report, the upper bound is no less than the reserved memory.
       bound = std::max({bound, memory.upper_bound().value(), peak.value()});
       allocated = std::max(allocated, timeline.peak.allocated.value());
     }

@@ -30,7 +30,7 @@ Plan data_plan(int degree, std::int64_t batch) {
   return plan;
 }
 
-/// resnet50 in this much memory.
+/// resnet50 on devices with this memory.
 struct Resnet {
   explicit Resnet(Bytes memory)
       : owned(load_model("resnet50"), nodes_with(memory), Assumptions(), 1e6), estimator(owned.job) {}
@@ -49,7 +49,7 @@ TEST_CASE("a plan fits if its upper bound fits, and does not fit if its expected
   CHECK(verdict_of(memory, Bytes(99)) == Verdict::does_not_fit);
 }
 
-TEST_CASE("the next larger batch than the largest one does not fit") {
+TEST_CASE("the next batch above the largest batch does not fit") {
   const Resnet net(Bytes(16 * gibibyte));
   const Plan plan = data_plan(4, 64);
   const LargestBatch largest = largest_batch(net.estimator, plan);
@@ -118,7 +118,7 @@ TEST_CASE("remedies train the same batch on the same number of devices, the fast
     return each.kind == Remedy::Kind::micro_batches && each.checked.verdict == Verdict::fits;
   });
   REQUIRE(smaller != found.end());
-  // The fewest of them: half as many do not fit.
+  // The plan has the fewest devices that fit: half as many do not fit.
   Plan half = smaller->checked.estimate.plan;
   half.micro_batches /= 2;
   CHECK(check_memory(net.estimator, half)->verdict != Verdict::fits);

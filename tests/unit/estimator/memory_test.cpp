@@ -18,7 +18,7 @@ namespace {
 
 using namespace ddl;
 
-/// Memory of one stage of a plan whose layers are [first, last).
+/// Returns the memory of one stage of a plan, with layers [first, last).
 MemoryBreakdown memory_of(const OwnedJob& owned, const Plan& plan, int stage, int first, int last) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
@@ -29,14 +29,14 @@ MemoryBreakdown whole_memory(const OwnedJob& owned, const Plan& plan) {
   return memory_of(owned, plan, 0, 0, static_cast<int>(owned.model.layers.size()));
 }
 
-/// What a micro-batch keeps between its forward and its backward.
+/// Returns the memory that a micro-batch keeps between its forward and its backward.
 double kept_by(const OwnedJob& owned, const Plan& plan, int first, int last) {
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
   const LayerCostTable table(owned.job, plan, kinds);
   return stage_peaks({owned.job, plan, table, first, last}).earlier.requested().value();
 }
 
-/// The same nodes, whose memory is not rounded up.
+/// Returns the same nodes, with memory that is not rounded up.
 Machine exact_nodes() {
   Machine machine = nodes_of_four();
   machine.device.is_processor = true;
@@ -62,7 +62,7 @@ TEST_CASE("DeepSpeed sums bf16 gradients in separate fp32 buffers: 20 bytes per 
   CHECK(bytes.optimizer == 12);
 }
 
-TEST_CASE("gradients that are joined before the update are there twice more, of a rank's part") {
+TEST_CASE("before the update, concatenated gradients of a rank's shard exist twice in addition") {
   const Model model = chain_of(4);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::data, 4);
@@ -76,15 +76,15 @@ TEST_CASE("gradients that are joined before the update are there twice more, of 
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks({owned.job, plan, table, 0, 4}).in_update[MemoryItem::gradients].value();
   };
-  // 40,000 gradients of 2 bytes, of which a rank has 10,000: 20,000 bytes in half precision and 40,000 in fp32. An update
-  // that joins none has the gradients that backward left.
+  // There are 40,000 gradients of 2 bytes. A rank has 10,000 of them: 20,000 bytes in half precision and 40,000 in fp32. An
+  // update without concatenation only has the gradients of backward.
   CHECK(in_update(true) == 80'000 + 20'000 + 40'000);
   CHECK(in_update(false) == 80'000);
   plan.zero_stage = 0;
   CHECK(in_update(true) == 80'000);
 }
 
-TEST_CASE("a stage that keeps what it sent has its output once for each micro-batch in flight") {
+TEST_CASE("a stage that keeps sent tensors has its output once for each micro-batch in flight") {
   const Model model = chain_of(4);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::pipeline, 2);
@@ -98,13 +98,13 @@ TEST_CASE("a stage that keeps what it sent has its output once for each micro-ba
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks({owned.job, plan, table, first, last}).earlier.allocated.value();
   };
-  // 512 samples of 100 features of 2 bytes. The last stage sends nothing.
+  // The output has 512 samples of 100 features of 2 bytes. The last stage sends nothing.
   CHECK(kept(0, 2, true) - kept(0, 2, false) == 512 * 100 * 2);
   CHECK(kept(2, 4, true) == kept(2, 4, false));
 }
 
 TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
-  // PyTorch, CublasHandlePool.cpp: 2 · 4096 KiB and 8 · 16 KiB, or 32 MiB.
+  // By PyTorch's CublasHandlePool.cpp, the workspace is 2 · 4096 KiB and 8 · 16 KiB, or 32 MiB.
   constexpr double small = 8519680, large = 33554432;
   const auto range = [](std::optional<double> capability, double bandwidth = 2e12) {
     Device device;
@@ -115,7 +115,7 @@ TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
   };
   for (const double capability : {7.0, 7.5, 8.0, 8.6, 8.9}) CHECK(range(capability) == std::pair(small, small));
   for (const double capability : {9.0, 10.0, 10.3, 12.0}) CHECK(range(capability) == std::pair(large, large));
-  // An H100 on PCIe has the bandwidth of an A100, and there could be a fast device of a lower capability.
+  // An H100 on PCIe has the bandwidth of an A100, and a fast device could have a lower capability.
   CHECK(range(9.0, 2.0e12) == range(9.0, 3.35e12));
   CHECK(range(8.0, 3.35e12) == std::pair(small, small));
   CHECK(range(std::nullopt) == std::pair(small, large));
@@ -124,7 +124,7 @@ TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
   CHECK(library_workspace(processor).most.value() == 0);
 }
 
-TEST_CASE("layers of one kind keep the same tensors, whichever of their inputs is wide") {
+TEST_CASE("layers of one kind keep the same tensors, regardless of which input is wide") {
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
   for (const std::string name : {"bert-base", "convnext_tiny", "densenet121", "dlrm", "gnmt", "gpt2", "inception_v3",
@@ -157,8 +157,8 @@ TEST_CASE("layers of one kind keep the same tensors, whichever of their inputs i
 }
 
 TEST_CASE("the dropout of attention keeps factors of 4 bytes on a processor, as a dropout layer does") {
-  // One head of 4 channels over 3 tokens: 9 scores, of which the softmax, its dropout and the mask are kept, but nothing of
-  // the output.
+  // There is one head of 4 channels over 3 tokens: 9 scores. The softmax, its dropout and the mask
+  // are kept, but not the output.
   const Model model = parse_model(R"(format: 1
 model: attentive
 input: {channels: 12, tokens: 3}
@@ -180,8 +180,8 @@ layers:
 }
 
 TEST_CASE("a tensor that crosses a cut is kept by the reading stage, not by the sending stage") {
-  // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch: the first the batch, the second
-  // what it receives. The first keeps nothing of its output.
+  // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch. The first stage keeps the batch,
+  // and the second stage keeps the received tensor. The first stage does not keep its output.
   const OwnedJob owned(chain_of(4), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 2);
@@ -206,13 +206,13 @@ layers:
   const OwnedJob owned(model, nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 2);
-  // The batch and the activation's output; the second stage has a copy of the latter.
+  // The stage keeps the batch and the activation's output. The second stage has a copy of the activation's output.
   CHECK(kept_by(owned, plan, 0, 2) == 800);
   CHECK(kept_by(owned, plan, 2, 3) == 400);
 }
 
-TEST_CASE("a stage has one copy of the weights of another, however many of its layers read them") {
-  // A table of 10 × 8 that the first layer owns and the third and fifth read; 64 weights of the fourth.
+TEST_CASE("a stage has one copy of another stage's weights, for any number of layers that read them") {
+  // The first layer owns a table of 10 × 8, which the third and fifth layers read. The fourth layer has 64 weights.
   const Model model = parse_model(R"(format: 1
 model: shared
 input: {tokens: 4}
@@ -242,7 +242,7 @@ TEST_CASE("fp32 keeps four bytes for each weight, gradient and slot") {
 }
 
 TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master copy in addition to optimizer state") {
-  // 16 with Adam: 2 + 2 + 4 + 4 + 4 [Rajbhandari et al., SC'20, section 3.1].
+  // With Adam, the sum is 16: 2 + 2 + 4 + 4 + 4 [Rajbhandari et al., SC'20, section 3.1].
   CHECK(per_parameter(Optimizer::adam, Precision::fp16) == 16);
   CHECK(per_parameter(Optimizer::adam, Precision::bf16) == 16);
   CHECK(per_parameter(Optimizer::momentum, Precision::fp16) == 12);
@@ -254,7 +254,7 @@ TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master
 }
 
 TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights among the replicas") {
-  // 1000 parameters of 2 + 2 + 12 bytes, eight replicas.
+  // There are 1000 parameters of 2 + 2 + 12 bytes, and eight replicas.
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::data, 8);
   const auto total = [&](int stage) {
@@ -265,19 +265,19 @@ TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights amon
   CHECK(total(1) == 4000 + 12000 / 8);
   CHECK(total(2) == 2000 + 14000 / 8);
   CHECK(total(3) == 16000 / 8);
-  // In two groups of four, which have copies of the same shards.
+  // There are two groups of four ranks, with copies of the same shards.
   plan.shard_group = 4;
   CHECK(total(1) == 4000 + 12000 / 4);
   CHECK(total(3) == 16000 / 4);
   CHECK(total(0) == 16000);
-  // Secondary shards, in two groups of four.
+  // The secondary shards are in two groups of four ranks.
   plan.shard_group = 0;
   plan.secondary_shards = 4;
   CHECK(total(2) == 2000 + 14000 / 8);
   CHECK(total(3) == 16000 / 8 + 2000 / 4);
 }
 
-TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, channels and stages do not") {
+TEST_CASE("tiles hold all parameters, as replicas do, but slices of filters or channels, and stages, hold a part") {
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.zero_stage = 3;
   plan.mesh.set(Axis::data, 2);
@@ -293,7 +293,7 @@ TEST_CASE("tiles hold the same parameters as replicas do, slices of filters, cha
 TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
   const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan = plan_with(Optimizer::momentum, Precision::fp32);
-  // 10,000 weights a layer of 4 + 4 + 4 bytes
+  // Each layer has 10,000 weights of 4 + 4 + 4 bytes.
   CHECK(whole_memory(owned, plan).weights.value() == 160000);
   CHECK(whole_memory(owned, plan).gradients.value() == 160000);
   CHECK(whole_memory(owned, plan).optimizer.value() == 160000);
@@ -304,7 +304,7 @@ TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
   CHECK(memory_of(owned, plan, 1, 1, 2).weights.value() == Approx(40000));
 }
 
-TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all of them under GPipe") {
+TEST_CASE("the first of four stages holds four micro-batches under 1F1B, and all micro-batches under GPipe") {
   const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 4);
@@ -316,10 +316,10 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
     plan.global_batch = 3 * micro_batches;
     return memory_of(owned, plan, stage, stage, stage + 1).activations.value();
   };
-  // The activations that one layer's backward reads: 3 samples · 100 items · 4 B.
+  // The backward of one layer reads activations of 3 samples · 100 items · 4 B.
   const double kept = 1200;
   CHECK(activations(Schedule::gpipe, 8, 1) - activations(Schedule::gpipe, 1, 1) == Approx(7 * kept));
-  // 1F1B: four micro-batches in the first stage, three in the second, two in the third, for any total number.
+  // With 1F1B, the first stage holds four micro-batches, the second three, and the third two, for any total number.
   for (const int stage : {0, 1, 2}) {
     INFO("stage " << stage);
     CHECK(activations(Schedule::one_forward_one_backward, 8, stage) ==
@@ -327,7 +327,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B and all 
     CHECK(activations(Schedule::one_forward_one_backward, 100, stage) ==
           Approx(activations(Schedule::gpipe, 4 - stage, stage)));
   }
-  // If there are fewer micro-batches than stages, all of them.
+  // If there are fewer micro-batches than stages, all of them are held.
   CHECK(activations(Schedule::one_forward_one_backward, 2, 0) == Approx(activations(Schedule::gpipe, 2, 0)));
 }
 
@@ -335,14 +335,15 @@ TEST_CASE("backward of the last layer needs all kept tensors, its input gradient
   const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 2400;
-  // In backward of the third layer: the inputs of the first three, of which the first is the batch, and two gradients, 2400
-  // samples · 100 items · 4 B each, when the gradients of the last two matrices exist.
+  // Backward of the third layer needs the inputs of the first three layers, of which the first is the batch, and two
+  // gradients. Each has 2400 samples · 100 items · 4 B. The gradients of the last two matrices exist at this time.
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 960000));
   CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
   CHECK(whole_memory(owned, plan).gradients.value() == Approx(80000));
   plan.precision = Precision::fp16;
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 480000));
-  // With 24 samples the first layer's backward needs most: the gradients of all weights and its output's.
+  // With 24 samples, the backward of the first layer needs most memory: the gradients of all
+  // weights, and the gradient of its output.
   plan.precision = Precision::fp32;
   plan.global_batch = 24;
   CHECK(whole_memory(owned, plan).activations.value() == Approx(9600));
@@ -358,7 +359,8 @@ TEST_CASE("without a pipeline one micro-batch is held at a time") {
   CHECK(whole_memory(owned, plan).activations.value() == Approx(all_at_once / 8));
 }
 
-/// Three blocks of two layers and an activation each: 50 items in, 200 between.
+/// Returns three blocks of two layers and an activation each. A block has 50 items of input, and
+/// 200 items between its layers.
 Model three_blocks() {
   return parse_model(R"(format: 1
 model: blocks
@@ -383,11 +385,11 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // 50 items of each block's input, 1000 samples of 4 B, the first of them the batch.
+  // The input of each block has 50 items, with 1000 samples of 4 B. The first block's input is the batch.
   const double input = 50 * 4000;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
-  // In backward of a block its input, what it recomputes (four times as much after the first layer), and gradients. Two more
-  // blocks are two more inputs, while keeping everything takes two more blocks.
+  // Backward of a block needs the block's input, the recomputed tensors (four times as much after the first layer), and
+  // gradients. Two more blocks add two inputs if blocks are recomputed, and two whole blocks if everything is kept.
   const double one = memory_of(owned, plan, 0, 6, 9).activations.value();
   const double three = whole_memory(owned, plan).activations.value();
   CHECK(three == Approx(one + 1 * input));
@@ -401,21 +403,21 @@ TEST_CASE("the first blocks are recomputed, and the others keep what backward ne
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // For each block 50 items of its input, and if it is not recomputed four times as many; 1000 samples of 4 B.
+  // Each block has 50 items of input, and four times as many if the block is not recomputed, with 1000 samples of 4 B.
   const double input = 50 * 4000;
   for (int blocks = 1; blocks <= 3; ++blocks) {
     plan.recompute_blocks = blocks;
     CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input + (3 - blocks) * 4 * input));
   }
-  // One per model chunk of a stage: a stage of three blocks in three chunks recomputes all.
+  // The number applies to each model chunk of a stage, so a stage of three blocks in three chunks recomputes all blocks.
   plan.recompute_blocks = 1;
   plan.virtual_stages = 3;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
 }
 
 TEST_CASE("a transformer layer with sequence parallelism and selective recomputation keeps 34sbh/t bytes") {
-  // [Kort22, Table 2], for a layer with dropout: sbh(34 + 5as/h)/t without the part inside of attention. The statistics of
-  // two norms, two numbers of 4 bytes per token, are not counted there.
+  // By [Kort22, Table 2], a layer with dropout keeps sbh(34 + 5as/h)/t bytes, here without the part inside of attention. The
+  // statistics of two norms, two numbers of 4 bytes per token, are not counted there.
   const double s = 512, h = 256, t = 4;
   const auto kept = [&](int layers, Recompute recompute) {
     const Model model = parse_model(fmt::format("format: 1\nmodel: run\nfamily: gpt\nparameters: {{layers: {}, hidden: 256, "
@@ -434,7 +436,7 @@ TEST_CASE("a transformer layer with sequence parallelism and selective recomputa
   CHECK(kept(3, Recompute::none) - kept(2, Recompute::none) == Approx((34 + attention) * s * h / t + statistics));
 }
 
-TEST_CASE("with full recomputation each micro-batch in flight holds the inputs of the blocks alone") {
+TEST_CASE("with full recomputation each micro-batch in flight holds only the inputs of the blocks") {
   const OwnedJob owned(three_blocks(), exact_nodes(), Assumptions{}, 1000);
   Plan plan;
   plan.mesh.set(Axis::pipeline, 3);
@@ -445,11 +447,11 @@ TEST_CASE("with full recomputation each micro-batch in flight holds the inputs o
     plan.global_batch = 10 * micro_batches;
     return memory_of(owned, plan, 1, 3, 6).activations.value();
   };
-  // The second block's input, 50 items, 10 samples of 4 B
+  // The input of the second block has 50 items, with 10 samples of 4 B.
   CHECK(second_stage(9) - second_stage(4) == Approx(5 * 50 * 40));
 }
 
-TEST_CASE("with memory reuse given, memory is 2γδ(B(|x|+|y|)+|w|) whatever optimizer and schedule") {
+TEST_CASE("if memory reuse γ is given, memory is 2γδ(B(|x|+|y|)+|w|) for any optimizer and schedule") {
   Assumptions assumptions;
   assumptions.memory_reuse = 0.5;
   const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {features: 3}\nlayers:\n  - fully_connected: {features: 5, "
@@ -458,7 +460,7 @@ TEST_CASE("with memory reuse given, memory is 2γδ(B(|x|+|y|)+|w|) whatever opt
                        nodes_of_four(), assumptions, 1000);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.global_batch = 7;
-  // 2 · 0.5 · 2 B · (7 · (3 + 5) + 15)
+  // The sum is 2 · 0.5 · 2 B · (7 · (3 + 5) + 15).
   const MemoryBreakdown memory = whole_memory(owned, plan);
   CHECK(memory.total().value() == Approx(142.0));
   CHECK(memory.weights.value() == Approx(15.0));
@@ -470,7 +472,7 @@ TEST_CASE("with memory reuse given, memory is 2γδ(B(|x|+|y|)+|w|) whatever opt
   CHECK(whole_memory(owned, plan).total().value() == Approx(142.0));
 }
 
-TEST_CASE("an engine has communicators of all ranks, of a replica, of neighbouring stages and of those that share weights") {
+TEST_CASE("an engine has communicators of all ranks, a replica, neighbouring stages, and stages that share weights") {
   constexpr double mib = 1024.0 * 1024;
   Plan plan;
   plan.mesh.set(Axis::data, 4);
@@ -478,13 +480,14 @@ TEST_CASE("an engine has communicators of all ranks, of a replica, of neighbouri
   plan.mesh.set(Axis::pipeline, 4);
   const Device device = nodes_of_four().device;
   const auto bytes = [&](EngineGroups engine) { return communication_buffers(plan, device, engine).expected.value() / mib; };
-  // Data and pipeline of four, tensor of two; then 32 ranks, 8 of a replica, and two pairs.
+  // The communicators are those of data and pipeline with four ranks, of tensor with two ranks, of
+  // 32 ranks, of 8 ranks of a replica, and of two pairs.
   CHECK(bytes(EngineGroups::none) == 2 * 688 + 544);
   CHECK(bytes(EngineGroups::untied) == 2 * 688 + 544 + 2 * 688 + 544);
   CHECK(bytes(EngineGroups::tied) == 2 * 688 + 544 + 2 * 688 + 2 * 544);
   CHECK((communication_buffers(plan, device, EngineGroups::tied).most - communication_buffers(plan, device).most).value() ==
         Approx(4 * 1.6e9));
-  // On one node without replicas, all ranks are one replica, which has a communicator as well.
+  // On one node without replicas, all ranks are one replica, which also has a communicator.
   plan.mesh.set(Axis::data, 1);
   plan.mesh.set(Axis::pipeline, 1);
   CHECK(bytes(EngineGroups::tied) == 3 * 544);

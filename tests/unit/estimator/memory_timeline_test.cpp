@@ -29,11 +29,12 @@ MemoryTimeline timeline_of(const OwnedJob& owned, const Plan& plan) {
   return memory_timeline({owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())});
 }
 
-TEST_CASE("the tensors kept for backward are those that PyTorch saves") {
-  // torch_saved_bytes.csv, without the batch. Where it is not exact, the bytes that are missing or too much per sample, and
-  // per step: inception_v3's three numbers between its two losses; of ViT a tensor as large as the batch (196 patches of
-  // 768), and the twelve numbers of 8 bytes that queries are divided by; of ConvNeXt the factor of the first block's
-  // stochastic depth, whose rate is 0, which the rows by the layers of the model file have; of GoogLeNet six numbers.
+TEST_CASE("the tensors kept for backward are the tensors that PyTorch saves") {
+  // The expected bytes are in torch_saved_bytes.csv, without the batch. The exceptions have the bytes that are missing or
+  // too many per sample and per step. inception_v3 has three numbers between its two losses. ViT has a tensor as large as
+  // the batch (196 patches of 768), and the twelve numbers of 8 bytes that queries are divided by. ConvNeXt has the factor
+  // of the first block's stochastic depth, whose rate is 0, in the rows by the layers of the model file. GoogLeNet has six
+  // numbers.
   struct Difference {
     double sample = 0, step = 0;
   };
@@ -61,9 +62,9 @@ TEST_CASE("the tensors kept for backward are those that PyTorch saves") {
   }
 }
 
-TEST_CASE("a step's peak is that of PyTorch on a processor") {
-  // torch_step_peak.csv: parameters, activations and gradients, without the batch and without buffers; the update's slots
-  // come after its peak.
+TEST_CASE("a step's memory peak equals PyTorch's peak on a processor") {
+  // The expected bytes are in torch_step_peak.csv: parameters, activations and gradients, without
+  // the batch and without buffers. The slots of the update are allocated after the peak.
   const CsvTable table = CsvTable::load(DATA_FOLDER "torch_step_peak.csv");
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const OwnedJob owned(load_model(std::string(table.cell(row, table.column("model")))), processor(), Assumptions{}, 1000);
@@ -79,8 +80,8 @@ TEST_CASE("a step's peak is that of PyTorch on a processor") {
 }
 
 TEST_CASE("gradients appear in backward and stay until the update") {
-  // Tensors of 24 · 100 · 4 = 9600 B, matrices of 40,000 B: in backward of the first layer there are both matrices and the
-  // gradients of both, the batch and the gradient from the second layer.
+  // Tensors have 24 · 100 · 4 = 9600 B, and matrices 40,000 B. In backward of the first layer,
+  // there are both matrices and their gradients, the batch, and the gradient from the second layer.
   const OwnedJob owned(chain_of(2), processor(), Assumptions{}, 1000);
   Plan plan;
   plan.global_batch = 24;
@@ -92,7 +93,7 @@ TEST_CASE("gradients appear in backward and stay until the update") {
   CHECK(timeline.peak[MemoryItem::input].value() == 9600);
   CHECK(timeline.peak[MemoryItem::activations].value() == 9600);
   CHECK(timeline.rounding().value() == 0);
-  // Momentum is allocated in the first update: then there are no tensors any more.
+  // Momentum is allocated in the first update, when no tensors exist.
   plan.optimizer = Optimizer::momentum;
   CHECK(timeline_of(owned, plan).peak.allocated.value() == 6 * 40000 + 2 * 9600);
 }
@@ -102,12 +103,12 @@ TEST_CASE("gradients that several backward passes accumulate exist from the star
   Plan plan;
   plan.global_batch = 24;
   plan.micro_batches = 2;
-  // Tensors of 4800 B. Backward of the second layer: the output of the first, the gradient it computes, and its matrix's
-  // before accumulation.
+  // Tensors have 4800 B. Backward of the second layer has the output of the first layer, the
+  // gradient that it computes, and the gradient of its matrix before accumulation.
   CHECK(timeline_of(owned, plan).peak.allocated.value() == 4 * 40000 + 40000 + 3 * 4800);
 }
 
-/// A step whose kernels were all measured, with this much scratch memory each.
+/// Returns a step with kernels that were all measured, each with this much scratch memory.
 MeasuredKernels measured_step(const Model& model, std::int64_t batch, Bytes workspace) {
   MeasuredKernels measured;
   measured.name = "test";
@@ -122,8 +123,8 @@ MeasuredKernels measured_step(const Model& model, std::int64_t batch, Bytes work
 }
 
 TEST_CASE("scratch memory of measured kernels exists while they run") {
-  // As above: at the end of backward there are both matrices, both gradients, the batch and the gradient of the tensor
-  // between the layers, and while the kernel of the last gradient runs, its scratch memory.
+  // At the end of backward, there are both matrices, both gradients, the batch, and the gradient of the tensor between the
+  // layers. While the kernel of the last gradient runs, there is also its scratch memory.
   MeasuredKernels measured = measured_step(chain_of(2), 24, Bytes(1e5));
   Plan plan;
   plan.global_batch = 24;
@@ -145,8 +146,8 @@ TEST_CASE("scratch memory of measured kernels exists while they run") {
   CHECK(memory.workspace_origin == MemoryOrigin::measured);
   CHECK(origin_of(memory, MemoryItem::workspace) == MemoryOrigin::measured);
 
-  // Both layers have the same problem, and one of its measurements suffices. If one kernel's is unknown the item is assumed;
-  // if it is estimated, modelled, with an upper bound.
+  // Both layers have the same problem, so one measurement is sufficient. If the scratch memory of one kernel is unknown, the
+  // item is assumed. If it is estimated, the item is modelled, with an upper bound.
   MeasuredKernels unseen = measured;
   unseen.kernels[1].workspace.reset();
   CHECK(with(unseen).second.workspace_origin == MemoryOrigin::measured);
@@ -162,7 +163,7 @@ TEST_CASE("scratch memory of measured kernels exists while they run") {
   CHECK(larger.uncertainty.value() == Approx(most_unusable(larger.allocated()).value() + 1e5 * (share - 1)).epsilon(0.001));
 }
 
-TEST_CASE("scratch memory adds at most the largest kernel's to the peak of a step") {
+TEST_CASE("scratch memory adds at most the largest kernel's scratch memory to the peak of a step") {
   for (const std::string name : {"alexnet", "resnet50", "vit_b_16", "gpt2", "unet"}) {
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
       Plan plan;
@@ -192,7 +193,7 @@ TEST_CASE("scratch memory adds at most the largest kernel's to the peak of a ste
   }
 }
 
-TEST_CASE("the live tensors at the peak add up to it") {
+TEST_CASE("the live tensors at the peak add up to the peak") {
   for (const std::string name : {"resnet50", "vit_b_16", "gpt2", "unet"}) {
     const OwnedJob owned(load_model(name), nodes_of_four(), Assumptions{}, 1000);
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
@@ -213,13 +214,13 @@ TEST_CASE("the live tensors at the peak add up to it") {
   }
 }
 
-/// Models of all structures: chains, branches, repeated blocks, an encoder with a decoder, tied weights.
+/// The models have all structures: chains, branches, repeated blocks, an encoder with a decoder, tied weights.
 const std::vector<std::string> models{"alexnet",  "resnet50", "vgg16",         "densenet121", "mobilenet_v2", "inception_v3",
                                       "vit_b_16", "swin_t",   "convnext_tiny", "gpt2",        "bert-large",   "t5-large",
                                       "unet",     "gnmt",     "dlrm",          "llama3-8b"};
 
-TEST_CASE("the peak that a search uses equals that of the timelines of all stages") {
-  // A search counts equal repetitions of layers and earlier micro-batches, the timeline visits all of them.
+TEST_CASE("the peak that a search uses equals the peak of the timelines of all stages") {
+  // A search counts equal repetitions of layers and earlier micro-batches, whereas the timeline visits all of them.
   for (const Machine& machine : {processor(), nodes_of_four()}) {
     for (const std::string& name : models) {
       for (const Precision precision : {Precision::fp32, Precision::fp16}) {
@@ -241,7 +242,7 @@ TEST_CASE("the peak that a search uses equals that of the timelines of all stage
             plan.zero_stage = stages == 1 && precision == Precision::fp16 ? 2 : 0;
             const LayerCostTable table(owned.job, plan, kinds);
             for (int stage = 0; stage < stages; ++stage) {
-              // For cuts at any place, also in the middle of blocks.
+              // Cuts may be at any place, also in the middle of blocks.
               const int first = count * stage / stages, last = count * (stage + 1) / stages;
               const MemoryBreakdown memory = stage_memory({owned.job, plan, table, first, last, stage});
               const MemoryTimeline timeline = memory_timeline({owned.job, plan, table, first, last, stage});
@@ -272,7 +273,7 @@ TEST_CASE("earlier micro-batches in flight keep what they need") {
     plan.schedule = schedule;
     return memory_timeline({owned.job, plan, table, 0, half}).peak.allocated.value();
   };
-  // Eight in flight against two.
+  // Eight micro-batches in flight are compared with two.
   const double kept = stage_peaks({owned.job, plan, table, 0, half}).earlier.allocated.value();
   CHECK(peak(Schedule::gpipe) - peak(Schedule::one_forward_one_backward) == Approx(6 * kept));
 }

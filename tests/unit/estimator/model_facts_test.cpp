@@ -13,7 +13,7 @@ namespace {
 
 using namespace ddl;
 
-/// 8 channels over 6 × 6 throughout: 288 items; the input has 108.
+/// Returns a model with 8 channels over 6 × 6 in all layers, which are 288 items. The input has 108 items.
 Model residual() {
   return parse_model(R"(format: 1
 model: residual
@@ -50,7 +50,7 @@ std::size_t find(const Model& model, const std::string& name) {
   return 0;
 }
 
-/// Names of the layers with a property, in order.
+/// Returns the names of the layers with a property, in order.
 std::vector<std::string> names_where(const Model& model, const std::vector<bool>& property) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -66,8 +66,8 @@ using Names = std::vector<std::string>;
 TEST_CASE("an output is kept if its own backward or a reader's needs it") {
   const Model model = residual();
   const ModelFacts facts = facts_of(model);
-  // Read by convolutions, pooling and a matrix: stem (by first), relu (by second, and its own), the sum (by pool), flat (by
-  // classes). The loss keeps a softmax of its own, sums and views keep nothing.
+  // The kept outputs are read by convolutions, pooling and a matrix: stem (by first), relu (by second, and by its own
+  // backward), the sum (by pool), flat (by classes). The loss keeps a softmax of its own. Sums and views keep nothing.
   Names kept = names_where(model, facts.output_kept);
   CHECK(kept.size() == 4);
   for (const std::string name : {"stem", "relu", "flat"}) {
@@ -103,16 +103,16 @@ TEST_CASE("a cut inside a residual branch also carries the tensor of the other b
   const Model model = residual();
   const ModelFacts facts = facts_of(model);
   const std::size_t first = find(model, "first");
-  // input | stem | first relu second sum | pool | flat | classes | loss |
+  // The cuts are between: input | stem | first relu second sum | pool | flat | classes | loss |
   const std::vector<double> expected{
       108,               // the input
       288,               // stem's output
-      288 + 288,         // first's, and stem's for the sum
-      288 + 288,         // relu's and stem's
-      288 + 288,         // second's and stem's
+      288 + 288,         // output of first, and of stem for the sum
+      288 + 288,         // outputs of relu and stem
+      288 + 288,         // outputs of second and stem
       288,               // the sum
-      8,         8, 10,  // pooled, flat, classes
-      0                  // the loss has no reader
+      8,         8, 10,  // outputs of pool, flat and classes
+      0                  // no layer reads the loss
   };
   REQUIRE(first == 1);
   CHECK(facts.live_items == expected);
@@ -132,11 +132,11 @@ layers:
   - fully_connected: 2
 )",
                                   "late.yaml");
-  // before a: input; before b: a and input; before the sum: b and input; before the last: the sum
+  // The live tensors are: input before a; a and input before b; b and input before the sum; the sum before the last layer.
   CHECK(facts_of(model).live_items == std::vector<double>{7, 14, 14, 7, 0});
 }
 
-/// An encoder of 6 tokens, and a decoder of 4 that reads its output; all of 8 channels.
+/// Returns an encoder of 6 tokens, and a decoder of 4 tokens that reads the encoder's output. All tensors have 8 channels.
 Model two_sequences() {
   return parse_model(R"(format: 1
 model: two
@@ -163,16 +163,16 @@ layers:
                      "two.yaml");
 }
 
-TEST_CASE("another tensor of the sample is read by the stage that needs it: no cut sends it, and it has no gradient") {
+TEST_CASE("an additional input of the sample is read by the stage that needs it, is never sent, and has no gradient") {
   const Model model = two_sequences();
   const ModelFacts facts = facts_of(model);
   CHECK(model.parameters() == 2 * (50 * 8) + 2 * (8 * 8 + 8));
   CHECK(names_where(model, facts.of_sample) == Names{"target"});
   CHECK(facts.sample_items == 6 + 4);
-  // input | source | encoder | meaning | target | words | decoder | end | sum
+  // The cuts are between: input | source | encoder | meaning | target | words | decoder | end | sum
   CHECK(facts.live_items == std::vector<double>{6, 48, 48, 8, 8, 8 + 32, 8 + 32, 8 + 8, 0});
   CHECK(names_where(model, facts.needs_input_gradient) == Names{"encoder", "meaning", "decoder", "end", "sum"});
-  // Backward finds the tables' rows again by the tokens, which belong to the sample.
+  // Backward finds the rows of the tables by the tokens, which belong to the sample.
   CHECK(names_where(model, facts.output_kept) == Names{"source", "target", "words"});
 }
 
@@ -191,12 +191,12 @@ TEST_CASE("layers with weights, and layers whose filters or channels can be spli
   for (const int layer : facts.weighted) weighted.push_back(name_of(model, layer));
   Names matrix;
   for (const int layer : facts.matrix) matrix.push_back(name_of(model, layer));
-  // Positions have a table, but nothing that mixes channels; the tied head has no weights of its own, but its work.
+  // Positions have a table, but no matrix that mixes channels. The tied head has no weights of its own, but it has work.
   CHECK(weighted == Names{"embedding", "positions1", "layer0.qkv", "layer0.projection", "layer0.fc1", "layer0.fc2", "head"});
   CHECK(matrix == Names{"embedding", "layer0.qkv", "layer0.projection", "layer0.fc1", "layer0.fc2", "head"});
   CHECK(name_of(model, facts.first_matrix) == "embedding");
   CHECK(name_of(model, facts.last_matrix) == "head");
-  // 100 · 24 + 8 · 24 of tables; 12h² + 13h of the block; 2h of the last norm.
+  // The parameters are 100 · 24 + 8 · 24 of tables, 12h² + 13h of the block, and 2h of the last norm.
   CHECK(facts.parameters == 2400 + 192 + 12 * 24 * 24 + 13 * 24 + 2 * 24);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a transformer's block pairs qkv with projection and the two layers of
       CHECK(facts.tensor_units[i] == 0);
     }
   }
-  // Heads stay whole; the MLP is split by its 96 features.
+  // Heads stay whole. The MLP is split by its 96 features.
   for (const std::string name : {"qkv", "attention1", "projection"}) CHECK(units(name) == 6);
   for (const std::string name : {"fc1", "gelu1", "fc2"}) CHECK(units(name) == 96);
   // One Allreduce of an input's gradient for each pair, at its column.
@@ -230,7 +230,7 @@ TEST_CASE("a transformer's block pairs qkv with projection and the two layers of
   CHECK(facts.sends_input_gradient[find(model, "fc1")]);
 }
 
-TEST_CASE("selective recomputation of products leaves out attention and every other product of a block") {
+TEST_CASE("selective recomputation of products leaves out attention and every second product of a block") {
   const Model model = load_model("llama3-8b@layers=2");
   const ModelFacts facts = facts_of(model);
   std::string again;
@@ -266,7 +266,7 @@ layers:
   for (const std::string name : {"qkv", "attention", "projection"}) CHECK(facts.tensor_units[find(model, name)] == 2);
 }
 
-TEST_CASE("if two column-parallel layers read the same tensor, one of them sends its gradient") {
+TEST_CASE("if two column-parallel layers read the same tensor, only one of the layers sends the gradient") {
   const Model model = parse_model(R"(format: 1
 model: gated
 input: {tokens: 8}
@@ -326,7 +326,7 @@ layers:
   CHECK(facts.tensor_role[find(model, "relu")] == TensorSplitRole::whole);
 }
 
-// p ≤ min F and p ≤ min C of [ParaDL, Table III], which limit filter and channel splits of both to 64 devices.
+// [ParaDL, Table III] requires p ≤ min F and p ≤ min C, which limits filter and channel splits of both models to 64 devices.
 TEST_CASE("the smallest number of filters and channels in ResNet-50 and VGG16 is 64") {
   const Model resnet = load_model("resnet50");
   const ModelFacts facts = facts_of(resnet);
@@ -348,7 +348,7 @@ TEST_CASE("the smallest number of filters and channels in ResNet-50 and VGG16 is
   CHECK(of_vgg.weighted.size() == 16);
 }
 
-TEST_CASE("the last layer's filters and the first layer's channels do not count unless there is no other") {
+TEST_CASE("the last layer's filters and the first layer's channels are ignored if other layers have any") {
   const auto model = [](const std::string& layers) {
     return parse_model("format: 1\nmodel: m\ninput: {features: 5}\nlayers:\n" + layers, "m.yaml");
   };
@@ -383,10 +383,10 @@ layers:
   REQUIRE(model.layers.size() > 99'000);
   const std::clock_t start = std::clock();
   const ModelFacts facts = facts_of(model);
-  // Comparing every block with every other takes a minute; one after the other a fraction of a second, with sanitizers a
-  // few.
+  // Comparing every block with every other block takes a minute. Comparing blocks one after the
+  // other takes a fraction of a second, and a few seconds with sanitizers.
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 10.0);
-  // In the middle the previous block's sum is live, and its own convolution's output: 768 items each.
+  // In the middle, the previous block's sum and the output of the block's own convolution are live: 768 items each.
   CHECK(facts.live_items[50'002] == 2 * 768.0);
 }
 

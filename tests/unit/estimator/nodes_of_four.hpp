@@ -4,9 +4,9 @@
 
 namespace ddl {
 
-/// Eight nodes of four devices, with numbers for manual calculation. Inside a node α = 1 s and β = 1 ms/B; between nodes α =
-/// 2 s, and β = 10 ms/B on each of a node's two rails. Kernels run at 1 TFLOP/s (4 in half precision) and 100 GB/s, without
-/// tiles.
+/// Returns eight nodes of four devices, with numbers for manual calculation. Inside a node, α = 1 s
+/// and β = 1 ms/B. Between nodes, α = 2 s, and β = 10 ms/B on each of a node's two rails. Kernels
+/// run at 1 TFLOP/s (4 in half precision) and 100 GB/s, without tiles.
 inline Machine nodes_of_four() {
   Machine machine;
   machine.name = "nodes-of-four";

@@ -1,4 +1,4 @@
-// Offloading to host memory, and the time of the transfers.
+// Tests offloading to host memory, and the time of the transfers.
 
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace ddl;
 
-/// Nodes of four devices, two of which share a link of 1 MB/s to a host with a memory bandwidth of 4 MB/s.
+/// Returns nodes of four devices. Two devices share a link of 1 MB/s to a host with a memory bandwidth of 4 MB/s.
 Machine with_host(Machine machine = nodes_of_four()) {
   machine.host = HostPath{Bandwidth(1e6), 2, Seconds(0), Bandwidth(4e6)};
   return machine;
@@ -52,7 +52,7 @@ Plan plan_of(Offload offload, int data = 1, int zero_stage = 0) {
   return plan;
 }
 
-TEST_CASE("the optimizer in host memory: no state on the device, gradients are copied out, weights in") {
+TEST_CASE("the optimizer in host memory: no state on the device, gradients are copied out, and weights are copied in") {
   const Blocks owned(with_host());
   const Estimate on = owned.estimate(plan_of(Offload::none)), off = owned.estimate(plan_of(Offload::optimizer));
   REQUIRE(off.feasible());
@@ -60,10 +60,10 @@ TEST_CASE("the optimizer in host memory: no state on the device, gradients are c
   CHECK(off.memory.optimizer.value() == 0);
   CHECK(off.memory.weights == on.memory.weights);
   CHECK(off.memory.gradients == on.memory.gradients);
-  // 80,000 parameters: 4 bytes down and 4 up over half a link, and 28 bytes of weight, gradient and two moments in a quarter
-  // of the memory's bandwidth: read four words and write three.
+  // There are 80,000 parameters. 4 bytes are copied down and 4 up over half a link. The weight, gradient and two moments, 28
+  // bytes of four reads and three writes, use a quarter of the memory's bandwidth.
   CHECK(off.time[Part::weight_update].value() == Approx(80000 * 8 / 0.5e6 + 80000 * 28 / 1e6));
-  // ZeRO-1 divides the work among ranks, each of which has its own part.
+  // ZeRO-1 divides the update among ranks, each of which has its own shard.
   const Estimate shared = owned.estimate(plan_of(Offload::optimizer, 4, 1));
   CHECK(shared.time[Part::weight_update].value() == Approx(off.time[Part::weight_update].value() / 4));
 }
@@ -74,7 +74,7 @@ TEST_CASE("weights in host memory are on the device for two layers, and are copi
   CHECK(off.memory.weights.value() == 2 * 40000);
   CHECK(on.memory.weights.value() == 8 * 40000);
   CHECK((off.time.step_time() - on.time.step_time()).value() == Approx(2 * 8 * 40000 / 0.5e6));
-  // For each micro-batch.
+  // The weights are copied for each micro-batch.
   Plan plan = plan_of(Offload::weights);
   plan.micro_batches = 4;
   const Estimate four = owned.estimate(plan);
@@ -91,12 +91,13 @@ TEST_CASE(
   const Estimate on = owned.estimate(plan);
   plan.offload_activations = true;
   const Estimate off = owned.estimate(plan);
-  // Inputs of eight matrices: 40,000 samples of 100 items of 4 bytes, the first of which is the batch.
+  // The inputs of eight matrices are 40,000 samples of 100 items of 4 bytes. The first input is the batch.
   const double kept = 7 * 16e6;
   CHECK((on.memory.activations - off.memory.activations).value() == Approx(kept * (1 - 2.0 / 8)).epsilon(0.02));
-  // Overlapped with forward and with backward: kernels of milliseconds hide almost nothing of 224 s each way.
+  // The copies overlap with forward and with backward, but kernels of milliseconds hide almost
+  // nothing of 224 s in each direction.
   CHECK((off.time.step_time() - on.time.step_time()).value() == Approx(2 * kept / 0.5e6).epsilon(0.001));
-  // A fast host hides all of it.
+  // With a fast host, the copies are completely hidden.
   Machine fast = with_host();
   fast.host->bandwidth = Bandwidth(1e15);
   const Blocks beside(fast);
@@ -115,12 +116,12 @@ TEST_CASE("host memory is not used if the machine does not describe it, or if it
   CHECK(first_limit(nodes_of_four(), activations).kind == Limit::Kind::no_host);
   Machine small = with_host();
   small.storage.host_memory = Bytes(1e6);
-  // Four replicas with 640,000 bytes of state each on one node; sharded among them there is one copy.
+  // There are four replicas with 640,000 bytes of state each on one node. Sharded among the replicas, there is one copy.
   const Limit limit = first_limit(small, plan_of(Offload::optimizer, 4));
   CHECK(limit.kind == Limit::Kind::host_memory);
   CHECK(limit.wanted == Approx(4 * 640000));
   CHECK(Blocks(small).estimate(plan_of(Offload::optimizer, 4, 1)).feasible());
-  // Activations of one rank, as much as a micro-batch keeps.
+  // The activations of one rank are as large as those that a micro-batch keeps.
   activations.global_batch = 40000;
   const Limit of_activations = first_limit(small, activations);
   CHECK(of_activations.kind == Limit::Kind::host_memory);

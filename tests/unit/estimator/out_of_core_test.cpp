@@ -1,4 +1,4 @@
-// Groups of layers whose activations are kept, offloaded to host memory, or recomputed.
+// Tests groups of layers whose activations are kept, offloaded to host memory, or recomputed.
 
 #include "estimator/out_of_core/out_of_core.hpp"
 
@@ -11,7 +11,7 @@
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
 
-// Other files have the same names.
+// Other test files have functions with the same names.
 namespace ddl::out_of_core_test {
 namespace {
 
@@ -20,8 +20,8 @@ using Choices = std::vector<GroupChoice>;
 constexpr GroupChoice keep = GroupChoice::keep, swap = GroupChoice::swap, recompute = GroupChoice::recompute,
                       both = GroupChoice::both;
 
-/// Three groups of 1 s forward, 2 s backward and 10 bytes, of which 4 are the output of the previous group. Each adds what
-/// it keeps to a level of 100 bytes.
+/// Returns three groups of 1 s in forward, 2 s in backward and 10 bytes, of which 4 are the output
+/// of the previous group. Each group adds its kept bytes to a level of 100 bytes.
 Chain three(double bandwidth) {
   Chain chain;
   chain.link = Bandwidth(bandwidth);
@@ -39,7 +39,7 @@ Chain three(double bandwidth) {
   return chain;
 }
 
-/// Groups of random times and sizes, with levels as in a step.
+/// Returns groups of random times and sizes, with levels as in a step.
 Chain random_chain(std::mt19937& random, int groups) {
   const auto below = [&random](int end) { return static_cast<double>(random() % static_cast<unsigned>(end)); };
   Chain chain;
@@ -95,9 +95,9 @@ TEST_CASE("a schedule of three groups, by hand") {
   CHECK(cost_of(three(1), all_keep).time.value() == 9);
   CHECK(cost_of(three(1), all_keep).peak.value() == 133);
   {
-    // 10 bytes of the first leave from 1 s to 6 s, while the second runs until 2 s; the third waits until 6 s and ends at 7
-    // s. Its backward ends at 9 s, when that of the second begins, and the first's come back until 14 s; its backward, which
-    // would have begun at 11 s, ends at 16 s.
+    // The 10 bytes of the first group leave from 1 s to 6 s, while the second group runs until 2 s. The third group waits
+    // until 6 s and ends at 7 s. Its backward ends at 9 s, when the backward of the second group begins. The bytes of the
+    // first group come back until 14 s. Its backward, which could otherwise begin at 11 s, ends at 16 s.
     const ChainCost cost = cost_of(three(2), {swap, keep, keep});
     CHECK(cost.time.value() == 16);
     CHECK(cost.waits.value() == 4 + 3);
@@ -113,8 +113,8 @@ TEST_CASE("a schedule of three groups, by hand") {
     CHECK(cost.peak.value() == 133 - 6);
   }
   {
-    // Four bytes of the second leave from 2 s to 4 s and come back from 3 s + 1 s on, when the first copy has left, to 6 s:
-    // its backward, with its recomputation, runs from 6 s to 9 s.
+    // Four bytes of the second group leave from 2 s to 4 s. They come back from 4 s, when the first copy has left, to 6 s.
+    // The second group's backward, with its recomputation, runs from 6 s to 9 s.
     const ChainCost cost = cost_of(three(2), {keep, both, keep});
     CHECK(cost.time.value() == 11);
     CHECK(cost.waits.value() == 1);
@@ -123,7 +123,7 @@ TEST_CASE("a schedule of three groups, by hand") {
   }
 }
 
-TEST_CASE("the choices are the best ones found by trying all") {
+TEST_CASE("the choices are the best of all choices") {
   std::mt19937 random(1);
   int fitted = 0, moved = 0, again = 0;
   for (int run = 0; run < 120; ++run) {
@@ -153,7 +153,7 @@ TEST_CASE("the choices are the best ones found by trying all") {
       }
       CHECK(cost.peak <= capacity);
       CHECK(cost.time.value() == Approx(best));
-      // No group gives up without a benefit what it could keep.
+      // No group without a benefit gives up activations that it could keep.
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         Choices more = chosen;
         more[i] = keep;
@@ -162,7 +162,7 @@ TEST_CASE("the choices are the best ones found by trying all") {
       }
     }
   }
-  // There was a real choice.
+  // There were cases with several choices that fit.
   CHECK(fitted > 200);
   CHECK(moved > 20);
   CHECK(again > 20);
@@ -217,7 +217,7 @@ TEST_CASE("nothing is offloaded if memory suffices, and less memory never makes 
   }
 }
 
-TEST_CASE("the choices for many groups fit, and take between the time of keeping and that of uniform choices") {
+TEST_CASE("the choices for many groups fit, and their time is between keeping everything and uniform choices") {
   std::mt19937 random(4);
   const Chain chain = random_chain(random, 40);
   const ChainCost in_core = cost_of(chain, Choices(40, keep));
@@ -262,7 +262,7 @@ TEST_CASE("if everything is kept in device memory, the chain of a network needs 
     CHECK(result.memory == estimate.memory.total());
     CHECK(result.longer().value() == 0);
     CHECK(result.fits());
-    // Activations that wait for backward exist when forward ends, in addition to weights and state.
+    // Activations that wait for backward exist at the end of forward, in addition to weights and state.
     const Bytes there = result.chain.groups.back().forward_peak - estimate.memory.weights - estimate.memory.optimizer;
     Bytes kept{};
     for (const ChainGroup& group : result.chain.groups) {
@@ -274,7 +274,7 @@ TEST_CASE("if everything is kept in device memory, the chain of a network needs 
   }
 }
 
-TEST_CASE("a network that is too large fits out of core, and the faster the link, the sooner it is done") {
+TEST_CASE("a network that is too large fits out of core, and a faster link makes its step shorter") {
   for (const char* name : {"resnet50", "vgg16", "unet3d"}) {
     INFO(name);
     const Plan plan = plan_of(64);
@@ -292,7 +292,7 @@ TEST_CASE("a network that is too large fits out of core, and the faster the link
       before = result.longer();
     }
     CHECK(before.value() == Approx(0).margin(1e-9));
-    // Without a host, missing activations are recomputed.
+    // Without a host, activations that do not fit are recomputed.
     Machine alone = with_host(memory, 1e10);
     alone.host.reset();
     const OutOfCore result = taken(OwnedJob(load_model(name), alone, {}, 1000), plan);

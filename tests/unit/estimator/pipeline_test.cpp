@@ -20,28 +20,28 @@ namespace {
 
 using namespace ddl;
 
-/// A layer with weights for each 'w', an activation for each 'a'.
+/// Returns a model with a layer with weights for each 'w', and an activation for each 'a'.
 Model chain(const std::string& kinds) {
   std::string text = "format: 1\nmodel: chain\ninput: {features: 10}\nlayers:\n";
   for (const char kind : kinds) text += kind == 'w' ? "  - fully_connected: 10\n" : "  - activation: relu\n";
   return parse_model(text, "chain.yaml");
 }
 
-/// Forward a third, backward the rest.
+/// Returns times of which forward is a third, and backward the rest.
 std::vector<LayerTimes> times_of(const std::vector<double>& seconds) {
   std::vector<LayerTimes> times;
   for (const double time : seconds) times.push_back({Seconds(time / 3), Seconds(time * 2 / 3), Seconds()});
   return times;
 }
 
-/// The same layers, with forward and backward swapped for every second one.
+/// Returns the times of times_of, with forward and backward swapped for every second layer.
 std::vector<LayerTimes> uneven_times_of(const std::vector<double>& seconds) {
   std::vector<LayerTimes> times = times_of(seconds);
   for (std::size_t i = 1; i < times.size(); i += 2) std::swap(times[i].forward, times[i].backward);
   return times;
 }
 
-/// Cuts at any place, by the layers' times alone; none if there are fewer places than stages.
+/// Returns cuts at any place, by the layers' times alone; empty if there are fewer places than stages.
 std::vector<int> balanced_stages(const ModelFacts& facts, const std::vector<LayerTimes>& times, int stages) {
   const StagePlaces places(facts, stages, {}, 1);
   if (places.levels().empty()) return {};
@@ -77,7 +77,7 @@ double longest(const std::vector<int>& firsts, const std::vector<double>& second
   return most;
 }
 
-/// The minimum of the longest stage over all ways to cut before layers with weights, found by trying each.
+/// Returns the minimum time of the longest stage over all ways to cut before layers with weights, by trying each way.
 double shortest(const std::string& kinds, const std::vector<double>& seconds, int stages) {
   std::vector<int> places;
   bool weights_before = false;
@@ -100,10 +100,10 @@ double shortest(const std::string& kinds, const std::vector<double>& seconds, in
   return best;
 }
 
-TEST_CASE("layers are distributed so that the longest stage is as short as it can be") {
-  // 9 | 1 2 3 3 are 9 and 9; any later cut has 10 and more on its left.
+TEST_CASE("layers are distributed so that the longest stage is as short as possible") {
+  // The stages 9 | 1 2 3 3 take 9 and 9. With any later cut, the first stage takes at least 10.
   CHECK(stages_of("wwwww", {9, 1, 2, 3, 3}, 2) == std::vector<int>{0, 1, 5});
-  // 1 2 3 4 | 9 are 10 and 9; any earlier cut has 13 and more on its right.
+  // The stages 1 2 3 4 | 9 take 10 and 9. With any earlier cut, the second stage takes at least 13.
   CHECK(stages_of("wwwww", {1, 2, 3, 4, 9}, 2) == std::vector<int>{0, 4, 5});
   CHECK(stages_of("wwwww", {1, 2, 3, 4, 9}, 1) == std::vector<int>{0, 5});
   CHECK(stages_of("wwwww", {1, 2, 3, 4, 9}, 5) == std::vector<int>{0, 1, 2, 3, 4, 5});
@@ -117,12 +117,12 @@ TEST_CASE("no cut of a random chain has a shorter longest stage") {
     std::vector<double> seconds;
     const int weighted = whole(1, 9);
     for (int layer = 0; layer < weighted; ++layer) {
-      // Activations may come first, too.
+      // A chain may begin with activations, too.
       for (int other = whole(0, 2); other > 0; --other) kinds += 'a';
       kinds += 'w';
     }
     if (whole(0, 1) == 1) kinds += 'a';
-    // Some take no time at all, some are equal.
+    // Some layers take no time, and some take equally long.
     while (seconds.size() < kinds.size()) seconds.push_back(whole(0, 3) == 0 ? whole(0, 3) : whole(0, 1000) / 7.0);
     const int stages = whole(1, weighted);
     const std::vector<int> firsts = stages_of(kinds, seconds, stages);
@@ -138,7 +138,7 @@ TEST_CASE("no cut of a random chain has a shorter longest stage") {
   }
 }
 
-/// All ways to cut [0, places) into so many stages.
+/// Calls `take` with all ways to cut [0, places) into this many stages.
 void each_cut(int places, int stages, const std::function<void(const std::vector<int>&)>& take) {
   std::vector<bool> cut(static_cast<std::size_t>(places) - 1, false);
   std::fill(cut.end() - (stages - 1), cut.end(), true);
@@ -158,7 +158,7 @@ TEST_CASE("among the cuts with the shortest longest stage, the chosen one has th
   for (int i = 0; i < 2000; ++i) {
     const int layers = whole(2, 11);
     const int stages = whole(2, layers);
-    const int kinds = whole(1, 3);  // with equal layers many cuts have the same longest stage
+    const int kinds = whole(1, 3);  // if many layers are equal, many cuts have the same longest stage
     std::vector<StageLoad> before(1);
     for (int layer = 0; layer < layers; ++layer) {
       const int kind = whole(1, kinds);
@@ -193,7 +193,8 @@ TEST_CASE("among the cuts with the shortest longest stage, the chosen one has th
 }
 
 TEST_CASE("under 1F1B, stages with less memory come first, because they hold the most micro-batches") {
-  // Ten equal layers on four stages: none has more than three, and the first, which holds four micro-batches, has one.
+  // Ten equal layers are assigned to four stages. No stage has more than three layers, and the
+  // first stage, which holds four micro-batches, has one.
   std::vector<StageLoad> before(1);
   for (int layer = 0; layer < 10; ++layer) {
     before.push_back(before.back());
@@ -201,12 +202,13 @@ TEST_CASE("under 1F1B, stages with less memory come first, because they hold the
   }
   StageBalance balance(before, {.micro_batches = 8}, 4);
   CHECK(balance.light_first().places == std::vector<int>{0, 1, 4, 7, 10});
-  // 1 3 3 3 hold 4, 9, 6 and 3 micro-batches' worth; 2 2 3 3 hold 8, 6, 6 and 3.
+  // The stages 1 3 3 3 hold activations of 4, 9, 6 and 3 layers and micro-batches, and the stages 2
+  // 2 3 3 hold 8, 6, 6 and 3.
   CHECK(balance.least_full().places == std::vector<int>{0, 2, 4, 7, 10});
   CHECK(balance.least_full().fullest.value() == 8);
 }
 
-TEST_CASE("cuts that few items cross are tried before those that many cross") {
+TEST_CASE("cuts that few items cross are tried before cuts that many items cross") {
   const Model model = parse_model(R"(format: 1
 model: funnel
 input: {features: 40}
@@ -223,12 +225,13 @@ layers:
   CHECK(StagePlaces(facts, 2, {}, 1).levels() == Levels{{0, 2, 4}, {0, 2, 3, 4}, {0, 1, 2, 3, 4}});
   CHECK(StagePlaces(facts, 3, {}, 1).levels() == Levels{{0, 2, 3, 4}, {0, 1, 2, 3, 4}});
   CHECK(StagePlaces(facts, 5, {}, 1).levels().empty());
-  // Quarters of tensors cross before layer 1, where a spatial split ends.
+  // Before layer 1, where a spatial split ends, quarters of tensors cross.
   CHECK(StagePlaces(facts, 2, {1, 4}, 4).levels().front() == std::vector<int>{0, 1, 4});
 }
 
 TEST_CASE("a plan is cut for the shortest step, not for balanced kernels") {
-  // Two layers of 3 s a sample before and two after a tensor of 10 items; 10,000 items cross in the middle of each half.
+  // Two layers of 3 s per sample precede a tensor of 10 items, and two layers follow it. 10,000
+  // items cross in the middle of each half.
   const Model model = parse_model(R"(format: 1
 model: narrow
 input: {features: 10}
@@ -244,21 +247,22 @@ layers:
   plan.mesh.set(Axis::pipeline, 2);
   plan.global_batch = 4;
   plan.micro_batches = 2;
-  // By kernels alone 3 3 | 2 4 is best. One micro-batch of 2 samples takes 1 + 80 s to cross there, 1 + 0.08 s after the
-  // third layer.
+  // By kernels alone, 3 3 | 2 4 is best. One micro-batch of 2 samples takes 1 + 80 s to cross this
+  // cut, and 1 + 0.08 s to cross the cut after the third layer.
   const Estimator estimator(owned.job);
   CHECK(estimator.stages(plan) == std::vector<int>{0, 3, 4});
-  // 24 s pass one after the other, then 16 s of the longest; 2 · (2 + 2 - 2) transfers of 1.08 s.
+  // The first micro-batch takes 24 s for all stages, then the longest stage takes 16 s. There are 2
+  // · (2 + 2 - 2) transfers of 1.08 s.
   CHECK(estimator.step_time(plan).value() == Approx(24 + 16 + 4 * 1.08));
 }
 
-TEST_CASE("there are no more stages than layers with weights") {
+TEST_CASE("a pipeline has at most as many stages as the model has layers with weights") {
   CHECK(stages_of("wawa", {1, 1, 1, 1}, 2).size() == 3);
   CHECK(stages_of("wawa", {1, 1, 1, 1}, 3).empty());
 }
 
-TEST_CASE("blocks are not cut if there are enough of them") {
-  // first | block of three | block of three | last
+TEST_CASE("blocks are not cut if the model has enough blocks") {
+  // The cuts are at: first | block of three | block of three | last
   const Model model = parse_model(R"(format: 1
 model: blocks
 input: {features: 10}
@@ -278,16 +282,16 @@ layers:
                                   "blocks.yaml");
   const ModelFacts facts = facts_of(model);
   const std::vector<LayerTimes> times = times_of({1, 1, 1, 9, 1, 1, 1, 1});
-  // Between layers the best would be 1 1 1 | 9 1 1 1 1; between blocks it is 1 1 1 9 | 1 1 1 1.
+  // Between layers, the best cut would be 1 1 1 | 9 1 1 1 1. Between blocks, it is 1 1 1 9 | 1 1 1 1.
   CHECK(balanced_stages(facts, times, 2) == std::vector<int>{0, 4, 8});
   CHECK(balanced_stages(facts, times, 4) == std::vector<int>{0, 1, 4, 7, 8});
-  // Five stages need a cut inside a block: 1 | 1 1 | 9 | 1 1 | 1 1 and the like, none longer than 9.
+  // Five stages need a cut inside a block, such as 1 | 1 1 | 9 | 1 1 | 1 1. No stage is longer than 9.
   const std::vector<int> five = balanced_stages(facts, times, 5);
   REQUIRE(five.size() == 6);
   CHECK(std::find(five.begin(), five.end(), 3) != five.end());
   CHECK(balanced_stages(facts, times, 6).size() == 7);
   CHECK(balanced_stages(facts, times, 7).empty());
-  // Software that assigns equal numbers of blocks does so independent of their times.
+  // Software that assigns equal numbers of blocks ignores their times.
   CHECK(StagePlaces(facts, 2, {}, 1).equal_blocks() == std::vector<int>{0, 4, 8});
   CHECK(StagePlaces(facts, 4, {}, 1).equal_blocks().empty());
   Coefficients coefficients;
@@ -321,7 +325,7 @@ layers:
   CHECK(balanced_stages(facts, times, 3).empty());
 }
 
-/// Times of four layers with weights, assigned to four stages, 16 samples in eight micro-batches.
+/// Returns the times of four layers with weights on four stages, for 16 samples in eight micro-batches.
 Breakdown four_stages(const std::vector<double>& seconds, const Assumptions& assumptions, Schedule schedule) {
   const OwnedJob owned(chain("wwww"), nodes_of_four(), assumptions, 1000, times_of(seconds));
   Plan plan;
@@ -332,11 +336,11 @@ Breakdown four_stages(const std::vector<double>& seconds, const Assumptions& ass
   return Estimator(owned.job).estimate(plan).time;
 }
 
-TEST_CASE("the bubble of equal stages is (p-1)/m of the computing, by either schedule") {
+TEST_CASE("the bubble of equal stages is (p-1)/m of the compute time, with either schedule") {
   for (const Schedule schedule : {Schedule::gpipe, Schedule::one_forward_one_backward}) {
     for (const Assumptions& assumptions : {Assumptions{}, ideal_assumptions()}) {
       const Breakdown time = four_stages({3, 3, 3, 3}, assumptions, schedule);
-      // Each stage takes 3 s a sample: 2 samples, 8 times.
+      // Each stage takes 3 s per sample, for 2 samples, 8 times.
       CHECK((time[Part::forward] + time[Part::backward]).value() == Approx(48.0));
       CHECK(time[Part::bubble].value() == Approx(48.0 * 3 / 8));
     }
@@ -344,16 +348,18 @@ TEST_CASE("the bubble of equal stages is (p-1)/m of the computing, by either sch
 }
 
 TEST_CASE("the first micro-batch passes all stages, the others follow at the pace of the longest") {
-  // Two samples take 2, 4, 12 and 6 s: one passes in 24, seven more follow at intervals of 12. The stage of 12 works for 96.
+  // Two samples take 2, 4, 12 and 6 s. The first micro-batch takes 24 s, and seven more follow at
+  // intervals of 12 s. The stage of 12 s computes for 96 s.
   const Breakdown time = four_stages({1, 2, 6, 3}, Assumptions{}, Schedule::gpipe);
   CHECK((time[Part::forward] + time[Part::backward]).value() == Approx(96.0));
   CHECK(time[Part::bubble].value() == Approx(24.0 + 7 * 12 - 96));
-  // In slots of the longest, (p+S-1) of them: 11 · 12.
+  // There are p+S-1 slots of the longest stage: 11 · 12.
   const Breakdown slots = four_stages({1, 2, 6, 3}, ideal_assumptions(), Schedule::gpipe);
   CHECK((slots[Part::forward] + slots[Part::backward] + slots[Part::bubble]).value() == Approx(132.0));
 }
 
-/// The bubble of a step of stages whose passes take these seconds: forward, gradients of inputs, gradients of weights.
+/// Returns the bubble of a step. The passes of each stage take these seconds: forward, gradients of
+/// inputs, gradients of weights.
 double bubble_of(const ScheduleOrder& order, const std::vector<std::array<double, 3>>& stages) {
   Step step;
   step.stages = static_cast<int>(stages.size());
@@ -374,16 +380,16 @@ TEST_CASE("gradients of weights fill the bubble, which never becomes negative") 
   const std::array<double, 3> stage{1, 1.25, 0.75};
   const std::vector<std::array<double, 3>> equal(4, stage);
   CHECK(bubble_of(one_forward_one_backward_order, equal) == Approx(3 * 3.0));
-  // (p-1)(F+B-W), (p-1)(B-W), (p/2-1)(F+2B-W) [Qi24, Table 2 and section 6; DSV3, Table 2].
+  // The bubbles are (p-1)(F+B-W), (p-1)(B-W), and (p/2-1)(F+2B-W) [Qi24, Table 2 and section 6; DSV3, Table 2].
   CHECK(bubble_of(zero_bubble_order, equal) == Approx(3 * 1.5));
   CHECK(bubble_of(zero_bubble_v_order, equal) == Approx(3 * 0.5));
   CHECK(bubble_of(dual_pipe_order, equal) == Approx(1 * 2.75));
-  // If stages differ, one is not waited for: the one for which the others would wait longest.
+  // If stages differ, no stage waits for one of them: the stage for which the other stages would wait longest.
   CHECK(bubble_of(zero_bubble_order, {stage, {1, 1, 1}, {2, 2, 0.5}, stage}) == Approx(1.5 + 1.0 + 1.5));
   CHECK(bubble_of(zero_bubble_order, std::vector<std::array<double, 3>>(4, {1, 1, 3})) == 0);
 }
 
-TEST_CASE("by DualPipe a rank has the parameters of two stages, and sums their gradients with another rank") {
+TEST_CASE("with DualPipe, a rank has the parameters of two stages, and sums their gradients with another rank") {
   const Model model = parse_model(R"(format: 1
 model: blocks
 input: {features: 10}
@@ -408,16 +414,17 @@ layers:
   plan.schedule = Schedule::dual_pipe;
   const Estimate both = estimator.estimate(plan);
   CHECK(both.memory.weights.value() == Approx(2 * usual.memory.weights.value()));
-  // The gradients of a layer exist once more while backward accumulates them.
+  // While backward accumulates the gradients of a layer, they exist once more.
   CHECK((both.memory.gradients - usual.memory.gradients).value() == Approx(440));
   CHECK(usual.time[Part::gradient_exchange].value() == 0);
-  // Two layers of 110 parameters of 4 B, among two ranks inside a node, of 1 s and 1 ms/B: 2 · (1 + 880/2 · 0.001).
+  // The exchange is between two ranks inside a node, with 1 s and 1 ms/B, of two layers of 110
+  // parameters of 4 B: 2 · (1 + 880/2 · 0.001).
   CHECK(both.time[Part::gradient_exchange].value() == Approx(2 * 1.44));
 }
 
 TEST_CASE("stages send micro-batches forward and gradients back in p+S-2 slots each") {
   const Breakdown time = four_stages({3, 3, 3, 3}, Assumptions{}, Schedule::gpipe);
-  // Inside a node: 1 s and 2 samples · 10 items · 4 B at 1 ms/B; 2 · (4 + 8 - 2) slots.
+  // Inside a node, a transfer takes 1 s and 2 samples · 10 items · 4 B at 1 ms/B. There are 2 · (4 + 8 - 2) slots.
   CHECK(time[Part::pipeline].value() == Approx(20 * (1 + 0.08)));
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("a choice matters if it changes the work of ranks") {
   CHECK_FALSE(row_of(PlanChoice::sequence_parallel).matters(data));
 }
 
-TEST_CASE("chosen values are set, other choices stay") {
+TEST_CASE("chosen values are set, and other choices are unchanged") {
   Plan plan;
   plan.zero_stage = 2;
   ChosenOfPlan chosen;
@@ -131,7 +131,7 @@ TEST_CASE("schedule, placement, sharding and recomputation do not change how pla
   other = plan;
   other.precision = Precision::bf16;
   CHECK(split_of(other) != split_of(plan));
-  // Plans that differ in a choice have one split, unless the choice divides layers.
+  // Plans that differ only in one choice have the same split, unless the choice divides layers.
   for (const PlanChoiceRow& row : plan_choices()) {
     other = plan;
     row.set(other, row.last);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace ddl;
 
-/// 1 TFLOP/s and 100 GB/s.
+/// Returns a roofline of 1 TFLOP/s and 100 GB/s.
 Roofline roofline() {
   Device device;
   device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt};
@@ -30,7 +30,7 @@ Roofline roofline() {
 struct Line {
   std::string problem;
   double seconds = 0;
-  double width = 0;  ///< of the interval
+  double width = 0;  ///< width of the interval
 };
 
 MeasuredKernels measured(const std::vector<Line>& lines) {
@@ -64,11 +64,11 @@ double ratio(const ProblemTimes& times, const std::string& line) {
   return times.cost(problem).time / times.roofline(problem);
 }
 
-TEST_CASE("updates of lists are predicted from lists of the same implementation, single layers from single layers") {
+TEST_CASE("updates of lists are predicted from lists of the same implementation, and updates of layers from layers") {
   const std::string layer = "update optimizer=adam parameters=1000000 precision=fp32";
   const std::string list = "update optimizer=adam parameters=1000000 tensors=10 implementation=foreach precision=fp32";
   const std::string other = "update optimizer=adam parameters=1000000 tensors=10 implementation=fused precision=fp32";
-  // At 100 GB/s a layer's 28 MB take 0.28 ms, a list's 72 MB 0.72 ms.
+  // At 100 GB/s, the 28 MB of a layer take 0.28 ms, and the 72 MB of a list take 0.72 ms.
   const ProblemTimes both = times({{layer, 0.28e-3 * 2}, {list, 0.72e-3 * 3}});
   CHECK(cost_of(both, layer).time.value() == Approx(0.56e-3));
   CHECK(cost_of(both, list).time.value() == Approx(2.16e-3));
@@ -77,20 +77,20 @@ TEST_CASE("updates of lists are predicted from lists of the same implementation,
   };
   CHECK(cost_of(both, at(layer, "4000000")).time.value() == Approx(4 * 0.56e-3));
   CHECK(cost_of(both, at(list, "4000000")).time.value() == Approx(4 * 2.16e-3));
-  // For an implementation that was not measured, the device's efficiency in other updates.
+  // An implementation that was not measured has the device's efficiency in other updates.
   const KernelCost fused = cost_of(both, other);
   CHECK(fused.source == Provenance::curve);
   CHECK(fused.time.value() > 0.28e-3 * 2 * 0.99);
   CHECK(fused.time.value() < 0.28e-3 * 3 * 1.01);
 }
 
-TEST_CASE("scratch memory is that of the same problem, or between that of the nearest of its family and its share") {
+TEST_CASE("scratch memory is that of the same problem, or lies between that of the nearest problem and a share of it") {
   MeasuredKernels kernels = measured({{convolution(64, 64, 56, 4), 3e-3},
                                       {convolution(64, 64, 56, 16), 1e-2},
                                       {convolution(64, 64, 56, 16), 1e-2, 1e-4},
                                       {"activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward", 1e-4}});
   kernels.kernels[0].workspace = Bytes(4e6);
-  // Measured twice: the more precise time counts, and the scratch memory of either.
+  // The problem was measured twice. The more precise time is used, and the scratch memory of either measurement.
   kernels.kernels[2].workspace = Bytes(8e6);
   const ProblemTimes known(kernels, roofline(), Precision::fp32);
   const auto of = [&](const std::string& line) { return cost_of(known, line).workspace; };
@@ -98,15 +98,15 @@ TEST_CASE("scratch memory is that of the same problem, or between that of the ne
   CHECK(of(convolution(64, 64, 56, 4)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 4)).source == Provenance::measured);
   CHECK(of(convolution(64, 64, 56, 16)).expected.value() == 8e6);
-  // Twice the samples move twice the tensors and the same weights, 36,864 items: of 16 samples 2 · 16 · 200,704 items.
+  // Twice as many samples move twice the tensors and the same weights, 36,864 items. 16 samples move 2 · 16 · 200,704 items.
   const double share = (2 * 32 * 200704.0 + 36864) / (2 * 16 * 200704.0 + 36864);
   CHECK(of(convolution(64, 64, 56, 32)).expected.value() == 8e6);
   CHECK(of(convolution(64, 64, 56, 32)).most.value() == Approx(8e6 * share));
   CHECK(of(convolution(64, 64, 56, 32)).source == Provenance::interpolated);
-  // Fewer samples may take less.
+  // Fewer samples may need less scratch memory.
   CHECK(of(convolution(64, 64, 56, 2)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 2)).expected.value() == Approx(2e6).epsilon(0.03));
-  // Timed without recording it, and not measured at all.
+  // The first problem was timed without scratch memory, and the second was not measured at all.
   CHECK(of("activation kind=relu in=64x56x56 samples=4 precision=fp32 pass=forward").source == Provenance::roofline);
   CHECK(of(convolution(64, 64, 56, 4, "backward-data")).source == Provenance::roofline);
   CHECK(of(convolution(64, 64, 56, 4, "backward-data")).most.value() == 0);
@@ -130,7 +130,7 @@ TEST_CASE("the more precise of two measurements of one problem is used") {
   REQUIRE(cost_of(times({{line, 1e-3, 1e-4}, {line, 2e-3, 1e-3}}), line).time.value() == 1e-3);
 }
 
-// Efficiencies 1 and 4 at one and 16 samples: at four, the middle in logarithms, 2.
+// The efficiencies are 1 and 4 at one and 16 samples. At four samples, in the middle of the logarithms, the efficiency is 2.
 TEST_CASE("between two batches log(time/roofline) is linear in log(samples)") {
   const ProblemTimes known = times({{convolution(64, 64, 56, 1), 1}, {convolution(64, 64, 56, 16), 4}});
   const double at_one = ratio(known, convolution(64, 64, 56, 1));
@@ -171,11 +171,11 @@ TEST_CASE("times are interpolated between neighbours along filters, channels, ex
   const ProblemTimes updates = times({{update(1000), 1e-6}, {update(16000), 8e-6}});
   const KernelCost own = cost_of(updates, update(4000));
   CHECK(own.source == Provenance::interpolated);
-  // The geometric mean of 1 and 1/2 of the traffic's time, of four times the bytes.
+  // The time is the geometric mean of 1 and 1/2 of the traffic's time, for four times the bytes.
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
 }
 
-/// The interpolation between two neighbours, implemented by trying every pair of the 128 nearest.
+/// The interpolation between two neighbours, implemented by trying every pair of the 128 nearest problems.
 class SimpleSearch {
  public:
   explicit SimpleSearch(const std::vector<Line>& lines) : known_(times(lines)) {
@@ -188,7 +188,7 @@ class SimpleSearch {
   }
   [[nodiscard]] const ProblemTimes& known() const { return known_; }
 
-  /// Negative if the problem is between no two.
+  /// Returns the interpolated time; negative if the problem is not between any two problems.
   [[nodiscard]] double between(const std::string& line) const {
     const Place asked = place_of(line);
     const double roofline = known_.roofline(parse_problem(line, "test")).value();
@@ -227,7 +227,7 @@ class SimpleSearch {
   }
 
  private:
-  /// Samples, filters, channels, rows, columns.
+  /// The samples, filters, channels, rows and columns of a problem.
   using Place = std::array<double, 5>;
   struct Point {
     Place place{};
@@ -255,7 +255,7 @@ class SimpleSearch {
 
 TEST_CASE("interpolated times equal those of a search through all pairs of neighbours") {
   std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same sets every time
-  // Numbers without small common factors, so that no two distances are equal except for rounding.
+  // The values have few common factors, so that distances are equal only up to rounding.
   const auto one_of = [&random](std::initializer_list<int> values) {
     return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
   };
@@ -274,7 +274,7 @@ TEST_CASE("interpolated times equal those of a search through all pairs of neigh
                                    : std::exp(std::uniform_real_distribution(-9.0, -3.0)(random));
         if (std::string line = any(); seen.insert(line).second) lines.push_back({std::move(line), seconds});
       }
-      lines.push_back({convolution(23, 13, 9, 3), 1e-3});  // something that takes time
+      lines.push_back({convolution(23, 13, 9, 3), 1e-3});  // a problem that takes time
       seen.insert(lines.back().problem);
       const SimpleSearch simple(lines);
       for (int i = 0; i < 40; ++i) {
@@ -301,7 +301,7 @@ TEST_CASE("a tile with halo rows takes the time of the same tile with padding") 
   CHECK(tile.time.value() == Approx(1e-3).epsilon(0.1));
 }
 
-TEST_CASE("another window, pass or kind is not a neighbour") {
+TEST_CASE("a problem with another window, pass or kind is not a neighbour") {
   const ProblemTimes known = times({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
   CHECK(cost_of(known, convolution(64, 64, 56, 4, "backward-data")).source == Provenance::curve);
   CHECK(cost_of(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == Provenance::curve);
@@ -321,15 +321,15 @@ TEST_CASE("a curve stays in the measured range, and comes from the nearest relat
     const double far = ratio(known, convolution(64, 64, 56, samples));
     CHECK(far >= two);
     CHECK(far <= one);
-    // The nearest counts most.
+    // The nearest problem has the largest weight.
     CHECK(std::log(far / two) < 0.5 * std::log(one / two));
   }
-  // Another kernel of the same pass, and another pass of the same operation.
+  // The problems are another kernel of the same pass, and another pass of the same operation.
   const double kin = ratio(known, "convolution filters=64 kernel=5x5 padding=2 bias=no in=64x56x56 samples=1");
   CHECK(kin >= two);
   CHECK(kin <= one);
   CHECK(ratio(known, relu + "1 pass=backward-data") == Approx(ratio(known, relu + "1")));
-  // No optimizer was measured: all data is used.
+  // No optimizer was measured, so all data is used.
   const KernelCost update = cost_of(known, "update optimizer=sgd parameters=100000");
   CHECK(update.source == Provenance::curve);
   CHECK(update.time.value() > 0);
@@ -367,7 +367,7 @@ TEST_CASE("more samples, filters or channels never take less time, if the measur
   }
 }
 
-TEST_CASE("kernels that took no time at any size take none at others, and are not part of a curve") {
+TEST_CASE("kernels that took no time at any measured size take no time at other sizes, and are not part of a curve") {
   const std::string norm = "norm kind=batch in=64x56x56 samples=";
   const std::string drop = "dropout rate=0.5 in=64x56x56 samples=";
   const ProblemTimes known = times({{norm + "1", 1e-3}, {drop + "1", 0}});
@@ -383,8 +383,8 @@ TEST_CASE("kernels measured in another precision are not used") {
   CHECK_FALSE(ProblemTimes(kernels, roofline(), Precision::fp32).empty());
 }
 
-TEST_CASE("a step longer than its kernels gives a launch overhead, a shorter one a factor") {
-  // (110 − 100)/5 and (60 − 40)/5 us a kernel: 3 on average.
+TEST_CASE("a step longer than its kernels gives a launch overhead, and a shorter step gives a factor") {
+  // The overheads are (110 − 100)/5 and (60 − 40)/5 us per kernel, 3 us on average.
   const StepOverhead slow = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5}, {Seconds(60e-6), Seconds(40e-6), 5}});
   CHECK(slow.per_kernel.value() == Approx(3e-6));
   CHECK(slow.factor == 1);
@@ -402,13 +402,13 @@ TEST_CASE("updates of several models determine both a factor and a launch overhe
       overhead_of_one_kind({phase(20e-3, 160, 1.2, 15e-6), phase(3e-3, 150, 1.2, 15e-6), phase(90e-3, 30, 1.2, 15e-6)});
   CHECK(both.factor == Approx(1.2));
   CHECK(both.per_kernel.value() == Approx(15e-6));
-  // Many kernels that take less than their separate times would give a negative launch overhead. With zero overhead (f − 1)²
-  // + (2f − 1)² is minimal at 3/5.
+  // If many kernels take less than their separate times, the launch overhead would be negative.
+  // With an overhead of zero, (f − 1)² + (2f − 1)² is minimal at 3/5.
   const StepOverhead none =
       overhead_of_one_kind({{Seconds(10e-3), Seconds(10e-3), 10}, {Seconds(5e-3), Seconds(10e-3), 1000}});
   CHECK(none.per_kernel.value() == 0);
   CHECK(none.factor == Approx(0.6));
-  // One model, in one or more sizes, does not identify both.
+  // One model, in one or more sizes, does not determine both values.
   const StepOverhead one =
       overhead_of_one_kind({{Seconds(110e-6), Seconds(100e-6), 5}, {Seconds(120e-6), Seconds(100e-6), 5}});
   CHECK(one.per_kernel.value() == Approx(3e-6));
@@ -417,14 +417,14 @@ TEST_CASE("updates of several models determine both a factor and a launch overhe
 }
 
 TEST_CASE("first touches of memory do not count as overhead") {
-  // 130 us, 20 us of them touches, over kernels of 100 us: 2 us for each of the five.
+  // Of 130 us, 20 us are first touches, and kernels take 100 us. The overhead is 2 us for each of the five kernels.
   const StepOverhead slow = overhead_of({{Seconds(130e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
   CHECK(slow.per_kernel.value() == Approx(2e-6));
-  // Without them the whole takes less than its kernels.
+  // Without first touches, the whole phase takes less than its kernels.
   const StepOverhead quick = overhead_of({{Seconds(110e-6), Seconds(100e-6), 5, Seconds(20e-6)}});
   CHECK(quick.per_kernel.value() == 0);
   CHECK(quick.factor == Approx(0.9));
-  // No time is left for kernels: nothing is known about them.
+  // No time is left for kernels, so nothing is known about them.
   CHECK(overhead_of({{Seconds(20e-6), Seconds(10e-6), 5, Seconds(20e-6)}}).factor == 1);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace ddl;
 
-/// The names of the layers of the block `block` that belong to a module, without the block's own.
+/// Returns the names of the layers of the block `block` that belong to a module, without the block's name.
 std::vector<std::string> layers_of(const Model& model, RecomputeModule module, const std::string& block) {
   const ModelFacts facts = facts_of(model);
   std::vector<std::string> names;
@@ -26,8 +26,8 @@ std::vector<std::string> layers_of(const Model& model, RecomputeModule module, c
   return names;
 }
 
-/// Two layers of multi-head latent attention, the first with an MLP, the second with 4 experts, 2 per token, and a shared
-/// one.
+/// Returns two layers of multi-head latent attention. The first has an MLP. The second has 4
+/// experts, 2 per token, and a shared expert.
 Model small_mixture() {
   return load_model(
       "deepseek@layers=2@dense_layers=1@hidden=64@heads=4@query_rank=24@kv_rank=16@key_size=16@rotary_size=8@value_size=16"
@@ -49,7 +49,7 @@ Plan again(RecomputeModules modules) {
 
 struct OnNodes : OwnedJob {
   explicit OnNodes(Model a_model) : OwnedJob(std::move(a_model), exact(), Assumptions{}, 1000) {}
-  /// Sizes of requests are not rounded up.
+  /// Returns a machine on which sizes of requests are not rounded up.
   static Machine exact() {
     Machine machine = nodes_of_four();
     machine.device.is_processor = true;
@@ -85,7 +85,7 @@ TEST_CASE("a long block is searched branch by branch, and branches that never jo
             layers + "layers:\n  - embedding: {vocabulary: 9, features: 4}\n  - block: all\n",
         "m.yaml");
   };
-  // Searching the whole block for each sum took a minute.
+  // A search of the whole block for each sum took a minute.
   const std::string part = "- norm: rms\n                - fully_connected: 4\n                - activation: relu\n";
   const Model chain =
       model("      - repeat:\n          times: 9000\n          layers:\n            - residual:\n                " + part);
@@ -97,7 +97,7 @@ TEST_CASE("a long block is searched branch by branch, and branches that never jo
   CHECK(count(RecomputeModule::mlp) == 2 * 9000);
   CHECK(count(RecomputeModule::layernorm) == 9000);
   CHECK(count(RecomputeModule::core_attn) == 1);
-  // Each sum belongs to a chain that goes back to the first layer.
+  // Each sum belongs to a chain that reaches back to the first layer.
   const Model far = model(
       "      - repeat:\n          times: 2000\n          layers:\n            - fully_connected: 4\n"
       "              name: made\n            - add:\n              from: [made, stem]\n        name: round\n");
@@ -118,21 +118,21 @@ TEST_CASE("modules of a block are found by the content of its branches") {
   const Names shared = layers_of(mixture, shared_experts, "layer0");
   CHECK(shared.size() == 5);
   CHECK(std::all_of(shared.begin(), shared.end(), [](const auto& name) { return name.starts_with("mixture.shared."); }));
-  // The activation and the product of both halves.
+  // The layers are the activation and the product of both halves.
   CHECK(layers_of(mixture, moe_act, "layer0").size() == 2);
   const Names experts = layers_of(mixture, moe, "layer0");
   CHECK(experts.front() == "mixture.routed.router");
-  // Router, dispatch, five layers of each MLP, combine and their sum.
+  // The layers are router, dispatch, five layers of each MLP, combine and their sum.
   CHECK(experts.size() == 14);
   CHECK(layers_of(mixture, mlp, "dense_layer0").size() == 5);
   CHECK(layers_of(mixture, moe, "dense_layer0").empty());
-  // Without compressed queries the product computes them from the norm's output.
+  // Without compressed queries, the product computes the queries from the norm's output.
   const Names direct = layers_of(load_model("deepseek-v2-lite"), mla_up_proj, "layer0");
   CHECK(direct == Names{"attention.keys_and_values", "attention.queries.up", "attention.queries.rotary1"});
-  // Dropout after the MLP is not included.
+  // Dropout after the MLP is not part of the module.
   CHECK(layers_of(load_model("gpt2"), mlp, "layer0").size() == 3);
   CHECK(layers_of(load_model("gpt2"), layernorm, "layer0").size() == 2);
-  // Parallel attention and MLP, with two norms of the same tensor.
+  // Attention and MLP are parallel, with two norms of one tensor.
   CHECK(layers_of(load_model("gpt-neox-20b"), mlp, "layer0").size() == 3);
   CHECK(layers_of(load_model("gpt-neox-20b"), layernorm, "layer0").size() == 2);
   CHECK(facts_of(load_model("resnet50")).has_modules.is_empty());
@@ -145,20 +145,20 @@ TEST_CASE("tensors that modules recompute are not kept") {
   Plan none = again({core_attn});
   none.recompute = Recompute::none;
   const double all = kept_by(owned, none);
-  // For each of 3 layers, 32 tokens of 4 samples: two norms' outputs of 64 items of 2 bytes, and their statistics of 4
-  // bytes, one number per token for RMS norm.
+  // Each of 3 layers has 32 tokens of 4 samples. The outputs of two norms have 64 items of 2 bytes.
+  // Their statistics have 4 bytes, and RMS norm has one number per token.
   const double tokens = 32 * 4;
   CHECK(all - kept_by(owned, again({layernorm})) == Approx(3 * 2 * tokens * (64 * 2 + 4)));
-  // The outputs of gate, up, the activation and the product of both, of 128 items each.
+  // The outputs of gate, up, the activation and the product of both have 128 items each.
   CHECK(all - kept_by(owned, again({mlp})) == Approx(3 * tokens * 4 * 128 * 2));
-  // The input of the MLP is the norm's output: dropped with it, it is recomputed before it.
+  // The input of the MLP is the norm's output. If the norm drops its output, it is recomputed before the MLP.
   CHECK(all - kept_by(owned, again({layernorm, mlp})) == Approx(3 * tokens * (2 * (64 * 2 + 4) + 4 * 128 * 2)));
 
   const OnNodes mixture(small_mixture());
   Plan whole = none;
   const double kept = kept_by(mixture, whole);
-  // Queries of 4 heads of 16 and 8 channels, keys and values of 4 heads with 16 each and 8 shared channels. The queries
-  // before rotation are overwritten. In both layers.
+  // In both layers, queries have 4 heads of 16 and 8 channels, and keys and values have 4 heads of
+  // 16 channels each, plus 8 shared channels. The queries before rotation are overwritten.
   const auto up = kept - kept_by(mixture, again({mla_up_proj}));
   double written = 0;
   for (std::size_t i = 0; i < mixture.model.layers.size(); ++i) {
@@ -168,7 +168,7 @@ TEST_CASE("tensors that modules recompute are not kept") {
   }
   CHECK(up == Approx(written));
   CHECK(written > 0);
-  // Half of the tokens' 2 copies, activation and product of 32 items: 2 · 32 tokens · 4 samples.
+  // The activation and the product have 32 items of 2 bytes for each of the tokens' 2 copies, for 32 tokens of 4 samples.
   CHECK(kept - kept_by(mixture, again({moe_act})) == Approx(2 * tokens * 2 * 32 * 2));
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("recomputed experts repeat their All-to-all") {
   const double twice = estimator.estimate(plan).time[Part::layer_collectives].value();
   CHECK(twice > 0);
   plan.recompute_modules = {moe};
-  // Dispatch and combine, forward and backward: three times instead of two.
+  // Dispatch and combine run in forward and backward, and again in recomputation: three times instead of twice.
   CHECK(estimator.estimate(plan).time[Part::layer_collectives].value() == Approx(1.5 * twice));
 }
 
@@ -225,14 +225,14 @@ TEST_CASE("an additional module takes at least as much time and at most as much 
       CHECK(kept_by(owned, again(more)) <= kept * (1 + 1e-12));
     }
   }
-  // All of them keep more than the inputs of blocks.
+  // Even all modules together keep more than the inputs of blocks.
   Plan full = again({RecomputeModule::core_attn});
   full.recompute = Recompute::full;
   CHECK(kept_by(owned, again(RecomputeModules::numbered(RecomputeModules::last_number))) > kept_by(owned, full));
 }
 
 TEST_CASE("with equal layers the peak grows linearly, for any recomputed modules") {
-  // With many equal layers, those in the middle are counted instead of visited, with the same result.
+  // With many equal layers, the middle layers are counted and not visited, with the same result.
   const OnNodes owned(load_model("llama@layers=9@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));
   const OnNodes short_one(
       load_model("llama@layers=8@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32"));

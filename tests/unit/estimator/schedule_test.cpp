@@ -14,14 +14,14 @@ namespace {
 
 using namespace ddl;
 
-TEST_CASE("GPipe holds all micro-batches, a stage of 1F1B as many as stages remain, a single stage one") {
+TEST_CASE("GPipe holds all micro-batches, 1F1B one per stage up to the last stage, and a single stage holds one") {
   using enum Schedule;
   for (const int stage : {0, 1, 3}) CHECK(micro_batches_in_flight(gpipe, stage, 4, 8) == 8);
   CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 4, 8) == 4);
   CHECK(micro_batches_in_flight(one_forward_one_backward, 1, 4, 8) == 3);
   CHECK(micro_batches_in_flight(one_forward_one_backward, 3, 4, 8) == 1);
   CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 4, 2) == 2);
-  // Without a pipeline backward follows forward, micro-batch by micro-batch.
+  // Without a pipeline, each micro-batch runs forward and then backward.
   CHECK(micro_batches_in_flight(gpipe, 0, 1, 8) == 1);
   CHECK(micro_batches_in_flight(one_forward_one_backward, 0, 1, 8) == 1);
 }
@@ -37,7 +37,7 @@ TEST_CASE("schedules are printed by their names") {
   for (const ScheduleOrder* order : all_schedules()) CHECK(to_string(order->schedule) == order->name);
 }
 
-TEST_CASE("every stage does each pass of each micro-batch once") {
+TEST_CASE("every stage runs each pass of each micro-batch once") {
   for (const ScheduleOrder* order : all_schedules()) {
     for (const int stages : {1, 2, 3, 8}) {
       for (const std::int64_t micro_batches : {1, 2, 5, 16}) {
@@ -50,7 +50,7 @@ TEST_CASE("every stage does each pass of each micro-batch once") {
             CHECK(slot.stage == stage);
             CHECK((slot.chunk >= 0 && slot.chunk < order->chunks));
             CHECK((slot.micro_batch >= 0 && slot.micro_batch < micro_batches));
-            // A micro-batch goes one way or the other.
+            // A micro-batch goes in one of the two directions.
             if (both_ways) CHECK((slot.chunk == 1) == (slot.micro_batch >= micro_batches / 2));
             CHECK(seen.emplace(static_cast<int>(slot.pass), slot.chunk, slot.micro_batch).second);
           }
@@ -69,7 +69,7 @@ TEST_CASE("for equal stages without transfers, slots and closed form agree for e
         const Stages times = equal_stages(stages, 1.0, 0.75, 1.25, 0.0);
         const PipelineTimeline timeline = run_schedule(*order, times, micro_batches);
         INFO(order->name << ", " << stages << " stages, " << micro_batches << " micro-batches");
-        // (p+S-1) slots of 3 s, of which S are not bubble [Nar21, section 2.2.1].
+        // There are p+S-1 slots of 3 s, of which S are not bubble [Nar21, section 2.2.1].
         CHECK(timeline.length().value() == Approx(3.0 * static_cast<double>(stages + micro_batches - 1)));
         CHECK(uniform_length(times, micro_batches).value() == Approx(timeline.length().value()));
         for (int stage = 0; stage < stages; ++stage) {
@@ -80,7 +80,7 @@ TEST_CASE("for equal stages without transfers, slots and closed form agree for e
   }
 }
 
-/// The bubble of equal stages by the closed form of a schedule. Times are those of one micro-batch in a whole stage.
+/// Returns the bubble of equal stages by the closed form of a schedule. Times are those of one micro-batch in a whole stage.
 double closed_bubble(const ScheduleOrder& order, int stages, const StageSlots& stage) {
   const BubbleShares shares = order.bubble(stages, 1);
   const double waits = shares.forward * stage.forward.value() + shares.input_gradient * stage.input_gradient.value() +
@@ -88,7 +88,7 @@ double closed_bubble(const ScheduleOrder& order, int stages, const StageSlots& s
   return std::max(0.0, (stages - 1) * waits);
 }
 
-/// The bubble of equal stages by the list of slots. A stage's times are divided among its model chunks.
+/// Returns the bubble of equal stages by the list of slots. The times of a stage are divided among its model chunks.
 double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_batches, const StageSlots& stage) {
   const double parts = order.course == Course::there_and_back ? order.chunks : 1;
   const Stages times = equal_stages(stages, stage.forward.value() / parts, stage.input_gradient.value() / parts,
@@ -99,7 +99,7 @@ double listed_bubble(const ScheduleOrder& order, int stages, std::int64_t micro_
 }
 
 TEST_CASE("the bubble of ZB-H1 is (p-1)(F+B-W), unless gradients of weights take longest") {
-  // [Qi24, Table 2]. If weight gradients take longer than the rest, there is no bubble left to fill.
+  // The formula is in [Qi24, Table 2]. If weight gradients take longer than the rest, there is no bubble left to fill.
   for (const int stages : {2, 3, 4, 8, 16}) {
     for (const std::int64_t micro_batches : {stages, stages + 1, 3 * stages}) {
       for (const StageSlots& stage :
@@ -118,7 +118,7 @@ TEST_CASE("ZB-V has no bubble if all passes take equally long, otherwise (p-1)(B
   for (const int stages : {2, 3, 4, 8, 16}) {
     for (const std::int64_t micro_batches : {2 * stages, 3 * stages + 1}) {
       INFO(stages << " stages, " << micro_batches << " micro-batches");
-      // [Qi24, section 6].
+      // The formula is in [Qi24, section 6].
       const StageSlots alike{Seconds(1), Seconds(1), Seconds(1)};
       CHECK(closed_bubble(zero_bubble_v_order, stages, alike) == 0);
       CHECK(listed_bubble(zero_bubble_v_order, stages, micro_batches, alike) == Approx(0).margin(1e-9));
@@ -137,7 +137,7 @@ TEST_CASE("the bubble of DualPipe is (p/2-1)(F&B+B-3W), and no longer if the pas
         const Seconds backward = stage.input_gradient + stage.weight_gradient;
         return (stages / 2.0 - 1) * (stage.forward + backward + backward - stage.weight_gradient * 3.0).value();
       };
-      // [DSV3, Table 2], where a forward and a backward together take F+B.
+      // The formula is in [DSV3, Table 2], where a forward and a backward together take F+B.
       const StageSlots alike{Seconds(1), Seconds(1), Seconds(1)};
       CHECK(closed_bubble(dual_pipe_order, stages, alike) == Approx(published(alike)).margin(1e-12));
       CHECK(listed_bubble(dual_pipe_order, stages, micro_batches, alike) == Approx(published(alike)).margin(1e-9));
@@ -157,7 +157,7 @@ TEST_CASE("for equal stages with transfers, GPipe has the hops of the closed for
         CHECK(run_schedule(gpipe_order, times, micro_batches).length().value() == Approx(closed));
         const double alternating = run_schedule(one_forward_one_backward_order, times, micro_batches).length().value();
         CHECK(alternating <= closed + 1e-9);
-        // Never less than the way of one micro-batch there and back, plus all the work of a stage.
+        // The time is at least all the work of a stage, plus the way of one micro-batch through the other stages and back.
         CHECK(alternating >= 3.0 * static_cast<double>(stages + micro_batches - 1) + 2.0 * (stages - 1) * hop - 1e-9);
       }
     }
@@ -180,7 +180,7 @@ TEST_CASE("for unequal stages, GPipe takes the longest forward and backward for 
     const std::int64_t micro_batches = 1 + round % 9;
     const double length = run_schedule(gpipe_order, times, micro_batches).length().value();
     CHECK(length == Approx(all + static_cast<double>(micro_batches - 1) * (forward + backward)));
-    // One stage that is the longest both ways: the closed form.
+    // If one stage is the longest in both passes, the closed form is a lower bound.
     CHECK(uniform_length(times, micro_batches).value() <= length + 1e-9);
   }
 }
@@ -203,10 +203,10 @@ TEST_CASE("under any schedule, a stage takes at least its own work and the passa
       longest = std::max(longest, (work + sent) * static_cast<double>(micro_batches));
     }
     for (const ScheduleOrder* order : all_schedules()) {
-      // Micro-batches that pass a stage twice, or from the other end, take other paths.
+      // Micro-batches that pass a stage twice, or start at the other end, take other paths.
       if (order->course != Course::around) continue;
       const PipelineTimeline timeline = run_schedule(*order, times, micro_batches);
-      // The way back need not wait for the weight gradients.
+      // On the way back, a micro-batch need not wait for weight gradients.
       CHECK(timeline.length().value() >= std::max(order->fills_bubbles ? way - weights : way, longest) - 1e-9);
       for (const std::vector<TimedSlot>& stage : timeline.stages) {
         for (std::size_t i = 1; i < stage.size(); ++i) CHECK(stage[i].begin >= stage[i - 1].arrival);
@@ -215,7 +215,7 @@ TEST_CASE("under any schedule, a stage takes at least its own work and the passa
   }
 }
 
-TEST_CASE("a stage holds as many micro-batches as its schedule's closed form says") {
+TEST_CASE("a stage holds as many micro-batches as in the closed form of its schedule") {
   for (const ScheduleOrder* order : all_schedules()) {
     for (const int stages : {1, 2, 4, 9}) {
       for (const std::int64_t micro_batches : {1, 3, 8, 20}) {
@@ -265,11 +265,11 @@ TEST_CASE("v virtual stages divide the bubble of equal stages by v") {
     for (const int stages : {2, 4, 8}) {
       for (const std::int64_t rounds : {1, 2, 5}) {
         const std::int64_t micro_batches = rounds * stages;
-        // A model chunk has its part of the work of a stage: forward 1, backward 2.
+        // A model chunk has a share of the work of a stage: forward 1, backward 2.
         const Stages times = equal_stages(stages, 1.0 / chunks, 0.75 / chunks, 1.25 / chunks, 0.0);
         const PipelineTimeline timeline = run_schedule(one_forward_one_backward_order, times, micro_batches, chunks);
         INFO(stages << " stages of " << chunks << " chunks, " << micro_batches << " micro-batches");
-        // (p−1)/v of the time of one micro-batch [Nar21, section 2.2.2].
+        // The bubble is (p−1)/v of the time of one micro-batch [Nar21, section 2.2.2].
         const double bubble = 3.0 * (stages - 1) / chunks;
         CHECK(timeline.length().value() == Approx(3.0 * static_cast<double>(micro_batches) + bubble));
         for (int stage = 0; stage < stages; ++stage) CHECK(timeline.bubble(stage).value() == Approx(bubble));
@@ -278,9 +278,9 @@ TEST_CASE("v virtual stages divide the bubble of equal stages by v") {
   }
 }
 
-TEST_CASE("the timeline of 4 interleaved stages is the published one") {
-  // [Nar21, Figure 4, below], 8 micro-batches in 2 model chunks of 4 stages: the first device's forwards and backwards, the
-  // second chunk in capitals.
+TEST_CASE("the timeline of 4 interleaved stages equals the published timeline") {
+  // The figure is [Nar21, Figure 4, below], with 8 micro-batches in 2 model chunks of 4 stages:
+  // forwards and backwards of the first device, with the second chunk in capitals.
   std::string drawn;
   for (const Slot& slot : one_forward_one_backward_order.slots(0, 4, 8, 2)) {
     if (slot.pass == SlotPass::weight_gradient) continue;
@@ -292,21 +292,21 @@ TEST_CASE("the timeline of 4 interleaved stages is the published one") {
   CHECK(drawn == "f1 f2 f3 f4 F1 F2 F3 F4 f5 f6 f7 B1 f8 B2 F5 B3 F6 B4 F7 b1 F8 b2 b3 b4 B5 B6 B7 B8 b5 b6 b7 b8");
 }
 
-/// The order of every stage, as in a figure.
+/// Returns the order of every stage, as in a figure.
 std::vector<std::string> figure(const ScheduleOrder& order, int stages, std::int64_t micro_batches) {
   return drawn(run_schedule(order, equal_stages(stages, 1, 1, 1, 0), micro_batches));
 }
 
 TEST_CASE("four stages of 1F1B run their slots in the published order") {
-  // [Nar21, Figure 4, above]; the first stage has three forwards before the first pair, the last one has none.
+  // In [Nar21, Figure 4, above], the first stage has three forwards before the first pair, and the last stage has none.
   const std::vector<std::string> lines = figure(one_forward_one_backward_order, 4, 8);
   CHECK(lines[0] == "F1 F2 F3 F4 W1 B1 F5 W2 B2 F6 W3 B3 F7 W4 B4 F8 W5 B5 W6 B6 W7 B7 W8 B8");
   CHECK(lines[3] == "F1 W1 B1 F2 W2 B2 F3 W3 B3 F4 W4 B4 F5 W5 B5 F6 W6 B6 F7 W7 B7 F8 W8 B8");
 }
 
 TEST_CASE("four stages of ZB-H1 run their slots in the published order") {
-  // [Qi24, Figure 3, above]: B is the gradient of the input, W that of the weights. In stage i, W comes i micro-batches
-  // later than B, so that each stage has the same number of micro-batches in flight (section 2.2).
+  // In [Qi24, Figure 3, above], B is the gradient of the input, and W that of the weights. In stage i, W comes i
+  // micro-batches later than B, so that each stage has the same number of micro-batches in flight (section 2.2).
   CHECK(figure(zero_bubble_order, 4, 8) ==
         std::vector<std::string>{"F1 F2 F3 F4 B1 W1 F5 B2 W2 F6 B3 W3 F7 B4 W4 F8 B5 W5 B6 W6 B7 W7 B8 W8",
                                  "F1 F2 F3 B1 F4 B2 W1 F5 B3 W2 F6 B4 W3 F7 B5 W4 F8 B6 W5 B7 W6 B8 W7 W8",
@@ -315,9 +315,9 @@ TEST_CASE("four stages of ZB-H1 run their slots in the published order") {
 }
 
 TEST_CASE("four stages of ZB-V run their slots in the order for equal passes") {
-  // [Qi24, section 6]: the first stage runs 2p-1 forwards of its first model chunk before the first micro-batch is back,
-  // then forward, B and W of the last layers follow each other, and at the end B of both chunks alternate. Small letters
-  // denote the second chunk.
+  // By [Qi24, section 6], the first stage runs 2p-1 forwards of its first model chunk before the
+  // first micro-batch is back. Then forward, B and W of the last layers follow each other, and at
+  // the end B of both chunks alternate. Small letters denote the second chunk.
   CHECK(figure(zero_bubble_v_order, 4, 8) ==
         std::vector<std::string>{
             "F1 F2 F3 F4 F5 F6 F7 f1 b1 w1 f2 b2 w2 f3 b3 w3 f4 b4 w4 F8 B1 W1 f5 b5 w5 B2 W2 f6 b6 w6 B3 W3 f7 b7 w7 B4 W4 "
@@ -331,8 +331,8 @@ TEST_CASE("four stages of ZB-V run their slots in the order for equal passes") {
 }
 
 TEST_CASE("four stages of DualPipe run the eight parts of its order, mirrored at the other end") {
-  // [DSV3, Figure 5], for 4 stages and 8 micro-batches, 4 in each direction. In the first stage: two forwards, one in each
-  // direction, the zero-bubble part, a forward with a backward four times, and the delayed weight gradients.
+  // The order is [DSV3, Figure 5], for 4 stages and 8 micro-batches, 4 in each direction. The first stage has two forwards,
+  // one in each direction, the zero-bubble part, a forward with a backward four times, and the delayed weight gradients.
   const std::vector<std::string> lines = figure(dual_pipe_order, 4, 8);
   CHECK(lines[0] == "F1 F2 F3 f5 b5 w5 f6 F4 w6 b6 f7 W1 B1 w7 b7 f8 W2 B2 w8 b8 B3 W3 B4 W4");
   CHECK(lines[1] == "F1 f5 F2 f6 F3 w5 b5 f7 W1 B1 F4 w6 b6 f8 W2 B2 w7 b7 W3 B3 b8 B4 w8 W4");
@@ -361,14 +361,14 @@ TEST_CASE("a schedule that fills bubbles needs enough micro-batches, DualPipe an
   CHECK(dual_pipe_order.takes(4, 8));
   CHECK_FALSE(dual_pipe_order.takes(4, 9));
   CHECK_FALSE(dual_pipe_order.takes(3, 8));
-  // Of two stages, each rank has the whole model.
+  // With two stages, each rank has the whole model.
   CHECK_FALSE(dual_pipe_order.takes(2, 8));
-  // Without a pipeline there is nothing to schedule.
+  // Without a pipeline, any number of micro-batches is possible.
   CHECK(dual_pipe_order.takes(1, 1));
 }
 
 TEST_CASE("an order in which two stages wait for each other is refused") {
-  // The first stage needs a gradient before it has sent anything.
+  // The first stage needs a gradient before it has sent its first activations.
   const auto backward_first = [](int stage, int /*stages*/, std::int64_t /*micro_batches*/,
                                  int /*chunks*/) -> std::vector<Slot> {
     const Slot forward{stage, 0, SlotPass::forward, 0}, gradient{stage, 0, SlotPass::input_gradient, 0};

@@ -70,9 +70,9 @@ TEST_CASE("every problem of every split of every bundled model can be read and i
           REQUIRE_NOTHROW(read = parse_problem(line, "line"));
           REQUIRE(print_problem(read) == line);
           REQUIRE(read.output == each.problem.output);
-          // Problems that only differ in sizes form one family.
+          // Problems that differ only in sizes form one family.
           REQUIRE(read.operation->lasting_attributes() == each.problem.operation->lasting_attributes());
-          // A slice of one group is a convolution like any other.
+          // A slice of a single group is an ordinary convolution.
           const auto groups = [](const Operation& of) { return of.attribute_values().integer("groups", 1); };
           const bool has_one_group = groups(*context.at().operation) > 1 && groups(*each.problem.operation) == 1;
           if (!each.adds_gradients && !has_one_group)
@@ -119,8 +119,8 @@ TEST_CASE("autocast's norms, sums and losses are problems in fp32, with casts be
   };
   const Pass there = Pass::forward, back = Pass::backward_data;
   using Lines = std::vector<std::string>;
-  // What each product reads of 2 × 4 × 8 items, its 72 and 80 weights, and all their gradients; the engine casts the
-  // gradient that the sum sends to the branch, and the loss computes in fp32.
+  // The casts are the inputs of each product, with 2 × 4 × 8 items, its 72 and 80 weights, and the gradients of all of
+  // these. The engine casts the gradient that the sum sends to the branch. The loss computes in fp32.
   CHECK(casts["fully_connected"] == Lines{cast("bf16", 32, 2, "fp32", there), cast("bf16", 32, 2, "fp32", back),
                                           cast("bf16", 72, 1, "fp32", there), cast("bf16", 72, 1, "fp32", back),
                                           cast("bf16", 32, 2, "fp32", there), cast("bf16", 32, 2, "fp32", back),
@@ -139,7 +139,7 @@ TEST_CASE("a rank has its share of the table") {
   each_shard(facts, plan, [&](const ShardContext& context, const LayerShard& shard) {
     if (context.at().operation->type() != "embedding") return;
     for (const ShardProblem& each : shard_problems(context, shard)) lines.push_back(print_problem(each.problem));
-    // 50,257 rows in four parts are 12,565 at most, of 768 items.
+    // 50,257 rows in four shards are at most 12,565 rows, of 768 items.
     REQUIRE(shard_update(context, shard)->parameters == 12'565 * 768);
   });
   REQUIRE(lines.front() == "embedding vocabulary=12565 features=768 in=1x1024t samples=1 precision=fp32 pass=forward");
@@ -169,7 +169,7 @@ TEST_CASE("a table that two layers share has one sum of their gradients, of the 
   REQUIRE(sums(plan) == std::vector<std::string>{line(12'565)});
 }
 
-TEST_CASE("the problems of splits are listed once, those of the whole model first") {
+TEST_CASE("the problems of splits are listed once, after the problems of the whole model") {
   const Model model = load_model("resnet50");
   const ModelFacts facts = facts_of(model);
   const auto count = [&](const std::vector<Mesh>& splits, const std::vector<std::int64_t>& samples) {
@@ -190,7 +190,7 @@ TEST_CASE("the problems of splits are listed once, those of the whole model firs
   REQUIRE(count({Mesh{{Axis::filter, 65}}}, {4}).size() == whole.size());
 }
 
-TEST_CASE("square samples are cut into tiles in rising order, others in every order") {
+TEST_CASE("square samples are cut into ascending numbers of tiles, other samples into all") {
   const Model images = load_model("resnet50");
   REQUIRE(tilings(facts_of(images), 8) == std::vector<std::array<int, 3>>{{1, 8, 1}, {2, 4, 1}});
   const Model volumes = load_model("cosmoflow-128");

@@ -16,8 +16,8 @@ namespace {
 
 using namespace ddl;
 
-/// conv1: 4 → 8 channels over 16 × 16, 288 weights and 8 biases. conv2: 8 → 12, 5 × 5, 2,400 weights. fc: 768 → 6, 4,608
-/// weights and 6 biases.
+/// Returns a model of three layers. conv1: 4 → 8 channels over 16 × 16, 288 weights and 8 biases.
+/// conv2: 8 → 12, 5 × 5, 2,400 weights. fc: 768 → 6, 4,608 weights and 6 biases.
 Model small_network() {
   return parse_model(R"(format: 1
 model: small
@@ -43,7 +43,8 @@ layers:
 
 std::string axes_text(Family axes) { return axes == 0 ? "nobody" : family_name(axes); }
 
-/// `forward allgather of 2048 among filter`, `backward 2 x point-to-point of 64 among spatial (halo)`
+/// Returns an exchange as text: `forward allgather of 2048 among filter`, `backward 2 x
+/// point-to-point of 64 among spatial (halo)`
 std::string text_of(const Exchange& exchange) {
   const auto phase = [&] {
     switch (exchange.phase) {
@@ -116,7 +117,7 @@ Plan spatial_plan(const std::array<int, 3>& split) {
   return plan;
 }
 
-/// The kind of a limit and its two numbers.
+/// Returns the kind of a limit and its two numbers.
 std::string describe_limit(const Limit& limit) {
   const std::string kind = limit.kind == Limit::Kind::context           ? "context"
                            : limit.kind == Limit::Kind::experts         ? "experts"
@@ -145,7 +146,7 @@ TEST_CASE("a serial layer is the whole layer, without exchanges") {
   CHECK(conv.exchanges.empty());
 }
 
-TEST_CASE("data: whole layers, a share of the batch, and gradients summed over all replicas") {
+TEST_CASE("data: each rank has whole layers and a share of the batch, and gradients are summed over all replicas") {
   const Divided divided(small_network(), plan_of(Axis::data, 4));
   const LayerShard conv = divided.shard("conv1");
   CHECK(to_string(conv.inputs.front()) == "4×16×16");
@@ -156,13 +157,13 @@ TEST_CASE("data: whole layers, a share of the batch, and gradients summed over a
 }
 
 TEST_CASE("an indivisible batch is predicted with its largest share") {
-  CHECK(Divided(small_network(), plan_of(Axis::data, 3)).shard("conv1").samples == 3);  // 3 + 3 + 2
+  CHECK(Divided(small_network(), plan_of(Axis::data, 3)).shard("conv1").samples == 3);  // samples: 3 + 3 + 2
   Plan plan = plan_of(Axis::data, 2, 9);
   plan.micro_batches = 2;
-  CHECK(Divided(small_network(), plan).shard("conv1").samples == 3);  // 3 + 2 + 2 + 2
+  CHECK(Divided(small_network(), plan).shard("conv1").samples == 3);  // samples are distributed as 3 + 2 + 2 + 2
 }
 
-TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
+TEST_CASE("spatial: each rank has a tile and whole weights, and exchanges halos of half a window") {
   const Divided divided(small_network(), spatial_plan({2, 2, 1}));
   const LayerShard conv1 = divided.shard("conv1");
   CHECK(to_string(conv1.inputs.front()) == "4×8×8");
@@ -170,10 +171,12 @@ TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
   CHECK(to_string(conv1.kept_output) == "8×8×8");
   CHECK(conv1.weights == 288);
   CHECK(conv1.share == 0.25);
-  // 3 × 3 extends one row and one column further: 4 · 8 items each, to both sides. No gradient of the model's input.
+  // A window of 3 × 3 extends one row and one column further: 4 · 8 items each, to both sides. The
+  // model's input has no gradient.
   CHECK(exchanges_of(conv1) == Texts{"forward 2 x point-to-point of 64 among spatial (halo)",
                                      "gradient allreduce of 296 among spatial (gradient)"});
-  // 5 × 5 extends two further: 2 · (8 · 8) items in each direction of the input, 2 · (12 · 8) of the output's gradient.
+  // A window of 5 × 5 extends two positions further: 2 · (8 · 8) items in each direction of the
+  // input, and 2 · (12 · 8) of the output's gradient.
   CHECK(exchanges_of(divided.shard("conv2")) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
                                                       "backward 2 x point-to-point of 384 among spatial (halo)",
                                                       "gradient allreduce of 2400 among spatial (gradient)"});
@@ -185,12 +188,12 @@ TEST_CASE("spatial: tiles, halos of half a window, and whole weights") {
   CHECK(divided.shard("relu").exchanges.empty());
 }
 
-TEST_CASE("spatial: at the last layer with positions tiles are gathered, and the rest is replicated") {
+TEST_CASE("spatial: tiles are gathered at the last layer with positions, and later layers are replicated") {
   const Divided divided(small_network(), spatial_plan({2, 2, 1}));
   CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 4);
   const LayerShard flat = divided.shard("flat");
   CHECK(to_string(flat.inputs.front()) == "12×8×8");
-  // 12 · 8 · 8 items of the pooled tensor
+  // The pooled tensor has 12 · 8 · 8 items.
   CHECK(exchanges_of(flat) ==
         Texts{"forward allgather of 768 among spatial (halo)", "backward reduce-scatter of 768 among spatial (halo)"});
   const LayerShard fc = divided.shard("fc");
@@ -200,7 +203,7 @@ TEST_CASE("spatial: at the last layer with positions tiles are gathered, and the
 }
 
 TEST_CASE("spatial: layers whose tiles are too small are replicated, and later layers are split again") {
-  // 4 channels of 4 × 4 skip over the layers of 2 × 2, which cannot be split into four tiles in a row.
+  // 4 channels of 4 × 4 skip over the layers of 2 × 2. The layers of 2 × 2 cannot be split into four tiles in a row.
   const Model model = parse_model(
       "format: 1\nmodel: unet\ninput: {channels: 2, size: 8x8}\nlayers:\n"
       "  - convolution: {filters: 4, kernel: 3, stride: 2, padding: same}\n    name: fine\n"
@@ -217,17 +220,17 @@ TEST_CASE("spatial: layers whose tiles are too small are replicated, and later l
   CHECK(replicated.has_tiles_before(replicated.first));
   CHECK_FALSE(replicated.has_tiles_before(replicated.first + 1));
   CHECK(replicated.has_tiles_before(replicated.last));
-  // 4 · 4 · 4 items of the pooled tensor; the skip connection stays in tiles.
+  // The pooled tensor has 4 · 4 · 4 items. The skip connection stays in tiles.
   CHECK(exchanges_of(divided.shard("skip.down")) ==
         Texts{"forward allgather of 64 among spatial (halo)", "backward reduce-scatter of 64 among spatial (halo)"});
   const LayerShard coarse = divided.shard("skip.coarse");
   CHECK(coarse.output == TensorShape{.channels = 6, .extent = {2, 2, 1}, .rank = 2});
   CHECK(coarse.share == 1);
-  // The rank has all of the 6 · 4 · 4 items of `up`, and needs all of their gradient.
+  // The rank has all 6 · 4 · 4 items of `up`, and needs the whole gradient.
   const LayerShard skip = divided.shard("skip.concat1");
   CHECK(skip.output == TensorShape{.channels = 10, .extent = {1, 4, 1}, .rank = 2});
   CHECK(exchanges_of(skip) == Texts{"backward allgather of 96 among spatial (halo)"});
-  // 10 channels and 5 filters of a row of 4, to each neighbour.
+  // Each neighbour gets 10 channels and 5 filters of a row of 4 positions.
   const LayerShard last = divided.shard("last");
   CHECK(last.share == 0.25);
   CHECK(exchanges_of(last) == Texts{"forward 2 x point-to-point of 40 among spatial (halo)",
@@ -259,10 +262,10 @@ TEST_CASE("spatial: the host starts the copies that join tiles with their halos,
 
 TEST_CASE("spatial: an indivisible extent is predicted with its longest tile") {
   const Divided divided(small_network(), spatial_plan({3, 1, 1}));
-  // 16 rows are 6 + 6 + 4.
+  // 16 rows are distributed as 6 + 6 + 4.
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(to_string(conv2.inputs.front()) == "8×6×16");
-  // Two rows of 16: the tiles are one above the other.
+  // Halos are two rows of 16, because the tiles are one above the other.
   CHECK(exchanges_of(conv2)[0] == "forward 2 x point-to-point of 256 among spatial (halo)");
 }
 
@@ -276,8 +279,8 @@ TEST_CASE("spatial: halos of a strided window") {
     const LayerShard shard = Divided(model, spatial_plan({2, 1, 1})).shard("conv");
     return std::pair(shard.exchanges.at(0).items, shard.exchanges.at(1).items);
   };
-  // Half of the window's overlap, (K-s)/2 rows of 64, rounded up; backward as many rows of the output, whose width is 64/s,
-  // as those come from.
+  // The halo is half of the window's overlap, (K-s)/2 rows of 64, rounded up. Backward needs as
+  // many rows of the output, with a width of 64/s, as contribute to these.
   CHECK(halos("kernel: 3") == std::pair(64.0, 64.0));
   CHECK(halos("kernel: 3, stride: 2") == std::pair(64.0, 32.0));
   CHECK(halos("kernel: 7, stride: 2") == std::pair(3 * 64.0, 2 * 32.0));
@@ -289,15 +292,17 @@ TEST_CASE("spatial: halos of a transposed convolution") {
     std::string item;
     Texts exchanges;
   };
-  // A tile of 4 × 8 × 16 becomes one of 4 × 16 × 32. A row of it has 64 items, one of the output's gradient 128.
+  // A tile of 4 × 8 × 16 becomes a tile of 4 × 16 × 32. A row of the input has 64 items, and a row
+  // of the output's gradient has 128.
   for (const auto& [item, exchanges] :
        {Case{"transposed_convolution: {filters: 4, kernel: 2, stride: 2, bias: no}", {}},
         Case{"resize: {kind: nearest, factor: 2}", {}},
-        // Row i contributes to rows 2i − 1 to 2i + 1: the first row after the tile to its last one, and back.
+        // Row i contributes to rows 2i − 1 to 2i + 1, so the first row after the tile contributes
+        // to the tile's last output row.
         Case{"transposed_convolution: {filters: 4, kernel: 3, stride: 2, padding: 1, output_padding: 1, bias: no}",
              {"forward 2 x point-to-point of 64 among spatial (halo)",
               "backward 2 x point-to-point of 128 among spatial (halo)"}},
-        // To rows 2i − 2 to 2i + 3.
+        // Row i contributes to rows 2i − 2 to 2i + 3.
         Case{"transposed_convolution: {filters: 4, kernel: 6, stride: 2, padding: 2, bias: no}",
              {"forward 2 x point-to-point of 64 among spatial (halo)",
               "backward 2 x point-to-point of 256 among spatial (halo)"}},
@@ -349,10 +354,10 @@ layers:
 )",
                                   "excited.yaml");
   const Divided divided(model, spatial_plan({2, 2, 1}));
-  // Up to the mean before the classifier, whose tensor no larger one joins.
+  // Replicated are the layers up to the mean before the classifier, because no larger tensor joins the mean's output.
   CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 7);
   CHECK(divided.model.layers[7].name == "head");
-  // Mean and variance of 8 channels, and the sums of their gradients.
+  // The sums are mean and variance of 8 channels, and the sums of their gradients.
   CHECK(exchanges_of(divided.shard("norm")) == Texts{"forward allreduce of 16 among spatial (halo)",
                                                      "backward allreduce of 16 among spatial (halo)",
                                                      "gradient allreduce of 16 among spatial (gradient)"});
@@ -366,7 +371,7 @@ layers:
   const LayerShard excite = divided.shard("excite.multiply1");
   CHECK(excite.output == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
   CHECK(exchanges_of(excite) == Texts{"backward allreduce of 8 among spatial (halo)"});
-  // No strategy divides the small layers on the branch: their few filters are not a limit.
+  // No strategy divides the small layers on the branch, so their few filters are not a limit.
   CHECK(divided.facts.matrix == std::vector<int>{0, 9});
   CHECK(exchanges_of(Divided(model, plan_of(Axis::filter, 2)).shard("excite.reduce")).empty());
   CHECK(exchanges_of(Divided(model, plan_of(Axis::channel, 2)).shard("excite.reduce")).empty());
@@ -385,7 +390,7 @@ TEST_CASE("spatial: a mean that is spread over all positions again has no neighb
         "pyramid.yaml");
     const LayerShard spread = Divided(model, spatial_plan({4, 2, 1})).shard("spread");
     CHECK(spread.output == TensorShape{.channels = 8, .extent = {4, 8, 1}, .rank = 2});
-    // Its gradient is a sum over all tiles.
+    // The gradient of the mean is a sum over all tiles.
     CHECK(exchanges_of(spread) == Texts{"backward allreduce of 8 among spatial (halo)"});
   }
 }
@@ -421,7 +426,7 @@ layers:
   CHECK(divided.shard("conv2").output == TensorShape{.channels = 4, .extent = {8, 16, 1}, .rank = 2});
 }
 
-TEST_CASE("filter: a share of the filters from the whole input, outputs gathered, input gradients summed") {
+TEST_CASE("filter: each rank computes a share of the filters, outputs are gathered, and input gradients are summed") {
   const Divided divided(small_network(), plan_of(Axis::filter, 4));
   const LayerShard conv1 = divided.shard("conv1");
   CHECK(to_string(conv1.inputs.front()) == "4×16×16");
@@ -445,13 +450,13 @@ TEST_CASE("filter: a share of the filters from the whole input, outputs gathered
 }
 
 TEST_CASE("filter: indivisible filters are predicted with the largest part, too few are not split") {
-  // 6 filters for 4 ranks: 2 + 2 + 1 + 1.
+  // 6 filters for 4 ranks are distributed as 2 + 2 + 1 + 1.
   const LayerShard fc = Divided(small_network(), plan_of(Axis::filter, 4)).shard("fc");
   CHECK(to_string(fc.output) == "2");
   CHECK(fc.weights == Approx(2 * 768));
   CHECK(fc.biases == Approx(2));
   CHECK(exchanges_of(fc) == Texts{"forward allgather of 6 among filter", "backward allreduce of 768 among filter"});
-  // Eight ranks: it is replicated.
+  // With eight ranks, the layer is replicated.
   const LayerShard whole = Divided(small_network(), plan_of(Axis::filter, 8)).shard("fc");
   CHECK(to_string(whole.output) == "6");
   CHECK(whole.weights == 4608);
@@ -459,7 +464,7 @@ TEST_CASE("filter: indivisible filters are predicted with the largest part, too 
   CHECK(whole.exchanges.empty());
 }
 
-TEST_CASE("channel: a share of the input's channels, outputs summed, input gradients gathered") {
+TEST_CASE("channel: each rank reads a share of the channels, outputs are summed, and input gradients are gathered") {
   const Divided divided(small_network(), plan_of(Axis::channel, 4));
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(to_string(conv2.inputs.front()) == "2×16×16");
@@ -469,12 +474,12 @@ TEST_CASE("channel: a share of the input's channels, outputs summed, input gradi
   CHECK(conv2.share == 0.25);
   CHECK(conv2.channel_parts == 4);
   CHECK(exchanges_of(conv2) == Texts{"forward allreduce of 3072 among channel", "backward allgather of 2048 among channel"});
-  // Biases are added once, so every rank has them.
+  // The biases are added after the sum, so every rank has them.
   const LayerShard fc = divided.shard("fc");
   CHECK(fc.weights == 1152);
   CHECK(fc.biases == 6);
   CHECK(exchanges_of(fc) == Texts{"forward allreduce of 6 among channel", "backward allgather of 768 among channel"});
-  // The first layer has channels enough here, but no input gradient.
+  // The first layer has a sufficient number of channels here, but no input gradient.
   CHECK(exchanges_of(divided.shard("conv1")) == Texts{"forward allreduce of 2048 among channel"});
 }
 
@@ -486,7 +491,7 @@ TEST_CASE("channel: a first layer with too few channels is computed whole") {
   CHECK(conv1.exchanges.empty());
 }
 
-TEST_CASE("the projection of the literature leaves out the last layer's exchange forward") {
+TEST_CASE("the ideal projection leaves out the forward exchange of the last layer") {
   Assumptions without_last;
   without_last.last_layer_exchange = false;
   CHECK(exchanges_of(Divided(small_network(), plan_of(Axis::filter, 4), without_last).shard("fc")) ==
@@ -495,7 +500,7 @@ TEST_CASE("the projection of the literature leaves out the last layer's exchange
         Texts{"backward allgather of 768 among channel"});
 }
 
-TEST_CASE("filter and channel together: each exchanges its part of the layer") {
+TEST_CASE("filter and channel together: each axis exchanges its share of the layer") {
   Plan plan = plan_of(Axis::filter, 2);
   plan.mesh.set(Axis::channel, 4);
   const LayerShard conv2 = Divided(small_network(), plan).shard("conv2");
@@ -503,7 +508,7 @@ TEST_CASE("filter and channel together: each exchanges its part of the layer") {
   CHECK(to_string(conv2.output) == "6×16×16");
   CHECK(conv2.weights == 300);
   CHECK(conv2.share == 0.125);
-  // Partial sums of 6 filters, the input's gradient of 2 channels.
+  // The exchanges are partial sums of 6 filters, and the input's gradient of 2 channels.
   CHECK(exchanges_of(conv2) == Texts{"forward allreduce of 1536 among channel", "backward allgather of 2048 among channel",
                                      "forward allgather of 3072 among filter", "backward allreduce of 512 among filter"});
 }
@@ -516,15 +521,15 @@ TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a s
   CHECK(to_string(conv2.inputs.front()) == "8×8×16");
   CHECK(to_string(conv2.output) == "3×8×16");
   CHECK(conv2.share == 0.125);
-  // Halos are of all channels of the input and of a quarter of the filters; the tile's 12 · 128 and 8 · 128 items are
-  // exchanged, then the 600 weights of 6 replicas.
+  // Halos contain all channels of the input and a quarter of the filters. The tile's 12 · 128 and 8
+  // · 128 items are exchanged, and then the 600 weights of 6 replicas.
   CHECK(exchanges_of(conv2) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
                                      "backward 2 x point-to-point of 96 among spatial (halo)",
                                      "forward allgather of 1536 among filter", "backward allreduce of 1024 among filter",
                                      "gradient allreduce of 600 among data+spatial (gradient)"});
 }
 
-TEST_CASE("layer: whole layers, each with the transfer of a cut before it") {
+TEST_CASE("layer: each rank has whole layers, each with the transfer of a cut before the layer") {
   const Divided divided(small_network(), plan_of(Axis::pipeline, 2));
   const LayerShard conv2 = divided.shard("conv2");
   CHECK(conv2.weights == 2400);
@@ -591,7 +596,7 @@ layers:
 
 TEST_CASE("tensor: a transformer's block has one sum forward and one backward for each of its two pairs") {
   const Divided divided(small_transformer(), plan_of(Axis::tensor, 3, 1));
-  // Attention: 24 · 72 weights and 72 biases, two of the six heads per rank.
+  // Attention has 24 · 72 weights and 72 biases, and each rank has two of the six heads.
   const LayerShard qkv = divided.shard("layer0.qkv");
   CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
   CHECK(to_string(qkv.output) == "24 over 8 tokens");
@@ -607,7 +612,7 @@ TEST_CASE("tensor: a transformer's block has one sum forward and one backward fo
   CHECK(projection.weights == Approx(192));
   CHECK(projection.biases == 24);
   CHECK(exchanges_of(projection) == Texts{"forward allreduce of 192 among tensor"});
-  // MLP: 24 → 96 → 24.
+  // The MLP has widths 24 → 96 → 24.
   const LayerShard up = divided.shard("layer0.fc1");
   CHECK(to_string(up.output) == "32 over 8 tokens");
   CHECK(exchanges_of(up) == Texts{"backward allreduce of 192 among tensor"});
@@ -627,14 +632,14 @@ TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, a
   Plan plan = plan_of(Axis::tensor, 2, 1);
   plan.sequence_parallel = true;
   const Divided divided(small_transformer(), plan);
-  // Of 8 tokens each rank has 4, and sums the gradients of the norm's 48 parameters with the other.
+  // Each rank has 4 of 8 tokens, and sums the gradients of the norm's 48 parameters with the other rank.
   const LayerShard norm = divided.shard("layer0.norm1");
   CHECK(to_string(norm.inputs.front()) == "24 over 4 tokens");
   CHECK(to_string(norm.output) == "24 over 4 tokens");
   CHECK(norm.biases == 48);
   CHECK(norm.share == 0.5);
   CHECK(exchanges_of(norm) == Texts{"gradient allreduce of 48 among tensor (gradient)"});
-  // The input of a column is gathered, and once more in backward; its gradient is summed and scattered.
+  // The input of a column layer is gathered, and once more in backward. The gradient of the input is summed and scattered.
   const LayerShard qkv = divided.shard("layer0.qkv");
   CHECK(to_string(qkv.inputs.front()) == "24 over 8 tokens");
   CHECK(to_string(qkv.kept_input) == "24 over 4 tokens");
@@ -649,7 +654,7 @@ TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, a
         Texts{"forward reduce-scatter of 192 among tensor", "backward allgather of 192 among tensor"});
   CHECK(exchanges_of(divided.shard("embedding")) ==
         Texts{"forward reduce-scatter of 192 among tensor", "backward allgather of 192 among tensor"});
-  // Residuals are sharded as well: both inputs.
+  // Both inputs of the residual's sum are sharded as well.
   const LayerShard residual = divided.shard("layer0.add1");
   for (const TensorShape& input : residual.inputs) CHECK(to_string(input) == "24 over 4 tokens");
   CHECK(residual.exchanges.empty());
@@ -672,14 +677,14 @@ TEST_CASE(
         shard_layer({facts, plan, assumptions, layer, 0}, shard);
         for (const Exchange& exchange : shard.exchanges) {
           if (exchange.purpose != Purpose::layer || exchange.next_to_kernels) continue;
-          // An Allreduce is a Reduce-scatter and an Allgather.
+          // An Allreduce has the items of a Reduce-scatter and an Allgather.
           all += exchange.items * (exchange.operation == Collective::allreduce ? 2 : 1);
         }
       }
       return all;
     };
     INFO(name);
-    // A table's gradient is gathered, while the embedding's sum has no exchange backward.
+    // The gradient of a table is gathered, whereas the embedding's sum has no exchange in backward.
     const double without = items(false), with = items(true);
     CHECK(with >= without * (1 - 1e-12));
     CHECK(with <= without * 1.02);
@@ -696,7 +701,7 @@ TEST_CASE("tensor: sequence parallelism needs tokens that the degree divides") {
     return limits.empty() ? std::string() : describe_limit(*limits.begin());
   };
   CHECK(limit_of(small_transformer(), 2).empty());
-  // 197 tokens.
+  // The model has 197 tokens.
   CHECK(limit_of(load_model("vit_b_16"), 2) == "tokens 2 of 197");
   CHECK(limit_of(load_model("resnet50"), 2) == "tokens 2 of 0");
 }
@@ -722,7 +727,7 @@ TEST_CASE("pipeline: virtual stages are groups of identical blocks") {
   CHECK(limit() == "interleaving 2 of 3");
   plan.schedule = Schedule::gpipe;
   CHECK(limit() == "not_interleaved 2 of 1");
-  // Two model chunks of two stages form a V; six would be 12 of 12, which only 1F1B interleaves.
+  // Two model chunks of two stages form a V. Six chunks would be 12 of 12 blocks, which only 1F1B interleaves.
   plan.virtual_stages = 1;
   plan.schedule = Schedule::zero_bubble_v;
   CHECK(limit() == "filled_bubbles 4 of 3");
@@ -737,7 +742,7 @@ TEST_CASE("pipeline: virtual stages are groups of identical blocks") {
   plan.schedule = Schedule::zero_bubble;
   CHECK(limit().empty());
   plan.mesh.set(Axis::pipeline, 2);
-  // 96 blocks, and 98 = 7 · 14 including the layers before and after them.
+  // There are 96 blocks, and 98 = 7 · 14 including the layers before and after the blocks.
   const ModelFacts large = facts_of(load_model("gpt3-175b"));
   plan.schedule = Schedule::one_forward_one_backward;
   plan.micro_batches = 4;
@@ -746,7 +751,7 @@ TEST_CASE("pipeline: virtual stages are groups of identical blocks") {
   CHECK(facts_of(load_model("resnet50")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).similar_blocks == 0);
-  // 3 of 61 blocks are dense: as many model chunks as there are blocks.
+  // 3 of 61 blocks are dense, so there may be as many model chunks as blocks.
   const ModelFacts mixed = facts_of(load_model("deepseek-v3"));
   CHECK(mixed.like_blocks == 0);
   CHECK(mixed.similar_blocks >= 61);
@@ -757,7 +762,7 @@ TEST_CASE("pipeline: virtual stages are groups of identical blocks") {
   CHECK_FALSE(limits_of({mixed, plan, {}}).empty());
 }
 
-TEST_CASE("context: each rank has a part of the tokens, and attention passes keys and values on") {
+TEST_CASE("context: each rank has a shard of the tokens, and attention passes keys and values round") {
   const Divided divided(small_transformer(), plan_of(Axis::context, 2, 1));
   for (const char* name : {"layer0.norm1", "layer0.projection", "layer0.fc2", "layer0.add1"}) {
     const LayerShard shard = divided.shard(name);
@@ -769,14 +774,14 @@ TEST_CASE("context: each rank has a part of the tokens, and attention passes key
   CHECK(to_string(qkv.output) == "72 over 4 tokens");
   CHECK(qkv.weights == 1728);
   CHECK(exchanges_of(qkv) == Texts{"gradient allreduce of 1800 among context (gradient)"});
-  // Keys and values of 4 tokens, 48 channels; backward their gradients as well.
+  // The exchange has keys and values of 4 tokens with 48 channels, and in backward also their gradients.
   const LayerShard attention = divided.shard("layer0.attention1");
   CHECK(exchanges_of(attention) ==
         Texts{"forward point-to-point of 192 among context", "backward point-to-point of 384 among context"});
   for (const Exchange& exchange : attention.exchanges) CHECK(exchange.next_to_kernels);
 }
 
-TEST_CASE("context: by Ulysses a rank has all tokens of some heads inside of attention, and some tokens of all outside") {
+TEST_CASE("context: with Ulysses, a rank has all tokens of some heads in attention, and some tokens of all heads outside") {
   Plan plan = plan_of(Axis::context, 2, 1);
   plan.context_exchange = ContextExchange::ulysses;
   const Divided divided(small_transformer(), plan);
@@ -784,8 +789,8 @@ TEST_CASE("context: by Ulysses a rank has all tokens of some heads inside of att
   CHECK(to_string(attention.inputs.front()) == "36 over 8 tokens");
   CHECK(to_string(attention.output) == "12 over 8 tokens");
   CHECK(attention.share == 0.5);
-  // A rank sends its part of queries, keys and values, 3sh/P, and of the output, sh/P, and as much of gradients: 4sh/P each
-  // way [Jac23, section 3.2], with 8 tokens of 24 channels and P = 2.
+  // In each pass, a rank sends its share of queries, keys and values, 3sh/P, and of the output,
+  // sh/P, which is 4sh/P [Jac23, section 3.2], with 8 tokens of 24 channels and P = 2.
   CHECK(exchanges_of(attention) == Texts{"forward all-to-all of 288 among context", "forward all-to-all of 96 among context",
                                          "backward all-to-all of 288 among context",
                                          "backward all-to-all of 96 among context"});
@@ -811,7 +816,7 @@ TEST_CASE("context: heads must divide among the ranks of context and tensor") {
   CHECK(limit_of("llama3-8b", 4, 4) == "heads 16 of 8");
 }
 
-TEST_CASE("context: ranks together compute what one computes, and limits give the reasons otherwise") {
+TEST_CASE("context: all ranks together compute as much as one rank, or a limit gives the reason") {
   const std::vector<std::pair<std::string, ContextExchange>> cases{{"gpt2", ContextExchange::ring},
                                                                    {"llama3-8b", ContextExchange::ring},
                                                                    {"gpt2", ContextExchange::ulysses},
@@ -847,11 +852,11 @@ TEST_CASE("context: ranks together compute what one computes, and limits give th
   };
   CHECK(limit_of("gpt2", 512).empty());  // 1,024 tokens
   CHECK(limit_of("gpt2", 1024) == "context 1024 of 1024");
-  CHECK(limit_of("vit_b_16", 2) == "context 2 of 0");  // one token is read in the end
+  CHECK(limit_of("vit_b_16", 2) == "context 2 of 0");  // a later layer reads a single token
   CHECK(limit_of("resnet50", 2) == "context 2 of 0");
 }
 
-TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights are divided") {
+TEST_CASE("expert: tokens are sent to the ranks of their experts, and the weights of experts are divided") {
   const Model model = load_model("mixtral-8x7b");
   const ModelFacts facts = facts_of(model);
   CHECK(facts.experts == 8);
@@ -876,13 +881,13 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
         continue;
       }
       CHECK(exchange.operation == Collective::all_to_all);
-      // Two copies of 4,096 channels of each token.
+      // Each token has two copies of 4,096 channels.
       CHECK(exchange.items == 2.0 * 4096 * static_cast<double>(model.input.extent[0]));
       CHECK(exchange.copies == 2);
       ++trades;
     }
     if (!is_expert) continue;
-    // The same work for fewer experts.
+    // A rank does the same work for fewer experts.
     CHECK(context.operation(shard)->experts() == 2);
     const Layer& at = context.at();
     CHECK(context.operation(shard)->work(Pass::forward, shard.inputs, shard.output).flops ==
@@ -890,7 +895,7 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
   }
   CHECK(experts == Approx(facts.expert_parameters / 4));
   CHECK(others == Approx(facts.parameters - facts.expert_parameters));
-  CHECK(trades == 4 * 32);  // there and back, forward and backward, in 32 layers
+  CHECK(trades == 4 * 32);  // dispatch and combine, in forward and backward, in 32 layers
   plan.mesh = Mesh{{Axis::expert, 16}};
   CHECK(describe_limit(*limits_of({facts, plan, {}}).begin()) == "experts 16 of 8");
   const ModelFacts dense = facts_of(load_model("gpt2"));
@@ -898,7 +903,7 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, whose weights 
   CHECK(describe_limit(*limits_of({dense, plan, {}}).begin()) == "experts 2 of 0");
 }
 
-TEST_CASE("expert: unsplit experts are distributed to the ranks of tensor as well, each of which has tokens of its own") {
+TEST_CASE("expert: unsplit experts are also distributed to the tensor ranks, each of which has separate tokens") {
   const Model model = load_model("mixtral-8x7b");
   const ModelFacts facts = facts_of(model);
   Plan plan;
@@ -916,7 +921,7 @@ TEST_CASE("expert: unsplit experts are distributed to the ranks of tensor as wel
     const bool is_expert = context.at().operation->experts() > 1;
     if (is_expert) {
       experts += shard.weights + shard.biases;
-      // One of eight, unsplit, for as many copies of tokens as the rank itself has.
+      // The rank has one of eight experts, unsplit, for as many copies of tokens as the rank itself has.
       CHECK(context.operation(shard)->experts() == 1);
       CHECK(shard.inputs.front().extent[0] == model.input.extent[0] * 2 / 2);
       CHECK(shard.output.channels == context.at().output_shape.channels);
@@ -924,11 +929,11 @@ TEST_CASE("expert: unsplit experts are distributed to the ranks of tensor as wel
     for (const Exchange& exchange : shard.exchanges) {
       if (exchange.phase == Phase::gradient) continue;
       const bool is_behind = context.at().operation->type() == "dispatch" || context.at().operation->type() == "combine";
-      // Nothing is gathered or scattered inside of experts.
+      // Experts neither gather nor scatter.
       CHECK((!is_expert && !facts.in_experts[static_cast<std::size_t>(layer)]));
       if (!is_behind || exchange.operation != Collective::all_to_all) continue;
       CHECK(exchange.axes == (family_bit(Axis::expert) | family_bit(Axis::tensor)));
-      // Two copies of 4,096 channels of half of the tokens.
+      // Half of the tokens have two copies of 4,096 channels.
       CHECK(exchange.items == 2.0 * 4096 * tokens / 2);
       traded += exchange.items;
     }
@@ -954,7 +959,7 @@ TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays shard
   CHECK(exchanges_of(words) == Texts{"forward allreduce of 192 among tensor"});
   const LayerShard head = divided.shard("head");
   CHECK(to_string(head.output) == "50 over 8 tokens");
-  CHECK(head.weights == 0);  // the embedding's
+  CHECK(head.weights == 0);  // the embedding owns the weights
   CHECK(exchanges_of(head) == Texts{"backward allreduce of 192 among tensor"});
   // The loss reduces a maximum and a sum of exponentials for each of the 8 tokens.
   const LayerShard loss = divided.shard("loss1");
@@ -962,7 +967,7 @@ TEST_CASE("tensor: tables are cut along the vocabulary, and the head stays shard
   CHECK(exchanges_of(loss) == Texts{"forward allreduce of 16 among tensor"});
 }
 
-TEST_CASE("another tensor of the sample is never exchanged: each rank has all of it, or a tile of an image") {
+TEST_CASE("an additional input of the sample is never exchanged: each rank has all of the input, or a tile of an image") {
   const Model model = parse_model(R"(format: 1
 model: two
 input: {channels: 4, size: 16x16}
@@ -1001,7 +1006,7 @@ layers:
       CHECK(end.first == (plan.mesh[Axis::spatial] > 1 ? 4 : -1));
       CHECK(shard.output.items() == (layer == 0 ? 12 : (tiled ? 64 : 256)));
       for (const Exchange& exchange : shard.exchanges) {
-        // A cut sends the tensors that cross it; before these two that is the model's input.
+        // A cut sends the tensors that cross it. Before the first two layers, this is the model's input.
         CHECK(exchange.purpose == Purpose::pipeline);
       }
     }
@@ -1021,7 +1026,7 @@ TEST_CASE("every axis has one strategy with a description") {
 TEST_CASE("the collective between two layouts follows from the data that each rank lacks") {
   using enum Spread;
   CHECK_FALSE(difference(whole, whole));
-  CHECK_FALSE(difference(whole, channels));  // a slice of what it has
+  CHECK_FALSE(difference(whole, channels));  // a slice of its own tensor
   CHECK_FALSE(difference(channels, channels));
   CHECK_FALSE(difference(sums, sums));
   CHECK(difference(channels, whole) == Collective::allgather);
@@ -1038,17 +1043,18 @@ TEST_CASE("exchanges follow from the layout of a layer's tensors, in backward as
     return exchanges_of(shard);
   };
   CHECK(exchanges({}).empty());
-  // A pair of layers with whole tensors between pairs [Nar21]: g after the row, f before the column.
+  // In a pair of layers with whole tensors between pairs [Nar21], g is after the row, and f is before the column.
   CHECK(exchanges({.written = channels, .output = channels}) == Texts{"backward allreduce of 10 among tensor"});
   CHECK(exchanges({channels, channels, sums, whole}) == Texts{"forward allreduce of 20 among tensor"});
-  // Sequence parallelism [Kort22] keeps parts of each sequence there: an Allreduce becomes an Allgather and a ReduceScatter.
+  // Between pairs, sequence parallelism [Kort22] keeps shards of each sequence, so an Allreduce
+  // becomes an Allgather and a Reduce-scatter.
   CHECK(exchanges({positions, whole, channels, channels}) ==
         Texts{"forward allgather of 10 among tensor", "backward reduce-scatter of 10 among tensor"});
   CHECK(exchanges({channels, channels, sums, positions}) ==
         Texts{"forward reduce-scatter of 20 among tensor", "backward allgather of 20 among tensor"});
 }
 
-TEST_CASE("under a tensor split each layer reads what its producer leaves") {
+TEST_CASE("under a tensor split, each layer reads the layout that its producer leaves") {
   using Case = std::pair<std::string, bool>;
   for (const auto& [name, sequence_parallel] :
        {Case{"gpt2", false}, Case{"bert-large", false}, Case{"llama3-8b", false}, Case{"vit_b_16", false},

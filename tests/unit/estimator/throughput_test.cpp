@@ -23,7 +23,7 @@ Plan plan_of(Recompute recompute) {
   return plan;
 }
 
-/// For one sample of GPT-3: 96 layers of hidden size 12,288, sequences of 2,048, a vocabulary of 51,200.
+/// One sample of GPT-3: 96 layers of hidden size 12,288, sequences of 2,048, and a vocabulary of 51,200.
 struct Gpt3 {
   static constexpr double l = 96, h = 12288, s = 2048, v = 51200;
   SampleFlops flops = flops_of(load_model("gpt3-175b"));
@@ -31,38 +31,38 @@ struct Gpt3 {
 
 TEST_CASE("full recomputation of GPT-3 takes the FLOPs of equation 3 of Narayanan et al., SC 2021") {
   const Gpt3 gpt3;
-  // 96 B s l h² (1 + s/6h + V/16lh), of one sample.
+  // The published FLOPs of one sample are 96 B s l h² (1 + s/6h + V/16lh).
   const double published =
       96 * Gpt3::s * Gpt3::l * Gpt3::h * Gpt3::h * (1 + Gpt3::s / (6 * Gpt3::h) + Gpt3::v / (16 * Gpt3::l * Gpt3::h));
   CHECK(gpt3.flops.hardware(plan_of(Recompute::full)) == Approx(published).epsilon(1e-9));
-  // Three of four passes are the model's; for the head, which is not recomputed, all three.
+  // Three of four passes are the model's. The head is not recomputed, so all of its three passes are the model's.
   const double head = 6 * Gpt3::s * Gpt3::h * Gpt3::v;
   CHECK(gpt3.flops.model() == Approx(0.75 * (published - head) + head).epsilon(1e-9));
 }
 
-TEST_CASE("the FLOPs of GPT-3 are those of PaLM's formula, except for operations other than matrix products") {
+TEST_CASE("the FLOPs of GPT-3 follow PaLM's formula, except for operations other than matrix products") {
   const Gpt3 gpt3;
-  // 6N + 12 L H Q T per token, with H Q = h [Chowdhery et al., arXiv 2204.02311, appendix B].
+  // The FLOPs per token are 6N + 12 L H Q T, with H Q = h [Chowdhery et al., arXiv 2204.02311, appendix B].
   const auto parameters = static_cast<double>(load_model("gpt3-175b").parameters());
   const double per_token = 6 * parameters + 12 * Gpt3::l * Gpt3::h * Gpt3::s;
-  // N includes the table of positions, norms and biases: 0.02 % of 174.6 billion.
+  // N includes the table of positions, norms and biases, 0.02 % of 174.6 billion parameters.
   CHECK(gpt3.flops.model() / Gpt3::s == Approx(per_token).epsilon(1e-3));
   CHECK(gpt3.flops.model() / Gpt3::s < per_token);
 }
 
-TEST_CASE("selective recomputation computes forward of attention again: two products of s × s × h in each layer") {
+TEST_CASE("selective recomputation repeats the forward of attention: two products of s × s × h in each layer") {
   const Gpt3 gpt3;
   CHECK(gpt3.flops.hardware(plan_of(Recompute::selective)) - gpt3.flops.model() ==
         Approx(4 * Gpt3::s * Gpt3::s * Gpt3::h * Gpt3::l).epsilon(1e-6));
   CHECK(gpt3.flops.hardware(plan_of(Recompute::none)) == gpt3.flops.model());
 }
 
-TEST_CASE("pairs hidden by a causal mask count, whether or not the kernel skips them") {
+TEST_CASE("pairs hidden by a causal mask are included, even if the kernel skips them") {
   const SampleFlops fused = flops_of(load_model("gpt2"));
   const SampleFlops written = flops_of(load_model("gpt2@fused=no"));
   CHECK(fused.model() == written.model());
   CHECK(fused.of({RecomputeModule::core_attn}) == written.of({RecomputeModule::core_attn}));
-  // Two products of 12 layers, 1,024 × 1,024 × 768 each.
+  // There are two products of 12 layers, 1,024 × 1,024 × 768 each.
   CHECK(fused.of({RecomputeModule::core_attn}) == 12 * 2 * 2.0 * 1024 * 1024 * 768);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("a window has as many pairs per query as its width") {
   CHECK(attention(", window: 100, fused: yes") == attention(""));
 }
 
-TEST_CASE("the first convolution has no gradient of its input, and nothing but products counts") {
+TEST_CASE("the first convolution has no gradient of its input, and only products are included") {
   const SampleFlops flops = flops_of(model_of("{channels: 3, size: 8x8}",
                                               "  - convolution: {filters: 5, kernel: 3, padding: 1}\n"
                                               "  - activation: {kind: relu}\n"
@@ -90,12 +90,12 @@ TEST_CASE("the first convolution has no gradient of its input, and nothing but p
   const double convolution = 2.0 * 5 * 8 * 8 * 3 * 3 * 3, matrix = 2.0 * 5 * 8 * 8 * 10;
   CHECK(flops.forward == convolution + matrix);
   CHECK(flops.backward == convolution + 2 * matrix);
-  // No blocks, no attention: nothing is recomputed.
+  // There are neither blocks nor attention, so nothing is recomputed.
   CHECK(flops.hardware(plan_of(Recompute::full)) == flops.model());
   CHECK(flops.hardware(plan_of(Recompute::selective)) == flops.model());
 }
 
-/// A step of 8 samples on 4 devices in 2 s.
+/// Returns a step of 8 samples on 4 devices in 2 s.
 Estimate estimate_of(Precision precision) {
   Estimate estimate;
   estimate.plan.global_batch = 8;
@@ -116,19 +116,19 @@ TEST_CASE("a device's share of the FLOPs is divided by its peak in the plan's pr
   estimate.plan.recompute = Recompute::full;
   const auto throughput = throughput_of(features.job, flops, estimate);
   REQUIRE(throughput);
-  // 4 samples per second, one on each device: 3e11 and 4e11 FLOP/s of 1e12.
+  // 4 samples per second, one on each device, are 3e11 and 4e11 FLOP/s of 1e12.
   CHECK(throughput->samples == 4);
   CHECK_FALSE(throughput->tokens.has_value());
   CHECK(throughput->model.value() == Approx(3e11));
   CHECK(throughput->hardware.value() == Approx(4e11));
   CHECK(throughput->model_share.value() == Approx(0.3));
   CHECK(throughput->hardware_share.value() == Approx(0.4));
-  // Of 4e12 in half precision.
+  // The peak is 4e12 in half precision.
   estimate.plan.precision = Precision::fp16;
   CHECK(throughput_of(features.job, flops, estimate)->model_share.value() == Approx(0.075));
 }
 
-TEST_CASE("without a peak there is no MFU, and without a time no throughput") {
+TEST_CASE("without a peak, no MFU is reported, and without a time, no throughput") {
   const OnNodesOfFour features(model_of("{features: 8}", "  - fully_connected: {features: 10}\n"));
   const SampleFlops flops{.forward = 1e11, .backward = 2e11};
   const auto throughput = throughput_of(features.job, flops, estimate_of(Precision::tf32));
@@ -139,13 +139,13 @@ TEST_CASE("without a peak there is no MFU, and without a time no throughput") {
   CHECK_FALSE(throughput_of(features.job, flops, Estimate{}).has_value());
 }
 
-TEST_CASE("tokens are counted for models of sequences alone") {
+TEST_CASE("tokens are counted only for models of sequences") {
   const OnNodesOfFour words(model_of("{tokens: 16}",
                                      "  - embedding: {vocabulary: 100, features: 8}\n"
                                      "  - fully_connected: {features: 10}\n"));
   const Estimate estimate = estimate_of(Precision::fp32);
   CHECK(throughput_of(words.job, {}, estimate)->tokens.value() == 64);
-  // 128 tokens in each step of 2 s; a partial step counts as a whole one.
+  // There are 128 tokens in each step of 2 s. A partial step counts as a whole step.
   CHECK(training_time(words.job, estimate, 1280).value() == Seconds(20));
   CHECK(training_time(words.job, estimate, 1).value() == Seconds(2));
   CHECK_FALSE(training_time(words.job, Estimate{}, 1280).has_value());

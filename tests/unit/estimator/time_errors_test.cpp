@@ -5,13 +5,13 @@
 
 #include "tests/catch.hpp"
 
-// Intervals of predicted times (docs/formulas.md, "How sure a time is").
+// The tests check intervals of predicted times (docs/formulas.md, "How sure a time is").
 
 using namespace ddl;
 
 namespace {
 
-/// Widths that differ between sources; factors of bases ascend.
+/// Returns widths that differ between sources. Factors of bases ascend.
 TimeErrors some_errors() {
   TimeErrors errors;
   double width = 0.1;
@@ -67,7 +67,7 @@ TEST_CASE("an interval contains the prediction, and is finite at extremes") {
   CHECK(widest.high == Approx(100).epsilon(0.01));
 }
 
-TEST_CASE("measured kernels have narrower intervals than those of the datasheet") {
+TEST_CASE("measured kernels have narrower intervals than kernels predicted from the datasheet") {
   const TimeErrors errors = some_errors();
   double before = 0;
   for (std::size_t i = 0; i < time_basis_names.size(); ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("a time that depends more on a source has no narrower interval") {
   }
 }
 
-TEST_CASE("the parts of an interval's width add up to it") {
+TEST_CASE("the widths of all sources add up to the width of the interval") {
   std::mt19937_64 engine(3);
   const TimeErrors errors = some_errors();
   for (int i = 0; i < 100; ++i) {
@@ -112,7 +112,7 @@ TEST_CASE("common errors of two plans cancel in their ratio") {
   const TimeSensitivity plan = of_kernels(TimeBasis::sheet);
   CHECK(ratio_interval_of(errors, plan, plan).low == 1);
   CHECK(ratio_interval_of(errors, plan, plan).high == 1);
-  // A plan with more exchanges is slower than predicted if exchanges are.
+  // A plan with more exchanges is slower than predicted if exchanges are slower than predicted.
   TimeSensitivity other = plan;
   other.sources.push_back({ErrorSource::layer_exchange, TimeBasis::sheet, 0.1, 0.1});
   const TimeInterval ratio = ratio_interval_of(errors, plan, other);
@@ -160,7 +160,7 @@ TEST_CASE("measured runs narrow an interval, and more runs narrow it at least as
     CHECK(own < least);
     least = own;
   }
-  // Badly fitted runs carry little information.
+  // Runs with a poor fit carry little information.
   time.learned = LearnedRuns{10, 5};
   CHECK(width(interval_of(errors, time)) <= before);
 }

@@ -21,7 +21,7 @@ Import import_file(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("imported networks have the parameters and multiply-adds of those that were exported") {
+TEST_CASE("imported networks have the parameters and multiply-adds of the exported networks") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "networks.csv");
   REQUIRE(table.rows() >= 40);
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -43,7 +43,7 @@ TEST_CASE("a bundled network that is exported and imported is unchanged") {
       CHECK(imported.buffers() == ours.buffers());
       CHECK(imported.macs() == ours.macs());
       CHECK(imported.input == ours.input);
-      // The same layers with the same counts; torch exports a pool that changes nothing as one of 1 × 1.
+      // The layers and their counts are the same. torch exports a pool that changes nothing as a pool of 1 × 1.
       const auto shapes = [](const Model& model) {
         std::multiset<std::string> result;
         for (const Layer& layer : model.layers) {
@@ -98,7 +98,7 @@ TEST_CASE("a transformer is imported with every opset") {
         "embedding positions " + block + " " + block + " norm fc loss");
 }
 
-TEST_CASE("slices, shuffles, crops, resizing and scales are layers of their own") {
+TEST_CASE("slices, shuffles, crops, resizing and scales become separate layers") {
   CHECK(operations_of(read_back(import_file("shuffle_op14"))) == "conv slice conv slice concat shuffle");
   CHECK(operations_of(read_back(import_file("upsample_op14"))) == "conv resize conv");
   const std::string scaled = import_file("scaled_op13").model_file;
@@ -120,7 +120,7 @@ TEST_CASE("heads, masks and shared tables of a transformer are found") {
   CHECK(import_file("encoder_op14").model_file.find("causal") == std::string::npos);
 }
 
-TEST_CASE("activations are known by their values in whatever form they are written") {
+TEST_CASE("activations are recognized by their values, in any form") {
   const auto kind_of = [](const std::string& nodes) {
     const Model model =
         import_text("g (float[N,3,4,4] x, float[2,3,1,1] w) => (float[N,2,4,4] y) { c = Conv(x, w) " + nodes + " }");
@@ -137,7 +137,7 @@ TEST_CASE("activations are known by their values in whatever form they are writt
                 "d = Div(c, a) e = Erf(d) f = Add(b, e) g = Mul(c, h) y = Mul(g, f)") == "conv gelu");
   CHECK(kind_of("a = Constant<value = float {1.702}>() d = Mul(c, a) e = Sigmoid(d) y = Mul(c, e)") == "conv gelu");
   CHECK(kind_of("y = LeakyRelu<alpha = 0.2>(c)") == "conv leaky_relu");
-  // Several in a row, and an unsupported one that consists of supported ones.
+  // The graph has several activations in a row, and an unsupported activation that consists of supported operators.
   CHECK(kind_of("d = Relu(c) y = Tanh(d)") == "conv relu tanh");
   CHECK(kind_of("d = Softplus(c) e = Tanh(d) y = Mul(c, e)") == "conv softplus tanh multiply");
   // A scale by a number is not a layer.
@@ -214,7 +214,7 @@ TEST_CASE("a file that is not a network is refused with the reason") {
             .find("violates the definition of its operator in ONNX") != std::string::npos);
 }
 
-TEST_CASE("sizes beyond reason are refused, not computed with") {
+TEST_CASE("sizes that are too large are refused") {
   CHECK(error_in("g (float[N,1000000000000,8,8] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { y = Conv(x, w) }") ==
         "net.onnx: 'x' is too large: 1 x 1000000000000 x 8 x 8\n"
         "hint: a size is at most 2^31, and a tensor has at most 2^53 items");
@@ -265,7 +265,7 @@ TEST_CASE("an unknown operator becomes a layer only if the user allows it and th
   CHECK(read_back(kept).name == "mine");
   REQUIRE(kept.warnings.size() == 2);
   CHECK(kept.warnings.front().find("kept as an elementwise layer") != std::string::npos);
-  // Tokens are not a tensor of the network yet: a layer could not keep them.
+  // Tokens are not a tensor of the network yet, so a layer could not keep them.
   const std::string strange = bytes_of(
       "g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { e = com.x.Gather(t, x) y = MatMul(e, w) }");
   CHECK(error_of([&] {
@@ -314,7 +314,7 @@ TEST_CASE("unread outputs are not part of the network") {
             .find("no output of the graph") != std::string::npos);
 }
 
-TEST_CASE("a long chain of products is imported, whatever its weights are") {
+TEST_CASE("a long chain of products is imported, with any weights") {
   constexpr int products = 20'000;
   onnx::ModelProto model;
   REQUIRE(model.ParseFromString(bytes_of("g (float[N,4] x, float[4,4] w) => (float[N,4] y) { y = Gemm(x, w) }")));
@@ -334,7 +334,7 @@ TEST_CASE("a long chain of products is imported, whatever its weights are") {
 }
 
 TEST_CASE("operations on a view of a composed activation are kept") {
-  // mish: x · tanh(softplus(x))
+  // mish is x · tanh(softplus(x)).
   const std::string head =
       "g (float[N,3,4,4] x, float[2,3,1,1] w, float[7,32] v) => (float[N,7] y) { c = Conv(x, w) "
       "d = Softplus(c) e = Tanh(d) m = Mul(c, e) ";

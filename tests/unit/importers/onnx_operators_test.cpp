@@ -16,7 +16,7 @@ std::string warnings_of(const Import& imported) {
 
 }  // namespace
 
-TEST_CASE("bounds, axes, pads and scales are read where each opset has them") {
+TEST_CASE("bounds, axes, pads and scales are read from attributes or inputs, by opset") {
   const std::string head = "g (float[N,3,8,8] x, float[4,3,3,3] w) => (float[N,4,8,8] y) ";
   const std::string clip6 = head + "{ a = Conv<pads = [1, 1, 1, 1]>(x, w) y = Clip<min = 0.0, max = 6.0>(a) }";
   const std::string clip11 =
@@ -51,7 +51,7 @@ TEST_CASE("bounds, axes, pads and scales are read where each opset has them") {
             .extent[0] == 16);
 }
 
-TEST_CASE("sizes that a file leaves open are given by the user") {
+TEST_CASE("the user gives the sizes that a file leaves open") {
   const std::string graph = "g (float[N,3,H,W] x, float[4,3,3,3] w) => (float[N,4,H,W] y) { y = Conv(x, w) }";
   CHECK(import_text(graph, 17, {3, 64, 32}).input.extent == std::array<std::int64_t, 3>{64, 32, 1});
   CHECK(import_text(graph, 17, {1, 3, 64, 32}).macs() == 62.0 * 30 * 4 * 27);
@@ -63,14 +63,14 @@ TEST_CASE("sizes that a file leaves open are given by the user") {
         "hint: write the sizes of one sample, without the batch, such as 3x640x640");
   CHECK(error_in(graph, 17, {4, 64, 32})
             .starts_with("net.onnx: the file fixes dimension 1 of the input 'x' at 3, so that it cannot be 4"));
-  // Of several inputs, an open size has one name.
+  // An open size has the same name in several inputs.
   const Model tokens = import_text(
       "g (int64[N,T] x, int64[N,T] m, float[9,8] t, float[8,5] w) => (float[N,T,5] y) { e = Gather(t, x) y = MatMul(e, w) }",
       17, {12});
   CHECK(tokens.sequence_length == 12);
 }
 
-TEST_CASE("weights that the graph computes count like stored ones") {
+TEST_CASE("weights that the graph computes count like stored weights") {
   const Model made = import_text(
       "g (float[N,3,32,32] x) => (float[N,2048,1,1] y) { s = Constant<value = int64[4] {2048, 3, 32, 32}>() w = "
       "ConstantOfShape(s) y = Conv(x, w) }",
@@ -94,7 +94,7 @@ TEST_CASE("operators of classic networks are layers") {
   const Model prelu = import_text(one + "{ a = Conv(x, v) y = PRelu(a, s) }");
   CHECK(operations_of(prelu) == "conv scale");
   CHECK(prelu.parameters() == 12 + 4);
-  // A pooling with one padded side, whose output is a single position.
+  // The pooling has one padded side, and its output is a single position.
   const Model pool = import_text(
       "g (float[N,3,6,6] x) => (float[N,3,1,1] y) { y = AveragePool<kernel_shape = [7, 7], pads = [0, 0, 1, 1]>(x) }");
   CHECK(output_of(pool).positions() == 1);
@@ -105,7 +105,7 @@ TEST_CASE("operators of classic networks are layers") {
   CHECK(operations_of(shuffle) == "conv relu shuffle conv");
 }
 
-TEST_CASE("positions are joined, cut and reduced as the operators say") {
+TEST_CASE("operators that join, cut and reduce positions are imported") {
   const std::string head = "g (float[N,3,8,8] x, float[4,3,1,1] v, float[6,4,1] w) => (float[N,6,80] y) ";
   const std::string flat =
       "a = Conv(x, v) b = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(a) s = Constant<value = int64[3] {0, 4, -1}>() c "
@@ -115,7 +115,7 @@ TEST_CASE("positions are joined, cut and reduced as the operators say") {
   CHECK(output_of(joined).channels == 6);
   CHECK(output_of(joined).positions() == 80);
   CHECK(joined.macs() == 64 * 12 + 80 * 24);
-  // The four corners of each block, as channels.
+  // The four corners of each block become channels.
   const Model focus = import_text(
       "g (float[N,3,8,8] x, float[5,6,1,1] w) => (float[N,5,4,8] y) { o = Constant<value = int64[1] {0}>() i = "
       "Constant<value "
@@ -143,21 +143,20 @@ TEST_CASE("layers without weights at the end of a network are left out, with a w
       "Reshape(a, s) c = NonZero(b) y = Transpose(c) }";
   const Import cut = import_graph(net);
   CHECK(operations_of(read_back(cut)) == "conv");
-  CHECK(
-      warnings_of(cut).find("left out at the end: 2 nodes without weights (NonZero, Transpose), from the first one that no "
-                            "layer represents: node 'c' (NonZero of 'b'): this operator is not supported") == 0);
-  // In the middle, it is an error.
+  CHECK(warnings_of(cut).find("left out at the end: 2 nodes without weights (NonZero, Transpose), first a node that no "
+                              "layer represents: node 'c' (NonZero of 'b'): this operator is not supported") == 0);
+  // In the middle of a network, a layer without weights that is not supported is an error.
   CHECK(error_in("g (float[N,6] x, float[6,6] v, float[6,6] w) => (float[K,6] y) { a = MatMul(x, v) b = NonZero(a) c = "
                  "Cast<to = 1>(b) y = MatMul(c, w) }")
             .starts_with("net.onnx: node 'b' (NonZero of 'a'): this operator is not supported"));
-  // And so is a mistake in the file, wherever it is.
+  // A mistake in the file is an error at any place.
   CHECK(error_in(
             "g (float[N,3,8,8] x, float[4,3,1,1] v) => (float[N,4,8,8] y) { a = Conv(x, v) y = Transpose<perm = [0, 0, 1, "
             "2]>(a) }")
             .find("is not an order of 4 dimensions") != std::string::npos);
 }
 
-TEST_CASE("a long short-term memory is a layer, and a gated unit is refused with a true reason") {
+TEST_CASE("a long short-term memory is a layer, and a GRU is refused with the reason") {
   const std::string head =
       "g (float[7,batch,12] x, float[2,40,12] w, float[2,40,10] r, float[2,80] b) => (float[7,2,batch,10] y) ";
   const Model lstm = import_text(head + "{ y = LSTM<hidden_size = 10, direction = \"bidirectional\">(x, w, r, b) }");
@@ -180,7 +179,7 @@ TEST_CASE("a token before a sequence is trained") {
   CHECK(model.parameters() == 16 * 48 + 16 + 256);
 }
 
-TEST_CASE("a branch is taken if sizes decide on it, and refused if data does") {
+TEST_CASE("a branch is followed if sizes decide its condition, and refused if data decides its condition") {
   const std::string branches =
       "then_branch = t () => (float[N,4] p) { p = MatMul(a, v) }, else_branch = e () => (float[N,4] q) { q = Relu(a) }";
   const std::string net =
@@ -197,7 +196,7 @@ TEST_CASE("a tensor of sizes that is far too long makes no tensor of as many dim
             .find("neither a stored matrix nor part of an attention") != std::string::npos);
 }
 
-TEST_CASE("an attention that is one operator becomes attention, in rows or in heads") {
+TEST_CASE("an attention operator becomes an attention layer, with its input in rows or in heads") {
   const std::string rows =
       "g (float[N,6,8] x, float[8,24] w) => (float[N,6,8] y) { a = MatMul(x, w) q, k, v = Split<axis = 2, num_outputs = "
       "3>(a) y "
@@ -207,7 +206,7 @@ TEST_CASE("an attention that is one operator becomes attention, in rows or in he
   CHECK(model.layers.back().operation->attributes() == "heads=2 causal=yes");
 }
 
-TEST_CASE("a network in integers and operators of classical learning are refused with a true reason") {
+TEST_CASE("a network in integers and operators of classical learning are refused with the reason") {
   CHECK(error_in(
             "g (float[N,4] x, float[4,4] w) => (float[N,4] y) { a, s, z = DynamicQuantizeLinear(x) b = Cast<to = 1>(a) y = "
             "MatMul(b, w) }")

@@ -1,4 +1,4 @@
-// An ONNX file read as a stream: the same as the library's result, except for the contents of large tensors.
+// Tests that an ONNX file read as a stream equals the library's result, except for the contents of large tensors.
 
 #include <string>
 
@@ -16,7 +16,7 @@ using onnx_import::most_numbers;
 namespace {
 
 onnx::ModelProto read(const std::string& bytes) {
-  // Small blocks, so that tags, lengths and contents are cut.
+  // Blocks are small, so that tags, lengths and contents are divided between blocks.
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()), 7);
   return onnx_import::read_model(stream, "net.onnx");
 }
@@ -73,7 +73,7 @@ TEST_CASE("a length that is longer than what is left is refused") {
     wrong[3] = length;
     CHECK(is_refused(wrong));
   }
-  // Longer than any message may be.
+  // The length exceeds the maximum length of a message.
   CHECK(is_refused("\x3a\xff\xff\xff\xff\x7f"));
 }
 

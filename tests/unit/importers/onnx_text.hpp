@@ -17,7 +17,7 @@ namespace ddl {
 
 [[nodiscard]] inline Model read_back(const Import& imported) { return parse_model(imported.model_file, "imported.yaml"); }
 
-/// The bytes of a graph in ONNX's own textual form.
+/// Returns the bytes of a graph that is given in ONNX's own textual form.
 [[nodiscard]] inline std::string bytes_of(const std::string& graph, int opset = 17) {
   const std::string text = fmt::format("<ir_version: 8, opset_import: [\"\" : {}]>\n{}", opset, graph);
   onnx::ModelProto model;
@@ -28,7 +28,7 @@ namespace ddl {
   return model.SerializeAsString();
 }
 
-/// The import of such a graph; `sizes` are those of its input.
+/// Returns the import of a graph in textual form. `sizes`: sizes of the graph's input.
 [[nodiscard]] inline Import import_graph(const std::string& graph, int opset = 17,
                                          const std::vector<std::int64_t>& sizes = {}) {
   return import_onnx(bytes_of(graph, opset), "net.onnx", {.input_shape = sizes});
@@ -42,7 +42,7 @@ namespace ddl {
   return error_of([&] { static_cast<void>(import_graph(graph, opset, sizes)); });
 }
 
-/// `conv relu pool`.
+/// Returns the types of a model's layers, such as `conv relu pool`.
 [[nodiscard]] inline std::string operations_of(const Model& model) {
   std::string text;
   for (const Layer& layer : model.layers)

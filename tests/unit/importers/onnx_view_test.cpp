@@ -10,7 +10,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// Two samples of 8 tokens of 12 channels.
+/// Returns a view of two samples of 8 tokens of 12 channels.
 View sequence() { return {.tensor = 0, .dimensions = {whole(batch, 2), whole(first_position, 8), whole(channels, 12)}}; }
 
 }  // namespace
@@ -18,7 +18,7 @@ View sequence() { return {.tensor = 0, .dimensions = {whole(batch, 2), whole(fir
 TEST_CASE("splitting and joining heads leaves no layers") {
   const auto split = reshaped(sequence(), Sizes{2, 8, 3, 4});
   REQUIRE(split);
-  // 3 heads of 4 channels: the head varies slower.
+  // There are 3 heads of 4 channels, and the head varies slower than the channel.
   CHECK(split->dimensions[2] == Dimension{{.axis = channels, .size = 3, .stride = 4}});
   CHECK(split->dimensions[3] == Dimension{{.axis = channels, .size = 4, .stride = 1}});
   const View turned = transposed(*split, Sizes{0, 2, 1, 3});
@@ -28,7 +28,7 @@ TEST_CASE("splitting and joining heads leaves no layers") {
   CHECK(joined->dimensions == sequence().dimensions);
 }
 
-TEST_CASE("batch and heads share a dimension as nn.MultiheadAttention lays them out") {
+TEST_CASE("batch and heads share a dimension as in nn.MultiheadAttention") {
   const auto split = reshaped(transposed(sequence(), Sizes{1, 0, 2}), Sizes{8, 6, 4});
   REQUIRE(split);
   CHECK(split->dimensions[1] ==
@@ -54,7 +54,7 @@ TEST_CASE("a slice has its offset, also on an axis that was split") {
   CHECK(second->dimensions[2].empty());
 }
 
-TEST_CASE("a view covers all of a tensor, or states that it does not") {
+TEST_CASE("a view of a slice does not cover the whole tensor") {
   const TensorShape shape{.channels = 12, .extent = {8, 1, 1}, .rank = 1, .sequence = true};
   CHECK(sees_all(sequence(), shape));
   CHECK(sees_all(*reshaped(sequence(), Sizes{16, 12}), shape));

@@ -31,8 +31,9 @@ std::set<std::string> lines_of_file(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("the lines of all layers of the bundled models are those that profiles were written with") {
-  // tests/data/attribute_lines.txt, see its README: lines that were printed before attributes were values.
+TEST_CASE("the lines of all layers of the bundled models equal the lines in stored profiles") {
+  // tests/data/attribute_lines.txt contains lines that were printed before attributes were values
+  // (see the README of that folder).
   const std::set<std::string> expected = lines_of_file(DATA_FOLDER "attribute_lines.txt");
   REQUIRE(expected.size() == 605);
   std::set<std::string> found;

@@ -38,7 +38,7 @@ std::vector<int> layers_of_block(const Model& model, int block) {
   return layers;
 }
 
-/// In PyTorch's format for one sample: `1x64x55x55`.
+/// Returns a shape in PyTorch's format for one sample: `1x64x55x55`.
 std::string torch_shape(const TensorShape& shape) {
   std::string text = "1x" + std::to_string(shape.channels);
   for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank); ++d) text += "x" + std::to_string(shape.extent[d]);
@@ -55,7 +55,7 @@ const Layer& find_layer(const Model& model, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("parameters, buffers and multiply-adds are those of torchvision") {
+TEST_CASE("parameters, buffers and multiply-adds equal torchvision's") {
   const CsvTable table = facts("torch_model_facts.csv");
   REQUIRE(table.rows() == 40);
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -67,8 +67,8 @@ TEST_CASE("parameters, buffers and multiply-adds are those of torchvision") {
     };
     CHECK(model.input.extent == std::array<std::int64_t, 3>{fact("input_res"), fact("input_res"), 1});
     CHECK(model.parameters() == fact("params"));
-    // 4 bytes for each running mean and variance, and an 8-byte count of batches for each batch norm; the tables of
-    // indices of window attention.
+    // Buffers have 4 bytes for each running mean and variance, an 8-byte count of batches for each
+    // batch norm, and the tables of indices of window attention.
     const auto batch_norms = std::count_if(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
       return layer.operation->attributes().starts_with("kind=batch");
     });
@@ -78,9 +78,9 @@ TEST_CASE("parameters, buffers and multiply-adds are those of torchvision") {
   }
 }
 
-TEST_CASE("models of Keras have the parameters of their definition there, statistics included") {
-  // "Total params" of the summary of tf.keras.applications' model with its head of 1000 classes: running means and variances
-  // of batch norms are parameters that are not trained.
+TEST_CASE("models of Keras have the parameters of their Keras definitions, including statistics") {
+  // The source is "Total params" in the summary of tf.keras.applications' model with its head of 1000 classes. There,
+  // running means and variances of batch norms are parameters that are not trained.
   for (const auto& [name, parameters] : {std::pair<std::string, std::int64_t>{"mobilenet", 4'253'864},
                                          {"keras-resnet50", 25'636'712},
                                          {"xception", 22'910'480},
@@ -95,15 +95,17 @@ TEST_CASE("models of Keras have the parameters of their definition there, statis
 }
 
 TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
-  // No count is published for them. Each is the sum over the groups of layers of the definition named in the model's file: a
-  // convolution of i to o channels with a kernel of k positions has k·i·o weights, a bias o, a norm 2·o.
+  // No count is published for these models. Each expected number is a sum over the groups of layers
+  // of the definition named in the model's file. A convolution of i to o channels with a kernel of
+  // k positions has k·i·o weights, a bias has o, and a norm has 2·o.
   const auto pairs = [](std::vector<std::int64_t> widths, const auto& count) {
     std::int64_t sum = 0;
     for (std::size_t i = 1; i < widths.size(); ++i) sum += count(widths[i - 1], widths[i]);
     return sum;
   };
   {
-    // Two 3x3 convolutions with biases at each size; on the way up a 2x2 transposed one, and twice the channels to read.
+    // Each size has two 3x3 convolutions with biases. On the way up, there is a 2x2 transposed
+    // convolution, and the next convolution reads twice as many channels.
     const auto two = [](std::int64_t i, std::int64_t o) { return 9 * i * o + o + 9 * o * o + o; };
     const auto up = [&two](std::int64_t i, std::int64_t o) { return 4 * i * o + o + two(2 * o, o); };
     const Model unet = load_model("unet");
@@ -112,7 +114,7 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
     CHECK(to_string(unet.layers.back().input_shapes.front()) == "2×388×388");
   }
   {
-    // Two 3x3x3 convolutions with norms at each size; transposed ones of 2x2x2 with a bias.
+    // Each size has two 3x3x3 convolutions with norms. Transposed convolutions are 2x2x2 with a bias.
     const auto two = [](std::int64_t i, std::int64_t o) { return 27 * i * o + 2 * o + 27 * o * o + 2 * o; };
     const auto up = [&two](std::int64_t i, std::int64_t o) { return 8 * i * o + o + two(2 * o, o); };
     const Model unet3d = load_model("unet3d");
@@ -120,13 +122,13 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
           pairs({1, 32, 64, 128, 256, 320, 320}, two) + pairs({320, 320, 256, 128, 64, 32}, up) + 32 * 3 + 3);
     CHECK(unet3d.parameters() == 31'190'243);
     CHECK(to_string(unet3d.layers.back().input_shapes.front()) == "3×128×128×128");
-    // The reference's default, and not in place.
+    // ReLU is the reference's default activation, and does not work in place.
     for (const Layer& layer : unet3d.layers) {
       if (layer.operation->type() == "activation") CHECK(layer.operation->attributes() == "kind=relu");
     }
   }
   {
-    const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o + 2 * o; };  // and its norm
+    const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o + 2 * o; };  // with its norm
     const auto separable = [](std::int64_t i, std::int64_t o) { return 9 * i + i * o; };
     const auto normed = [&separable](std::int64_t i, std::int64_t o) { return separable(i, o) + 2 * o; };
     const auto entry = [&](std::int64_t i, std::int64_t o) {
@@ -136,7 +138,7 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
     const std::int64_t middle_flow = 16 * 3 * normed(728, 728);
     const std::int64_t exit_flow = normed(728, 728) + normed(728, 1024) + separable(1024, 1024) + conv(1, 728, 1024) +
                                    normed(1024, 1536) + normed(1536, 1536) + normed(1536, 2048);
-    // Four dilated branches and the pooled one, whose factor and shift are as many as a norm's.
+    // There are four dilated branches and the pooled branch, whose factor and shift have as many parameters as a norm.
     const std::int64_t pyramid = 2 * conv(1, 2048, 256) + 3 * conv(9, 2048, 256) + conv(1, 5 * 256, 256);
     const std::int64_t decoder = conv(1, 128, 48) + 3 * conv(9, 256, 256) + conv(9, 256 + 48, 256) + conv(9, 256, 256) +
                                  (256 * 256 + 256) + 9 * 256 * 3;
@@ -147,7 +149,7 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
   }
 }
 
-TEST_CASE("models of timm, by its name or that of the same network here, have the parameters that timm counts") {
+TEST_CASE("models of timm, by timm's names or by ours, have the parameters that timm counts") {
   const CsvTable table = facts("timm_parameters.csv");
   REQUIRE(table.rows() == 297);
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -158,7 +160,7 @@ TEST_CASE("models of timm, by its name or that of the same network here, have th
 }
 
 TEST_CASE("widths and depths of torchvision's networks have its parameters") {
-  // torchvision.models, the number of parameters of each builder.
+  // The source is torchvision.models, with the number of parameters of each builder.
   for (const auto& [name, parameters] : {std::pair<std::string, std::int64_t>{"mnasnet0_5", 2'218'512},
                                          {"mnasnet0_75", 3'170'208},
                                          {"mnasnet1_3", 6'282'256},
@@ -179,15 +181,16 @@ TEST_CASE("widths and depths of torchvision's networks have its parameters") {
   }
 }
 
-TEST_CASE("detectors have the parameters of torchvision's, and of those that NVIDIA and MLPerf train") {
-  // torchvision's page of models: 34,014,999 and 44,401,393. Constants stand in place of the scales and shifts of norms.
+TEST_CASE("detectors have the parameters of torchvision's detectors, and of the detectors that NVIDIA and MLPerf train") {
+  // torchvision's page of models gives 34,014,999 and 44,401,393. Constants replace the scales and shifts of norms.
   CHECK(load_model("retinanet_resnet50_fpn").parameters() == 34'014'999);
   CHECK(load_model("maskrcnn_resnet50_fpn").parameters() == 44'401'393);
-  // torchvision's RetinaNet on its resnext50_32x4d with 264 classes, as single_stage_detector of MLPerf Training 2.0 builds
-  // it.
+  // The model is torchvision's RetinaNet on its resnext50_32x4d with 264 classes, as
+  // single_stage_detector of MLPerf Training 2.0 builds it.
   CHECK(load_model("retinanet_resnext50_32x4d_fpn").parameters() == 37'060'652);
   const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o; };
-  // Six maps of as many channels; 4, 6, 6, 6, 4 and 4 boxes at each position, of 4 coordinates and 81 classes.
+  // There are six maps of as many channels, with 4, 6, 6, 6, 4 and 4 boxes at each position. A box
+  // has 4 coordinates and 81 classes.
   const auto heads = [&conv](std::int64_t first) {
     std::int64_t sum = 0;
     const std::vector<std::int64_t> channels{first, 512, 512, 256, 256, 256};
@@ -197,7 +200,7 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
     }
     return sum;
   };
-  // Between two maps, a convolution to `h` channels and one to those of the next map.
+  // Between two maps, there are a convolution to `h` channels and a convolution to the channels of the next map.
   const auto extras = [&conv](std::int64_t first, std::int64_t each_channel) {
     std::int64_t sum = 0;
     const std::vector<std::int64_t> channels{first, 512, 512, 256, 256, 256};
@@ -208,15 +211,15 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
     }
     return sum;
   };
-  // The backbones are torchvision's without the last stage and the classifier: with norms of two numbers a channel,
-  // resnet50's last stage has 14,964,736 parameters, resnet34's 13,114,368.
+  // The backbones are torchvision's without the last stage and the classifier. With norms of two numbers per channel,
+  // resnet50's last stage has 14,964,736 parameters, and resnet34's has 13,114,368.
   const std::int64_t resnet50 = 25'557'032 - 14'964'736 - (2048 * 1000 + 1000);
   const std::int64_t resnet34 = 21'797'672 - 13'114'368 - (512 * 1000 + 1000);
-  CHECK(load_model("ssd300_resnet50").parameters() == resnet50 + extras(1024, 2) + heads(1024));  // norms
+  CHECK(load_model("ssd300_resnet50").parameters() == resnet50 + extras(1024, 2) + heads(1024));  // 2 per channel: norms
   CHECK(load_model("ssd300_resnet50").parameters() == 22'894'902);
-  CHECK(load_model("ssd300_resnet34").parameters() == resnet34 + extras(256, 1) + heads(256));  // biases
+  CHECK(load_model("ssd300_resnet34").parameters() == resnet34 + extras(256, 1) + heads(256));  // 1 per channel: biases
   CHECK(load_model("ssd300_resnet34").parameters() == 19'972'534);
-  // 38² · 4 + 19² · 6 + 10² · 6 + 5² · 6 + 3² · 4 + 4 boxes, as stated in the SSD paper.
+  // The SSD paper states 38² · 4 + 19² · 6 + 10² · 6 + 5² · 6 + 3² · 4 + 4 boxes.
   double boxes = 0;
   const Model ssd = load_model("ssd300_resnet34");
   for (const TensorShape& shape : ssd.layers.back().input_shapes) boxes += static_cast<double>(shape.items());
@@ -224,14 +227,14 @@ TEST_CASE("detectors have the parameters of torchvision's, and of those that NVI
 }
 
 TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters of their definitions") {
-  // No count is published for them; the sums are over the layers of the definitions named in the models' files.
+  // No count is published for these networks. The sums are over the layers of the definitions named in the models' files.
   const auto pairs = [](std::vector<std::int64_t> widths, const auto& count) {
     std::int64_t sum = 0;
     for (std::size_t i = 1; i < widths.size(); ++i) sum += count(widths[i - 1], widths[i]);
     return sum;
   };
   {
-    // Two convolutions with norms at each size; transposed ones with a bias.
+    // Each size has two convolutions with norms. Transposed convolutions have a bias.
     for (const auto& [name, k, t, last] :
          {std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>{"nnunet-2d", 9, 4, 1},
           {"nnunet-3d", 27, 8, 1},
@@ -244,7 +247,7 @@ TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters 
     }
   }
   {
-    // Convolutions with bias and norm: 3x3x3 in units of three, 2x2x2 between sizes.
+    // Convolutions have a bias and a norm: 3x3x3 in units of three, and 2x2x2 between sizes.
     const auto conv = [](std::int64_t k, std::int64_t i, std::int64_t o) { return k * i * o + 3 * o; };
     const auto unit = [&conv](std::int64_t c) { return 3 * conv(27, c, c); };
     CHECK(load_model("vnet").parameters() == conv(27, 1, 16) + conv(8, 16, 32) + unit(32) + conv(8, 32, 64) + unit(64) +
@@ -260,7 +263,7 @@ TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters 
               up(32 + 32, 32) + conv(16 + 32, 32) + conv(32, 32) + conv(32, 1, 1));
   }
   {
-    // Five convolutions without biases in each cell, no parameters in norms.
+    // Each cell has five convolutions without biases. Norms have no parameters.
     const auto cell = [](std::int64_t i, std::int64_t h, std::int64_t o) { return 9 * (i * h + 3 * h * h + h * o); };
     const auto same = [&cell](std::int64_t i, std::int64_t o) { return cell(i, o, o); };
     CHECK(load_model("unet-gpipe").parameters() == pairs({3, 64, 128, 256, 512, 1024}, same) + cell(1024, 2048, 1024) +
@@ -268,15 +271,15 @@ TEST_CASE("networks of NVIDIA's and torchgpipe's benchmarks have the parameters 
                                                        same(128, 32) + 32);
   }
   {
-    // Of a unit of i to o channels with e expanded ones, squeeze and excitation has e/4 hidden channels instead of i/4: each
-    // hidden channel has 2·e weights and a bias, so that e/4 - i/4 = 5·i/4 of them are more. The first stage expands
-    // nothing.
+    // In a unit of i to o channels with e expanded channels, squeeze and excitation has e/4 hidden
+    // channels instead of i/4. Each hidden channel has 2·e weights and a bias, so there are e/4 -
+    // i/4 = 5·i/4 more hidden channels. The first stage does not expand.
     const auto wider = [](const std::vector<std::pair<std::int64_t, std::int64_t>>& units) {
       std::int64_t sum = 0;
       for (const auto& [channels, number] : units) sum += number * (5 * channels / 4) * (2 * 6 * channels + 1);
       return sum;
     };
-    // By the channels that units read.
+    // The arguments are the numbers of channels that units read.
     CHECK(load_model("efficientnet-widese-b0").parameters() - load_model("efficientnet_b0").parameters() ==
           wider({{16, 1}, {24, 2}, {40, 2}, {80, 3}, {112, 3}, {192, 4}}));
     CHECK(load_model("efficientnet-widese-b4").parameters() - load_model("efficientnet_b4").parameters() ==
@@ -302,7 +305,7 @@ TEST_CASE("auxiliary classifiers are trained, and left out of the published mult
   }
 }
 
-TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's, in its order") {
+TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's layers, in torchvision's order") {
   const std::map<std::string, std::string> type_of{
       {"Conv2d", "convolution"},     {"BatchNorm2d", "norm"},       {"ReLU", "activation"}, {"MaxPool2d", "pool"},
       {"AdaptiveAvgPool2d", "pool"}, {"Linear", "fully_connected"}, {"Dropout", "dropout"}};
@@ -312,7 +315,7 @@ TEST_CASE("layers have the shapes, parameters and multiply-adds of torchvision's
     std::size_t row = 0;
     for (const Layer& layer : model.layers) {
       const std::string_view type = layer.operation->type();
-      // Operations that are not modules there: sums, views and the loss.
+      // Sums, views and the loss are not modules in torchvision.
       if (type == "add" || type == "flatten" || type == "loss") continue;
       REQUIRE(row < table.rows());
       const auto cell = [&](const char* column) { return table.cell(row, table.column(column)); };
@@ -358,7 +361,7 @@ TEST_CASE("CosmoFlow for cubes of 512 has the layers of ParaDL's list") {
 TEST_CASE("CosmoFlow has the same weights for all sizes of the cube") {
   for (const std::string name : {"cosmoflow-128", "cosmoflow-256", "cosmoflow-512"}) {
     const Model model = load_model(name);
-    // Biases: 16 + 32 + 64 + 128 + 256 + 256 + 128 filters, 2048 + 256 + 4 features.
+    // The biases are 16 + 32 + 64 + 128 + 256 + 256 + 128 of filters, and 2048 + 256 + 4 of features.
     CHECK(model.parameters() == 2'128'064 + 880 + 2308);
     CHECK(find_layer(model, "conv7").output_shape == TensorShape{.channels = 128, .extent = {1, 1, 1}, .rank = 3});
   }
@@ -369,8 +372,9 @@ TEST_CASE("GPT models have the published number of parameters") {
     std::string name;
     std::int64_t layers, h, heads, vocabulary, tokens, parameters;
   };
-  // Per layer 12h²(1 + 13/(12h)) [Kort22]; embeddings (V + s)h, the head shares the first; final norm 2h.
-  // 124,439,808 is the count of the released GPT-2. [Shoeybi 2019] prints 2.5 billion, [Nar21] 174.6 billion.
+  // A layer has 12h²(1 + 13/(12h)) parameters [Kort22], and the embeddings (V + s)h. The head
+  // shares the first embedding. The final norm has 2h. 124,439,808 is the count of the released
+  // GPT-2. [Shoeybi 2019] prints 2.5 billion, [Nar21] 174.6 billion.
   for (const Case& c :
        {Case{"gpt2", 12, 768, 12, 50257, 1024, 124'439'808}, Case{"megatron-2.5b", 54, 1920, 20, 51200, 1024, 2'490'408'960},
         Case{"gpt3-175b", 96, 12288, 96, 51200, 2048, 174'615'846'912}}) {
@@ -383,14 +387,15 @@ TEST_CASE("GPT models have the published number of parameters") {
     const Layer& head = find_layer(model, "head");
     CHECK(head.weights == 0);
     CHECK(model.layers[static_cast<std::size_t>(head.tied_to)].name == "embedding");
-    // The logits: 2hV for each token.
+    // The logits take 2hV FLOPs for each token.
     CHECK(head.operation->work(Pass::forward, head.input_shapes, head.output_shape).flops ==
           2.0 * static_cast<double>(c.tokens * c.h) * static_cast<double>(c.vocabulary));
   }
 }
 
 TEST_CASE("BERT-large has the parameters of Hugging Face's BertModel") {
-  // Embeddings of 30,522 words, 512 positions and 2 types, and a norm; 24 layers of 12h² + 13h; pooler h² + h.
+  // There are embeddings of 30,522 words, 512 positions and 2 types, and a norm; 24 layers of 12h²
+  // + 13h; and a pooler of h² + h.
   const std::int64_t h = 1024;
   const Model model = load_model("bert-large");
   CHECK(model.parameters() == (30522 + 512 + 2) * h + 2 * h + 24 * (12 * h * h + 13 * h) + h * h + h);
@@ -403,7 +408,7 @@ TEST_CASE("a transformer layer has the weights, work and activations of Korthika
     std::string name;
     double h, a, s;
   };
-  // Their attention writes its scores.
+  // The attention of Korthikanti et al. writes its scores.
   for (const auto& [name, h, a, s] : {Case{"gpt2@fused=no", 768, 12, 1024}, Case{"megatron-2.5b", 1920, 20, 1024},
                                       Case{"gpt3-175b", 12288, 96, 2048}, Case{"bert-large@fused=no", 1024, 16, 512}}) {
     const Model model = load_model(name);
@@ -419,7 +424,7 @@ TEST_CASE("a transformer layer has the weights, work and activations of Korthika
       }
       CHECK(parameters == Approx(12 * h * h * (1 + 13 / (12 * h))).epsilon(1e-14));
       CHECK(2 * macs == Approx(24 * s * h * h * (1 + s / (6 * h))).epsilon(1e-14));
-      // In fp16, for one sample.
+      // The bytes are those of one sample in fp16.
       CHECK(kept_bytes(model, layers, 2).sum() == Approx(s * h * (34 + 5 * a * s / h)).epsilon(1e-14));
     }
   }
@@ -441,7 +446,7 @@ TEST_CASE("attention is fused if the implementation that a model follows calls f
     CHECK(is_fused(name));
     CHECK_FALSE(is_fused(name + "@fused=no"));
   }
-  // Megatron-LM's of the publications, and T5, whose scores have trained biases.
+  // These are the models of Megatron-LM's publications, and T5, whose scores have trained biases.
   for (const std::string name : {"gpt3-175b", "megatron-2.5b", "megatron-8.3b", "t5-large"}) {
     INFO(name);
     CHECK_FALSE(is_fused(name));
@@ -457,7 +462,7 @@ TEST_CASE("ResNet's blocks are its residual units") {
     const Model model = load_model(name);
     INFO(name);
     CHECK(model.blocks == units);
-    // A unit ends with the relu after the sum; the first layers and the head belong to none.
+    // A unit ends with the relu after the sum. The first layers and the head belong to no unit.
     for (int block = 0; block < units; ++block) {
       const Layer& last = model.layers[static_cast<std::size_t>(layers_of_block(model, block).back())];
       CHECK(last.operation->type() == "activation");
@@ -470,7 +475,8 @@ TEST_CASE("ResNet's blocks are its residual units") {
 
 TEST_CASE("the convolutions of a network repeat: layers of one class have one operation") {
   const Model model = load_model("gpt3-175b");
-  // Embedding, positions, dropout, norm, qkv, attention, projection, add, first and second matrix, gelu, head, loss.
+  // The classes are: embedding, positions, dropout, norm, qkv, attention, projection, add, first
+  // and second matrix, gelu, head, loss.
   CHECK(model.shape_classes == 13);
   std::map<int, const Layer*> first_of_class;
   for (const Layer& layer : model.layers) {
@@ -565,13 +571,13 @@ TEST_CASE("names are sorted, and each is its own canonical name") {
   for (const std::string& name : names) CHECK(canonical_model_name(name) == name);
 }
 
-TEST_CASE("a name may give other values to parameters") {
+TEST_CASE("a model's name may set parameters to other values") {
   const Model as_it_is = load_model("bert-large");
   const Model shorter = load_model("BERT@tokens=128");
   CHECK(as_it_is.sequence_length == 512);
   CHECK(shorter.sequence_length == 128);
   CHECK(shorter.name == "bert-large@tokens=128");
-  // The table of positions is as long as the sequence.
+  // The table of positions has as many rows as the sequence has tokens.
   CHECK(as_it_is.parameters() - shorter.parameters() == (512 - 128) * 1024);
   const Model smaller = load_model("gpt2@tokens=64@layers=2");
   CHECK(smaller.sequence_length == 64);
@@ -603,15 +609,16 @@ TEST_CASE("sequence models may have samples of another length, other models have
       CHECK(load_model(name, own.sequence_length).parameters() == own.parameters());
     } else {
       CHECK(error_of([&] { (void)load_model(name, 16); }) ==
-            name + " has no sequence length to choose\nhint: only sequence models have one, such as gpt2 or llama3-8b");
+            "the sequence length of " + name +
+                " cannot be set\nhint: only sequence models have a sequence length, such as gpt2 or llama3-8b");
     }
   }
-  // Only a table of trained positions depends on the length.
+  // Only a table of trained positions depends on the length of the sequence.
   CHECK(load_model("llama3-8b", 131'072).parameters() == load_model("llama3-8b").parameters());
   CHECK(load_model("gpt2", 2048).parameters() - load_model("gpt2").parameters() == 1024 * 768);
   CHECK(load_model("gpt2@layers=2", 64).name == "gpt2@layers=2@tokens=64");
   CHECK(error_of([] { (void)load_model("gpt2@tokens=64", 64); }) ==
-        "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave one of the two out");
+        "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave out one of the two lengths");
 }
 
 TEST_CASE("an unknown model is an error that suggests a known one") {
@@ -621,7 +628,8 @@ TEST_CASE("an unknown model is an error that suggests a known one") {
 }
 
 TEST_CASE("models load fast enough to be loaded at every start") {
-  // 2 ms and 10 ms on one core of 2020 in a release build; ten times that is for builds with sanitizers and busy machines.
+  // The limits are 2 ms and 10 ms on one core of 2020 in a release build, times ten for builds with
+  // sanitizers and busy machines.
   for (const auto& [name, limit] : {std::pair{"resnet50", 0.002}, {"gpt3-175b", 0.010}}) {
     double best = 1;
     for (int run = 0; run < 10; ++run) {

@@ -18,7 +18,7 @@ std::string file_of(const std::string& points, const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("every bundled file of published trainings is read, and is of a bundled model") {
+TEST_CASE("every bundled file of published trainings is read, and belongs to a bundled model") {
   for (const std::string& name : convergence_names()) {
     INFO(name);
     const auto convergence = convergence_of(load_model(name == "gpt-oss-20b" ? name + "@tokens=8192" : name));
@@ -28,12 +28,12 @@ TEST_CASE("every bundled file of published trainings is read, and is of a bundle
     CHECK(convergence->noise_scale());
   }
   CHECK_FALSE(convergence_of(load_model("gpt2")));
-  // Other samples require other step counts.
+  // Samples of another length require other numbers of samples.
   CHECK_FALSE(convergence_of(load_model("llama3-8b@tokens=4096")));
   CHECK_FALSE(convergence_of(load_model("llama3-8b@layers=2")));
 }
 
-TEST_CASE("between two published batches the samples lie on a straight line of logarithms, and outside they are not known") {
+TEST_CASE("between two published batches, samples are interpolated on logarithmic axes, and outside they are unknown") {
   const Convergence convergence =
       parse_convergence(file_of("  - {batch: 100, samples: 1000}\n  - {batch: 400, samples: 4000}\n"), "c.yaml");
   CHECK(convergence.samples_at(100) == 1000.0);
@@ -52,8 +52,8 @@ TEST_CASE("epochs and tokens are counted in samples") {
   CHECK(tokens.points.back().samples == 16);
 }
 
-TEST_CASE("the critical batch of points on the curve of McCandlish et al. is that of the curve") {
-  // E = 1000 (1 + B / 64): at 64, twice the least.
+TEST_CASE("the critical batch of points on the curve of McCandlish et al. is the critical batch of the curve") {
+  // E = 1000 (1 + B / 64), so at a batch of 64 training needs twice the minimum.
   const Convergence convergence = parse_convergence(
       file_of("  - {batch: 16, samples: 1250}\n  - {batch: 64, samples: 2000}\n  - {batch: 256, samples: 5000}\n"),
       "c.yaml");
@@ -68,7 +68,7 @@ TEST_CASE("the critical batch of points on the curve of McCandlish et al. is tha
   CHECK_FALSE(flat.noise_scale());
 }
 
-TEST_CASE("an invalid file of published trainings is refused with its place") {
+TEST_CASE("an invalid file of published trainings is refused with its position") {
   const std::string point = "  - {batch: 8, samples: 10}\n";
   for (const std::string& wrong :
        {file_of(point), file_of(point + point), file_of(point + "  - {batch: 16}\n"),

@@ -22,30 +22,30 @@ std::string error_in(const std::string& text) {
 }  // namespace
 
 TEST_CASE("the bundled data sets have the published numbers") {
-  // ILSVRC 2012: 1,281,167 images in an archive of 147,897,477,120 bytes.
+  // ILSVRC 2012 has 1,281,167 images in an archive of 147,897,477,120 bytes.
   const Dataset imagenet = load_dataset("imagenet");
   CHECK(imagenet.samples == 1'281'167);
   CHECK(imagenet.sample == TensorShape{.channels = 3, .extent = {224, 224, 1}, .rank = 2});
   CHECK(imagenet.size_on_disk == Bytes(147897477120.0));
-  // Five batches of 10,000 records of 1 + 3072 bytes.
+  // CIFAR-10 has five batches of 10,000 records of 1 + 3072 bytes.
   const Dataset cifar = load_dataset("CIFAR-10");
   CHECK(cifar.samples == 50'000);
   CHECK(cifar.size_on_disk == Bytes(5 * 30'730'000.0));
   CHECK(cifar.sample_bytes() == Bytes(3073));
-  // [ParaDL]: 1584 samples; four cubes of 512³ integers of 2 bytes are 1 GiB.
+  // By [ParaDL], there are 1584 samples. Four cubes of 512³ integers of 2 bytes are 1 GiB.
   const Dataset cosmoflow = load_dataset("cosmoflow");
   CHECK(cosmoflow.samples == 1584);
   CHECK(cosmoflow.sample_bytes() == 1_GiB);
-  // [ParaDL]: 7.2 million samples of 1024 tokens.
+  // By [ParaDL], there are 7.2 million samples of 1024 tokens.
   const Dataset text = load_dataset("OpenWebText");
   CHECK(text.samples == 7'200'000);
   CHECK(text.sample == TensorShape{.channels = 1, .extent = {1024, 1, 1}, .rank = 1, .sequence = true});
   CHECK(text.sample_bytes() == Bytes(2048));
-  // A label, 13 numbers and 26 categories of 4 bytes each.
+  // A sample has a label, 13 numbers and 26 categories of 4 bytes each.
   const Dataset clicks = load_dataset("Criteo 1TB");
   CHECK(clicks.samples == 4'195'197'692);
   CHECK(clicks.sample_bytes() == Bytes(4.0 * (1 + 13 + 26)));
-  // Two sentences of 50 tokens, 2 bytes each.
+  // A sample has two sentences of 50 tokens, with 2 bytes per token.
   CHECK(load_dataset("WMT16 en-de").sample_bytes() == Bytes(200));
 }
 
@@ -69,14 +69,14 @@ TEST_CASE("a data set file is read") {
   CHECK(dataset.sample_bytes() == Bytes(1000));
 }
 
-TEST_CASE("errors in a data set file are refused with their place") {
+TEST_CASE("errors in a data set file are refused with their position") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = valid;
     return text.replace(text.find(from), from.size(), to);
   };
   const auto first_line = [](const std::string& error) { return error.substr(0, error.find('\n')); };
   CHECK(first_line(error_in(with("format: 1", "format: 2"))) ==
-        "d.yaml:1:9: format 2 is written for a newer version: this one reads format 1");
+        "d.yaml:1:9: format 2 needs a newer version of ddl-oracle: this version reads format 1");
   CHECK(first_line(error_in(with("dataset: mine\n", ""))) == "d.yaml:1:1: the key 'dataset' is missing");
   CHECK(first_line(error_in(with("samples: 1000", "samples: 0"))) == "d.yaml:5:10: '0' is too small: at least 1");
   CHECK(first_line(error_in(with("samples:", "sampels:"))) == "d.yaml:5:1: unknown key 'sampels'");

@@ -89,7 +89,7 @@ TEST_CASE("the smallest number can be neither negated nor divided by minus one")
   CHECK(error_in("(-9223372036854775807 - 1) / -1").starts_with("-9223372036854775808 / -1 is too large"));
 }
 
-TEST_CASE("deep and long expressions are refused, not followed") {
+TEST_CASE("deep and long expressions are refused before they are evaluated") {
   CHECK(error_in(std::string(100, '(') + "1").starts_with("nested deeper than 64 levels"));
   CHECK(error_in(std::string(100, '-') + "1").starts_with("nested deeper than 64 levels"));
   CHECK(error_in("1" + std::string(2000, ' ') + "+ 1").starts_with("more than 1000 letters"));

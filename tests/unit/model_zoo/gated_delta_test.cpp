@@ -12,8 +12,8 @@ using namespace ddl;
 
 namespace {
 
-// 512 tokens, 8 heads of values of 6 channels, 4 heads of keys of 3: queries and keys of 12 channels each, values and a gate
-// of 48, and two numbers of each head.
+// There are 512 tokens, 8 heads of values of 6 channels, and 4 heads of keys of 3 channels: queries
+// and keys of 12 channels each, values and a gate of 48, and two numbers of each head.
 constexpr double tokens = 512, chunk = 64;
 const std::string delta =
     "  - embedding: {vocabulary: 10, features: 136}\n"
@@ -28,18 +28,18 @@ constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_w
 TEST_CASE("a gated delta rule has the parameters and products of its definition") {
   const Layer layer = delta_layer();
   CHECK(to_string(layer.output_shape) == "48 over 512 tokens");
-  // A window of 4 tokens for each of 12 + 12 + 48 channels, a scale of 6, and two numbers of each head.
+  // There are a window of 4 tokens for each of 12 + 12 + 48 channels, a scale of 6, and two numbers of each head.
   CHECK(layer.parameters() == 72 * 4 + 6 + 2 * 8);
-  // The window; of each pair of tokens of a chunk and head, keys with keys and with queries; a third of the cube of each
-  // chunk for the inverse; half of the pairs for its product with keys and values, and for that of the queries; and three
-  // products with the states.
+  // The multiply-adds are those of the window; for each pair of tokens of a chunk and head, of keys with keys and with
+  // queries; a third of the cube of each chunk for the inverse; for half of the pairs, of the inverse with keys and values,
+  // and of the queries; and of three products with the states.
   const double macs = tokens * 72 * 4 + 2 * tokens * chunk * 8 * 3 + tokens * 8 * chunk * chunk / 3 +
                       tokens * chunk * 8 * (3 + 2 * 6) / 2 + 3 * tokens * 8 * 3 * 6;
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == Approx(macs).epsilon(1e-12));
   CHECK(layer.operation->attributes() == "heads=8 head_size=6 key_heads=4 key_size=3 kernel=4 chunk=64");
 }
 
-TEST_CASE("the work of a gated delta rule is the sum of its kernels, and forward's products are its multiply-adds") {
+TEST_CASE("the work of a gated delta rule is the sum of its kernels, and the products of forward are its multiply-adds") {
   const Layer layer = delta_layer();
   for (const Pass pass : passes) {
     double flops = 0, items = 0;
@@ -58,15 +58,15 @@ TEST_CASE("the work of a gated delta rule is the sum of its kernels, and forward
   };
   const double macs = layer.operation->macs(layer.input_shapes, layer.output_shape) - tokens * 72 * 4;
   CHECK(products(Pass::forward) == Approx(2 * macs).epsilon(1e-12));
-  // Recomputed states, and at least two gradients of each product.
+  // Backward has the recomputed states, and at least two gradients of each product.
   CHECK(products(Pass::backward_data) > 4 * macs);
 }
 
-TEST_CASE("a gated delta rule keeps what its backward reads") {
+TEST_CASE("a gated delta rule keeps the tensors that its backward reads") {
   const Layer layer = delta_layer();
   const Kept kept = kept_of(layer);
   CHECK(kept.input);
-  // The convolved channels, queries and keys of all heads, a row of a chunk's matrix for each head, and the result.
+  // Kept are the convolved channels, queries and keys of all heads, a row of a chunk's matrix for each head, and the result.
   CHECK(kept.extra_items == tokens * (72 + 2 * 8 * 3 + 8 * chunk + 48));
   CHECK(kept.statistics == 5 * tokens * 8);
   CHECK(layer.operation->scratch_items(Pass::forward, layer.input_shapes, layer.output_shape) > 0);

@@ -29,9 +29,9 @@ TEST_CASE("imported models have the published number of parameters") {
     std::string name;
     std::int64_t parameters;
   };
-  // The items of the weight files, from the model pages at huggingface.co (for safetensors exactly), which follow from the
-  // configurations by these formulas (h hidden, l layers, V vocabulary, f inner size; the embedding counts once if the head
-  // shares it):
+  // The expected numbers are the items of the weight files, from the model pages at huggingface.co (exactly for
+  // safetensors). They follow from the configurations by these formulas (h hidden, l layers, V vocabulary, f inner size; the
+  // embedding counts once if the head shares it): shares it):
   for (const Case& c : {
            // l(12h² + 13h) + (V + 1024)h + 2h
            Case{"gpt2", 124'439'808},
@@ -41,7 +41,7 @@ TEST_CASE("imported models have the published number of parameters") {
            {"gpt-neox-20b", 20'554'567'680},
            {"pythia-160m", 162'322'944},
            {"pythia-6.9b", 6'857'302'016},
-           // l(12h² + 13h) + 512V + 2050h + 2 · 512h: narrow embeddings, no norm at the end
+           // l(12h² + 13h) + 512V + 2050h + 2 · 512h, with narrow embeddings and without a norm at the end
            {"opt-350m", 331'196'416},
            // l(12h² + 13h) + (V + 2050)h + 2h
            {"opt-1.3b", 1'315'758'080},
@@ -52,32 +52,32 @@ TEST_CASE("imported models have the published number of parameters") {
            {"llama-2-7b", 6'738'415'616},
            {"llama-2-70b", 68'976'648'192},
            {"llama-3.1-8b", 8'030'261'248},
-           // the same with one embedding: 16(2·2048² + 2·2048·512 + 3·2048·8192 + 4096) + 128256·2048 + 2048
+           // like llama-2-7b with one embedding: 16(2·2048² + 2·2048·512 + 3·2048·8192 + 4096) + 128256·2048 + 2048
            {"llama-3.2-1b", 1'235'814'400},
            {"mistral-7b", 7'241'732'096},
            // heads of 128 for h = 5120: 40(2·5120·4096 + 2·5120·1024 + 3·5120·14336 + 2·5120) + 2·131072·5120 + 5120
            {"mistral-nemo", 12'247'782'400},
            // l(2h² + 2h·1024 + 8·3hf + 8h + 2h) + 2Vh + h
            {"mixtral-8x7b", 46'702'792'704},
-           // as Llama, with biases of (heads + 2 kv) · size in each layer
+           // like Llama, with biases of (heads + 2 kv) · size in each layer
            {"qwen2-0.5b", 494'032'768},
            {"qwen2-7b", 7'615'616'512},
-           // (V + 512 + 2)h + 2h + l(12h² + 13h) + h² + h: BertModel
+           // BertModel: (V + 512 + 2)h + 2h + l(12h² + 13h) + h² + h
            {"bert-base", 109'482'240},
-           // without pooler, with the head's inner layer h² + h, norm 2h and bias V: BertForMaskedLM
+           // BertForMaskedLM: without pooler, with the head's inner layer h² + h, norm 2h and bias V
            {"bert-base-uncased", 109'514'298},
-           // BertModel of h = 1024 and that head, and 2h + 2 for pairs: BertForPreTraining
+           // BertForPreTraining: BertModel of h = 1024 with the head of BertForMaskedLM, and 2h + 2 for pairs
            {"bert-large-pretraining", 336'226'108},
            // BertModel and 3h + 3
            {"bert-base-classifier", 109'484'547},
            // l(4hd + 2hf + 2h) + l(8hd + 2hf + 3h) + Vh + 2h + 2 · 32 · heads, d = 64 heads
            {"t5-small", 60'506'624},
            {"t5-large", 737'668'096},
-           // with 3hf and a head of its own
+           // like t5-small, with 3hf and a separate head
            {"flan-t5-small", 76'961'152},
-           // the first term, Vh + h + 32 · heads
+           // the first term of t5-small, Vh + h + 32 · heads
            {"t5-small-encoder", 35'330'816},
-           // 3·16²h + h, h + 197h, l(12h² + 13h), 2h, and 1000h + 1000, or of ViTModel h² + h
+           // 3·16²h + h, h + 197h, l(12h² + 13h), 2h, and 1000h + 1000, or h² + h for ViTModel
            {"vit-base", 86'567'656},
            {"vit-base-model", 86'389'248},
        }) {
@@ -91,9 +91,9 @@ TEST_CASE("imported decoders have the parameters of the published weights") {
     std::string name;
     std::int64_t parameters;
   };
-  // From the weight files at huggingface.co, as in language_model_parameters.csv; for DeepSeek-V3 and Kimi K2 without the 58
-  // · 256 and 60 · 384 numbers that correct the router, which are not trained. Grok-1: 64(2h² + 2h·1024 + 8·3·32768h + 8h +
-  // 4h) + 131072h + h for h = 6144.
+  // The numbers are from the weight files at huggingface.co, as in language_model_parameters.csv. DeepSeek-V3 and Kimi K2
+  // are without the 58 · 256 and 60 · 384 numbers that correct the router, which are not trained. Grok-1 has 64(2h² +
+  // 2h·1024 + 8·3·32768h + 8h + 4h) + 131072h + h for h = 6144.
   for (const Case& c : {Case{"qwen3-8b", 8'190'735'360},
                         {"qwen3-0.6b", 596'049'920},
                         {"qwen3-30b-a3b", 30'532'122'624},
@@ -124,7 +124,7 @@ TEST_CASE("imported decoders have the layers of the bundled models") {
                                  "phi-3-mini", "minitron-4b", "nemotron3-nano", "gpt-oss-20b", "grok-1", "deepseek-v2-lite",
                                  "deepseek-v3", "kimi-k2", "falcon-7b", "falcon-40b", "mpt-7b", "mixtral-8x22b"}) {
     const Model theirs = model_of(name);
-    // If the library runs unfused attention, everything except that.
+    // If the library runs unfused attention, everything except attention is compared.
     const Model ours = load_model(name + "@fused=" + (has_line(imported(name), "fused: yes") ? "yes" : "no"));
     INFO(name);
     REQUIRE(theirs.layers.size() == ours.layers.size());
@@ -136,7 +136,7 @@ TEST_CASE("imported decoders have the layers of the bundled models") {
   }
 }
 
-TEST_CASE("unread keys that change the number of parameters are refused at their place") {
+TEST_CASE("unread keys that change the number of parameters are refused with their position") {
   const auto refusal = [](const std::string& type, const std::string& key) {
     const std::string message = refusal_of("{\n  \"model_type\": \"" + type + "\",\n  " + key + "\n}");
     return message.substr(0, message.find('\n'));
@@ -155,15 +155,15 @@ TEST_CASE("unread keys that change the number of parameters are refused at their
   CHECK(refusal("mpt", R"("attn_config": {"qk_ln": true})") == "config.json:3:28: queries and keys have no norm");
   CHECK(refusal("mpt", R"("attn_config": {"alibi": 1})") == "config.json:3:28: 'alibi' is a number, not true or false");
   CHECK(refusal("deepseek_v3", R"("moe_layer_freq": 2)") ==
-        "config.json:3:21: 'moe_layer_freq' is not 1: every layer behind the first ones has experts");
+        "config.json:3:21: 'moe_layer_freq' is not 1: all layers after the first dense layers have experts");
   CHECK(refusal("deepseek_v3", R"("scoring_func": "softmax")") == "config.json:3:19: unknown 'scoring_func' 'softmax'");
   CHECK(refusal("deepseek_v2", R"("first_k_dense_replace": 1)") ==
-        "config.json:1:1: the configuration has no 'num_experts_per_tok', and the library no default");
+        "config.json:1:1: the configuration has no 'num_experts_per_tok', and the library has no default");
   CHECK(refusal("gpt_oss", R"("layer_types": ["full_attention"])") ==
         "config.json:3:18: 'layer_types' has 1 entries, but there are 36 layers");
   CHECK(refusal("gpt_oss",
                 R"("num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "full_attention"])") ==
-        "config.json:3:42: layer 2 breaks the pattern (layers with a window before each layer without one: 1)");
+        "config.json:3:42: layer 2 breaks the pattern (1 layers with a window, then a layer without a window)");
   // A key with the value none has no effect.
   CHECK(model_of_text(R"({"model_type": "llama", "num_local_experts": 0, "vision_config": null})").parameters() ==
         6'738'415'616);
@@ -188,7 +188,7 @@ TEST_CASE("caps and windows are in the imported model, and unsupported layers ar
         "'@predicted=1' adds it");
 }
 
-TEST_CASE("an imported model is a short file of a bundled family, and of the bundled models the same") {
+TEST_CASE("an imported model is a short file of a bundled family, and equals the file of a bundled model") {
   const Import import = imported("llama-2-70b");
   CHECK(import.warnings.empty());
   CHECK(import.model_file ==
@@ -232,7 +232,7 @@ TEST_CASE("an imported model is a short file of a bundled family, and of the bun
   }
 }
 
-TEST_CASE("a model has the name it is given, else the file's, else that of its type") {
+TEST_CASE("a model gets the name that the user gives, or else the file's name, or else the name of its type") {
   const auto name = [](const std::string& text, const std::string& given) {
     return parse_model(import_hugging_face(text, "c.json", {.name = given}).model_file, "m.yaml").name;
   };
@@ -252,9 +252,9 @@ TEST_CASE("a model has the name it is given, else the file's, else that of its t
   CHECK(name_in("../config.json") == "gpt2");
 }
 
-TEST_CASE("keys that are missing have the library's defaults") {
-  // Of LlamaConfig: the first Llama of 7 billion; of GPT2Config the smallest GPT-2; of BertConfig the smaller BERT; of
-  // T5Config the small T5; of BloomConfig two layers of 64: 2(12·64² + 13·64) + 250880·64 + 4·64.
+TEST_CASE("missing keys have the library's defaults") {
+  // The defaults of LlamaConfig are the first Llama of 7 billion, of GPT2Config the smallest GPT-2, of BertConfig the
+  // smaller BERT, of T5Config the small T5, and of BloomConfig two layers of 64: 2(12·64² + 13·64) + 250880·64 + 4·64.
   CHECK(model_of_text(R"({"model_type": "llama"})").parameters() == 6'738'415'616);
   CHECK(model_of_text(R"({"model_type": "llama"})").sequence_length == 2048);
   CHECK(model_of_text(R"({"model_type": "gpt2"})").parameters() == 124'439'808);
@@ -262,12 +262,12 @@ TEST_CASE("keys that are missing have the library's defaults") {
   CHECK(model_of_text(R"({"model_type": "bert", "architectures": ["BertModel"]})").parameters() == 109'482'240);
   CHECK(model_of_text(R"({"model_type": "t5"})").parameters() == 60'506'624);
   CHECK(model_of_text(R"({"model_type": "bloom"})").parameters() == 2 * (12 * 64 * 64 + 13 * 64) + 250'880 * 64 + 4 * 64);
-  // Of MistralConfig and MixtralConfig those of the published models, but for the longest sequence.
+  // The defaults of MistralConfig and MixtralConfig are the published models, except for the longest sequence.
   CHECK(model_of_text(R"({"model_type": "mistral"})").parameters() == 7'241'732'096);
   CHECK(model_of_text(R"({"model_type": "mixtral"})").parameters() == 46'702'792'704);
-  // OPTConfig: opt-125m, 12(12·768² + 13·768) + (50272 + 2050)·768 + 2·768.
+  // The defaults of OPTConfig are opt-125m: 12(12·768² + 13·768) + (50272 + 2050)·768 + 2·768.
   CHECK(model_of_text(R"({"model_type": "opt"})").parameters() == 125'239'296);
-  // Qwen2Config: 32(4·4096² + 3·4096·22016 + 3·4096 + 2·4096) + 2·151936·4096 + 4096.
+  // The defaults of Qwen2Config have 32(4·4096² + 3·4096·22016 + 3·4096 + 2·4096) + 2·151936·4096 + 4096 parameters.
   CHECK(model_of_text(R"({"model_type": "qwen2"})").parameters() ==
         32LL * (4LL * 4096 * 4096 + 3LL * 4096 * 22016 + 5 * 4096) + 2LL * 151'936 * 4096 + 4096);
 }
@@ -279,7 +279,7 @@ TEST_CASE("missing key and value heads have the library's default, null means as
   CHECK(has_line(kv_heads(R"({"model_type": "llama", "num_attention_heads": 16})"), "kv_heads: 16"));
 }
 
-TEST_CASE("windows are those of the layers that use one") {
+TEST_CASE("windows are read for the layers that use them") {
   const auto window = [](const std::string& keys) {
     return layer_of(model_of_text("{" + keys + "}"), "layer0.attention1").operation->attributes();
   };
@@ -296,7 +296,7 @@ TEST_CASE("windows are those of the layers that use one") {
 
 TEST_CASE("positions and biases of a configuration are in the layers") {
   const Model neox = model_of("gpt-neox-20b");
-  // A quarter of 96 channels.
+  // The rotary positions rotate a quarter of 96 channels.
   CHECK(layer_of(neox, "layer0.parts.attention.rotary1").operation->attributes() == "heads=64 turned=24");
   CHECK(layer_of(neox, "layer0.parts.add1").inputs.size() == 3);
   const Model sequential = model_of_text(R"({"model_type": "gpt_neox", "use_parallel_residual": false})");
@@ -311,7 +311,7 @@ TEST_CASE("positions and biases of a configuration are in the layers") {
   CHECK(layer_of(model_of("t5-small"), "decoded.decoder_layer0.cross_attention.heads").inputs.size() == 2);
 }
 
-TEST_CASE("positions that were stretched after training do not lengthen a sample") {
+TEST_CASE("positions that RoPE scaling extends after training do not lengthen a sample") {
   CHECK(model_of("llama-3.1-8b").sequence_length == 8192);
   CHECK(imported("llama-3.1-8b").warnings.empty());
   CHECK(model_of("mistral-nemo").sequence_length == 131'072);
@@ -349,21 +349,21 @@ TEST_CASE("sizes that the file leaves to the library are named, each once") {
   CHECK(warnings(R"(, "max_position_embeddings": 512)") ==
         std::vector<std::string>{"from the library's defaults: num_hidden_layers 32, hidden_size 4096, "
                                  "num_attention_heads 32, intermediate_size 22016, vocab_size 151936"});
-  CHECK(imported("qwen2-7b").warnings.size() == 1);  // its long sample
+  CHECK(imported("qwen2-7b").warnings.size() == 1);  // a warning about the length of samples
 }
 
 TEST_CASE("if a key has two names, the one that the library uses takes precedence") {
   // BloomConfig uses n_embed if both are given.
   const Model bloom = model_of_text(R"({"model_type": "bloom", "hidden_size": 64, "n_embed": 128})");
   CHECK(layer_of(bloom, "embedding").output_shape.channels == 128);
-  // Qwen2Config has no window if sliding_window is null.
+  // In Qwen2Config, there is no window if sliding_window is null.
   const std::string qwen = R"({"model_type": "qwen2", "max_window_layers": 0, "use_sliding_window": true, )";
   CHECK(import_hugging_face(qwen + R"("sliding_window": null})", "c.json").model_file.find("window") == std::string::npos);
   CHECK(import_hugging_face(qwen + R"("sliding_window": 128})", "c.json").model_file.find("window: 128") !=
         std::string::npos);
 }
 
-TEST_CASE("images are as large as the configuration says") {
+TEST_CASE("images have the size of the configuration") {
   const Model model = model_of_text(R"({"model_type": "vit", "image_size": 384, "num_channels": 1, "num_labels": 10})");
   CHECK(to_string(model.input) == "1×384×384");
   CHECK(layer_of(model, "layer0.qkv").input_shapes.front().extent[0] == 24 * 24 + 1);
@@ -373,7 +373,7 @@ TEST_CASE("images are as large as the configuration says") {
             .starts_with("config.json:1:37: 'image_size' is a list, not a whole number\n"));
 }
 
-/// For a GPT-2 without any size.
+/// The warning for a GPT-2 without any size.
 const std::string gpt2_defaults =
     "from the library's defaults: n_embd 768, n_positions 1024, n_layer 12, n_head 12, vocab_size 50257";
 
@@ -406,7 +406,7 @@ TEST_CASE("unread keys are named") {
   CHECK(warnings(many).back().ends_with("'k11' and 3 more"));
 }
 
-TEST_CASE("an unknown type is refused by name, with the known ones") {
+TEST_CASE("the error for an unknown type names the type and lists the known types") {
   const std::string unknown = refusal_of("{\n  \"model_type\": \"xlstm\"\n}");
   CHECK(
       unknown.starts_with("config.json:2:17: unknown model_type 'xlstm'\n"
@@ -422,7 +422,7 @@ TEST_CASE("an unknown type is refused by name, with the known ones") {
   CHECK(std::adjacent_find(types.begin(), types.end()) == types.end());
 }
 
-TEST_CASE("an impossible value is refused at its place") {
+TEST_CASE("an impossible value is refused with its position") {
   CHECK(refusal_of("{\"model_type\": \"llama\",\n \"hidden_size\": \"4096\"}") ==
         "config.json:2:17: 'hidden_size' is text, not a whole number\n"
         "   \"hidden_size\": \"4096\"}\n"
@@ -442,7 +442,7 @@ TEST_CASE("an impossible value is refused at its place") {
   CHECK(llama(R"("hidden_size": true)") == "config.json:1:40: 'hidden_size' is true or false, not a whole number");
   CHECK(llama(R"("num_attention_heads": 30)") == "config.json:1:48: 4096 channels are not divisible by 30 heads");
   CHECK(llama(R"("num_key_value_heads": 5)") == "config.json:1:48: 32 heads are not divisible by 5 key-value heads");
-  CHECK(llama(R"("head_dim": 5)") == "config.json:1:37: heads of 5 channels cannot be turned in pairs");
+  CHECK(llama(R"("head_dim": 5)") == "config.json:1:37: heads of 5 channels cannot be rotated in pairs");
   CHECK(llama(R"("attention_dropout": 2)") == "config.json:1:46: 'attention_dropout' is not from 0 to 1");
   CHECK(llama(R"("attention_dropout": "no")") == "config.json:1:46: 'attention_dropout' is text, not a number");
   CHECK(llama(R"("tie_word_embeddings": 1)") == "config.json:1:48: 'tie_word_embeddings' is a number, not true or false");

@@ -24,7 +24,7 @@ TEST_CASE("a type that no family can express is refused with the reason") {
             .find("models of the type 'gemma4_text' are not read") != std::string::npos);
 }
 
-TEST_CASE("numbers of Python's JSON are read where they have no effect, and refused where they have one") {
+TEST_CASE("Infinity and NaN of Python's JSON are accepted where they have no effect, and refused elsewhere") {
   const std::string start = R"({"model_type": "nemotron_h", "hybrid_override_pattern": "M*-", )";
   CHECK(model_of_text(start + R"("time_step_limit": [0.0, Infinity], "x": NaN, "y": -Infinity})").parameters() > 0);
   CHECK(refusal_of(start + R"("hidden_size": Infinity})")
@@ -34,14 +34,13 @@ TEST_CASE("numbers of Python's JSON are read where they have no effect, and refu
   CHECK(refusal_of(start + R"("hidden_size": Infinite})").find("not valid JSON") != std::string::npos);
 }
 
-TEST_CASE("a size that the file says with a key of another type is refused, unless it is the same") {
-  CHECK(
-      refusal_of("{\"model_type\": \"llama\",\n \"num_layers\": 80}") ==
-      "config.json:2:16: models of this type have no key 'num_layers': they have 'num_hidden_layers', which the file leaves "
-      "out, and the library would take 32\n"
-      "   \"num_layers\": 80}\n"
-      "                 ^\n"
-      "hint: if the file means that size, rename its key to 'num_hidden_layers'");
+TEST_CASE("a size under a key of another type is refused, unless it equals the default") {
+  CHECK(refusal_of("{\"model_type\": \"llama\",\n \"num_layers\": 80}") ==
+        "config.json:2:16: models of this type have no key 'num_layers': the library reads 'num_hidden_layers', which is "
+        "missing, and would use its default 32\n"
+        "   \"num_layers\": 80}\n"
+        "                 ^\n"
+        "hint: rename the key to 'num_hidden_layers', if both mean the same size");
   for (const std::string key : {"n_head", "hidden_dim", "ffn_embed_dim", "max_seq_len", "n_kv_heads", "padded_vocab_size"}) {
     INFO(key);
     CHECK(refusal_of(R"({"model_type": "llama", ")" + key + R"(": 64})").find("have no key '" + key) != std::string::npos);
@@ -63,7 +62,8 @@ TEST_CASE("of a multimodal model only the language model is read, with a warning
   CHECK(import.warnings.front() == "only the language model ('text_config', of the type llama) of a 'llava' was read");
   CHECK(has_line(import, "layers: 1"));
   CHECK(has_line(import, "tied: no"));
-  // Before version 5 the language model says whether its head shares the embedding; where it does not, the whole model does.
+  // Before version 5, the language model says whether its head shares the embedding. If it does
+  // not, the whole model says so.
   const auto tied = [&text](const std::string& keys) {
     return has_line(import_hugging_face(R"({"model_type": "llava", )" + keys + text + "}", "c.json"), "tied: yes");
   };
@@ -81,18 +81,18 @@ TEST_CASE("of a multimodal model only the language model is read, with a warning
             .starts_with("config.json:1:79: 'hidden_size' is too small: at least 1\n"));
   CHECK(refusal_of(R"({"model_type": "odd_vl", "text_config": {"model_type": "odd"}})").find("unknown model_type 'odd'") !=
         std::string::npos);
-  // Older files have its sizes outside of any object.
+  // Older files have the sizes of the language model outside of any object.
   const Import flat = import_hugging_face(
       R"({"model_type": "qwen2_vl", "architectures": ["Qwen2VLForConditionalGeneration"], "vision_config": {"depth": 32}})",
       "c.json");
   CHECK(flat.warnings.front() == "only the language model (of the type qwen2_vl_text) of a 'qwen2_vl' was read");
   CHECK(has_line(flat, "qkv_bias: yes"));
-  // Its type may only be in the name of the whole.
+  // The type of the language model may only be part of the name of the whole model's type.
   CHECK(has_line(import_hugging_face(R"({"model_type": "qwen3_vl", "text_config": {"num_hidden_layers": 2}})", "c.json"),
                  "query_key_norm: yes"));
 }
 
-TEST_CASE("keys that only repeat what the type has are accepted") {
+TEST_CASE("keys that only repeat properties of the type are accepted") {
   const auto warnings = [](const std::string& keys) {
     return import_hugging_face(
                R"({"model_type": "qwen3_moe", "architectures": ["Qwen3MoeModel"], "max_position_embeddings": 8, )" + keys +
@@ -100,10 +100,10 @@ TEST_CASE("keys that only repeat what the type has are accepted") {
                "c.json")
         .warnings.size();
   };
-  CHECK(warnings(R"("use_qk_norm": true)") == 1);  // sizes that it leaves out
+  CHECK(warnings(R"("use_qk_norm": true)") == 1);  // sizes that the file leaves out
   CHECK(warnings(R"("num_local_experts": 128)") == 1);
   CHECK(warnings(R"("qk_norm": true, "qk_layernorm": true)") == 1);
-  // One expert is a perceptron, and a list of one number a layer is that number.
+  // A single expert is an MLP. A list of equal numbers for all layers is read as this number.
   CHECK(model_of_text(R"({"model_type": "llama", "num_experts": 1})").parameters() == 6'738'415'616);
   CHECK(model_of_text(R"({"model_type": "llama", "num_key_value_heads": [32, 32]})").parameters() == 6'738'415'616);
   CHECK(refusal_of(R"({"model_type": "llama", "num_key_value_heads": [32, 8]})")
@@ -113,9 +113,9 @@ TEST_CASE("keys that only repeat what the type has are accepted") {
 }
 
 TEST_CASE("published models have the number of parameters that the library builds, in each form of a file") {
-  // Each line is a configuration as transformers writes it: what differs from the defaults in version 5.24 unless `form`
-  // says otherwise, and the parameters of its model on the device `meta`, shared ones counted once. The sizes are those of
-  // the pages at huggingface.co.
+  // Each line is a configuration as transformers writes it, and the number of parameters of its model on the device `meta`,
+  // with shared parameters counted once. The configuration contains the differences from the defaults in version 5.24,
+  // unless `form` states otherwise. The sizes are those of the pages at huggingface.co.
   const std::string text = read_file(std::string(DATA_FOLDER) + "hugging_face/published.jsonl");
   const std::string key = R"("config": )";
   std::size_t models = 0;
@@ -136,7 +136,7 @@ TEST_CASE("published models have the number of parameters that the library build
   CHECK(models > 60);
 }
 
-TEST_CASE("layers of a decoder have the kinds that the file gives them") {
+TEST_CASE("layers of a decoder have the kinds that the file lists") {
   const auto pattern = [](const std::string& keys) {
     const std::string file = import_hugging_face("{" + keys + "}", "c.json").model_file;
     const std::size_t start = file.find("pattern: ");
@@ -164,7 +164,7 @@ TEST_CASE("layers of a decoder have the kinds that the file gives them") {
   CHECK(refusal_of(R"({"model_type": "smollm3", "no_rope_layers": [0]})")
             .starts_with("config.json:1:45: 'no_rope_layers' has 1 entries, but there are 36 layers\n"));
   CHECK(refusal_of(R"({"model_type": "mixtral", "num_local_experts": 1})")
-            .starts_with("config.json:1:48: one expert is not supported: at least 2, or 0 for a perceptron\n"));
+            .starts_with("config.json:1:48: one expert is not supported: use at least 2, or 0 for an MLP\n"));
   CHECK(refusal_of(R"({"model_type": "bamba", "mamba_d_head": 7})")
             .starts_with("config.json:1:41: 128 heads of 7 are not the 8192 channels of Mamba-2\n"));
 }

@@ -9,8 +9,8 @@ namespace ddl {
 
 /// Bytes per sample that the given layers keep for backward, each tensor counted once.
 struct KeptBytes {
-  std::map<int, double> tensors;  ///< by the layer that makes them; −1 is the model's input
-  double own = 0;                 ///< masks, indices, scores
+  std::map<int, double> tensors;  ///< bytes of the tensors, by the layer that makes them; −1 is the model's input
+  double own = 0;                 ///< bytes of masks, indices and scores
   [[nodiscard]] double sum() const {
     double bytes = own;
     for (const auto& [layer, size] : tensors) bytes += size;

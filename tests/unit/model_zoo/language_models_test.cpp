@@ -37,12 +37,12 @@ TEST_CASE("GPT-2 and Megatron's models have the published number of parameters")
   struct Case {
     std::string name;
     std::int64_t layers, h, vocabulary, tokens, parameters;
-    double billions;  ///< as printed
+    double billions;  ///< billions of parameters, as printed
   };
-  // Per layer 12h² + 13h, embeddings (V + s)h, final norm 2h. The counts of GPT-2 are those of the weights at huggingface.co
-  // (openai-community); its paper prints 345M, 762M and 1542M. Those of Megatron are printed by Shoeybi et al. 2019, table
-  // 2, and by Narayanan et al. 2021, table 1, from P = 12lh²(1 + 13/(12h) + (V + s)/(12lh)), which leaves the final norm
-  // out.
+  // A layer has 12h² + 13h parameters, the embeddings (V + s)h, and the final norm 2h. The counts of GPT-2 are those of the
+  // weights at huggingface.co (openai-community); its paper prints 345M, 762M and 1542M. The counts of Megatron are printed
+  // by Shoeybi et al. 2019, table 2, and by Narayanan et al. 2021, table 1, from P = 12lh²(1 + 13/(12h) + (V + s)/(12lh)),
+  // which leaves out the final norm.
   for (const Case& c : {Case{"gpt2-medium", 24, 1024, 50257, 1024, 354'823'168, 0.355},
                         Case{"gpt2-large", 36, 1280, 50257, 1024, 774'030'080, 0.774},
                         Case{"gpt2-xl", 48, 1600, 50257, 1024, 1'557'611'200, 1.558},
@@ -60,8 +60,8 @@ TEST_CASE("GPT-2 and Megatron's models have the published number of parameters")
 }
 
 TEST_CASE("Megatron's models do the floating-point operations of Narayanan et al.") {
-  // Equation 3 there, without recomputation 72Blsh²(1 + s/(6h) + V/(12lh)) forward and backward, a third of it forward: in
-  // matrix products alone, and each multiply-add as two.
+  // Their equation 3, without recomputation, is 72Blsh²(1 + s/(6h) + V/(12lh)) for forward and backward, of which forward is
+  // a third. Only matrix products count, and a multiply-add counts as two.
   for (const auto& [name, l, h] :
        {std::tuple<std::string, double, double>{"megatron-530b", 105, 20480}, {"megatron-1t", 128, 25600}}) {
     const double s = 2048;
@@ -77,9 +77,9 @@ TEST_CASE("Llama and Mixtral have the published number of parameters") {
     std::string name;
     std::int64_t layers, h, kv, f, vocabulary, experts, active, parameters;
   };
-  // Of the weights at huggingface.co: meta-llama's Llama-2 and Llama-3.1, mistralai's Mixtral-8x7B-v0.1. A layer has queries
-  // and output h² each, keys and values h·kv each, experts of 3hf and a router of h each where there are several, two norms
-  // of h; embedding and head Vh each, a norm of h at the end.
+  // The numbers are those of the weights at huggingface.co: meta-llama's Llama-2 and Llama-3.1, mistralai's
+  // Mixtral-8x7B-v0.1. A layer has queries and output of h² each, keys and values of h·kv each, experts of 3hf and, if there
+  // are several, a router of h for each, and two norms of h. Embedding and head have Vh each, and the final norm h.
   for (const Case& c : {Case{"llama2-7b", 32, 4096, 4096, 11008, 32000, 1, 1, 6'738'415'616},
                         Case{"llama2-13b", 40, 5120, 5120, 13824, 32000, 1, 1, 13'015'864'320},
                         Case{"llama2-70b", 80, 8192, 1024, 28672, 32000, 1, 1, 68'976'648'192},
@@ -96,8 +96,8 @@ TEST_CASE("Llama and Mixtral have the published number of parameters") {
     CHECK(model.parameters() == c.parameters);
     CHECK(model.parameters() == c.layers * layer(c.experts) + 2 * c.vocabulary * c.h + c.h);
     CHECK(model.blocks == c.layers);
-    // Forward: a multiply-add of each token with each parameter of the matrices it passes, and attention, where token i
-    // multiplies queries and values with i tokens: 2lh·s(s + 1)/2.
+    // Forward has a multiply-add of each token with each parameter of the matrices that it passes,
+    // and attention, where token i multiplies queries and values with i tokens: 2lh·s(s + 1)/2.
     const double s = static_cast<double>(model.sequence_length);
     const auto met = static_cast<double>(c.layers * (layer(c.active) - 2 * c.h) + c.vocabulary * c.h);
     const double attention = static_cast<double>(c.layers * c.h) * s * (s + 1);
@@ -107,7 +107,7 @@ TEST_CASE("Llama and Mixtral have the published number of parameters") {
 }
 
 TEST_CASE("Mixtral uses 12.9 of its 46.7 billion parameters for each token") {
-  // Jiang et al. 2024 print 13B in the abstract: all but the embedding, of which a token reads a row, and norms.
+  // Jiang et al. 2024 print 13B in the abstract. This leaves out the embedding, of which a token reads a row, and norms.
   const Model model = load_model("mixtral-8x7b");
   const double s = static_cast<double>(model.sequence_length);
   const double met = (model.macs() - macs_of(model, "attention")) / s;
@@ -121,7 +121,7 @@ TEST_CASE("language models have as many parameters as their published weights ha
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
     const Model model = load_model(name);
-    // The numbers that correct the router's scores of DeepSeek-V3 are not trained, but published with the weights.
+    // The numbers that correct the router's scores of DeepSeek-V3 are not trained, but they are published with the weights.
     CHECK(model.parameters() + model.buffers() == static_cast<std::int64_t>(*table.number(row, table.column("parameters"))));
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE("language models have the sizes that their publications print") {
     double billions, within;
   };
   for (const Case& c : {
-           // Narayanan et al. 2021, table 1; Korthikanti et al. 2023, table 3.
+           // The sources are Narayanan et al. 2021, table 1, and Korthikanti et al. 2023, table 3.
            Case{"megatron-1.7b", 1.7, 0.05},
            {"megatron-3.6b", 3.6, 0.05},
            {"megatron-7.5b", 7.5, 0.05},
@@ -153,13 +153,14 @@ TEST_CASE("language models have the sizes that their publications print") {
            // Zhang et al. 2022, table 1.
            {"opt-66b", 66, 0.5},
            {"opt-175b", 175, 0.5},
-           // Parmar et al. 2024, section 2: 3.2 of the embeddings, 12.5 others; NVIDIA 2024, section 2.1: 9.4 and 331.6.
+           // Parmar et al. 2024, section 2, print 3.2 for the embeddings and 12.5 for the rest.
+           // NVIDIA 2024, section 2.1, prints 9.4 and 331.6.
            {"nemotron-4-15b", 3.2 + 12.5, 0.1},
            {"nemotron-4-340b", 9.4 + 331.6, 0.1},
            {"minitron-4b", 4.19, 0.005},
            {"mpt-30b", 30, 0.5},
            {"mpt-125m", 0.125, 0.001},
-           // The release of Grok-1 prints 314, which leaves the embedding out: 131,072 · 6144 are 0.8.
+           // The release of Grok-1 prints 314, without the embedding: 131,072 · 6144 are 0.8.
            {"grok-1", 314 + 0.8, 1},
        }) {
     INFO(c.name);
@@ -167,11 +168,11 @@ TEST_CASE("language models have the sizes that their publications print") {
   }
 }
 
-TEST_CASE("mixtures use as many of their parameters for each token as is printed") {
+TEST_CASE("mixtures of experts use the published number of parameters for each token") {
   struct Case {
     std::string name;
-    double billions, within;  ///< as printed
-    bool with_embedding;      ///< its table, of which a token reads a row, counts
+    double billions, within;  ///< billions of parameters, as printed
+    bool with_embedding;      ///< whether the embedding, of which a token reads a row, counts
   };
   for (const Case& c : {
            Case{"mixtral-8x22b", 39, 0.5, true},  // Mistral AI 2024
@@ -194,9 +195,9 @@ TEST_CASE("mixtures use as many of their parameters for each token as is printed
 }
 
 TEST_CASE("DeepSeek-V3 has the matrices of multi-head latent attention") {
-  // arXiv 2412.19437, section 4.2: h = 7168, 128 heads of 128 + 64, values of 128, queries compressed to 1536, keys and
-  // values to 512; 61 layers, 3 of them with MLPs of 18,432, the others with one shared expert and 256 of 2048. Norms before
-  // both parts, of the compressed queries and of the compressed keys and values.
+  // By arXiv 2412.19437, section 4.2, h = 7168, with 128 heads of 128 + 64, and values of 128. Queries are compressed to
+  // 1536, keys and values to 512. Of 61 layers, 3 have MLPs of 18,432, and the others have one shared expert and 256 experts
+  // of 2048. There are norms before both parts, of the compressed queries, and of the compressed keys and values.
   const std::int64_t h = 7168;
   const std::int64_t attention = h * 1536 + 1536 * 128 * 192 + h * (512 + 64) + 512 * 128 * 256 + 128 * 128 * h + 1536 + 512;
   const std::int64_t dense = attention + 3 * h * 18432 + 2 * h;
@@ -205,21 +206,20 @@ TEST_CASE("DeepSeek-V3 has the matrices of multi-head latent attention") {
   CHECK(model.parameters() == 3 * dense + 58 * sparse + 2 * 129280 * h + h);
   CHECK(model.buffers() == 58 * 256);
   CHECK(model.blocks == 61);
-  // Attention of s tokens: s(s + 1)/2 pairs, of which each has 192 multiply-adds for a score and 128 for a value in each
-  // head.
+  // Attention of s tokens has s(s + 1)/2 pairs. In each head, a pair has 192 multiply-adds for a score and 128 for a value.
   const double s = 4096;
   CHECK(macs_of(model, "attention") == 61 * 128 * s * (s + 1) / 2 * (192 + 128));
-  // What a layer without experts keeps for a token, at 2 bytes an item: inputs and outputs of two norms 4h; the compressed
-  // keys and values before their norm 512, and after it with the shared key 512 + 64; the compressed queries before and
-  // after theirs 2 · 1536; queries after the rotation 128 · 192, keys and values 128 · (192 + 128), attention's output 128 ·
-  // 128 and 4 bytes for each head; gate, silu of it, up, their product 4 · 18,432.
+  // A layer without experts keeps for a token, at 2 bytes per item: inputs and outputs of two norms 4h; the compressed keys
+  // and values before their norm 512, and after it with the shared key 512 + 64; the compressed queries before and after
+  // their norm 2 · 1536; queries after the rotation 128 · 192; keys and values 128 · (192 + 128); attention's output 128 ·
+  // 128, and 4 bytes for each head; gate, silu of gate, up, and their product 4 · 18,432.
   const double heads = 128;
   CHECK(kept_bytes(model, layers_of_block(model, 1), 2).sum() ==
         Approx(s * (2 * (4 * 7168.0 + 512 + 576 + 2 * 1536 + heads * (192 + 320 + 128) + 4 * 18432) + 4 * heads))
             .epsilon(1e-12));
 }
 
-TEST_CASE("layers with a window come before each without one") {
+TEST_CASE("layers with a window come before each layer without a window") {
   const auto windows = [](const std::string& name) {
     std::string text;
     for (const Layer& layer : load_model(name).layers) {
@@ -237,16 +237,18 @@ TEST_CASE("layers with a window come before each without one") {
 }
 
 TEST_CASE("BERT and T5 have the published number of parameters") {
-  // BertModel of bert-base-uncased: (30522 + 512 + 2)h + 2h, 12 layers of 12h² + 13h, pooler h² + h, for h = 768.
+  // BertModel of bert-base-uncased has (30522 + 512 + 2)h + 2h, 12 layers of 12h² + 13h, and a
+  // pooler of h² + h, for h = 768.
   const std::int64_t h = 768;
   const Model bert = load_model("bert-base");
   CHECK(bert.parameters() == (30522 + 512 + 2) * h + 2 * h + 12 * (12 * h * h + 13 * h) + h * h + h);
   CHECK(bert.parameters() == 109'482'240);
   CHECK(bert.blocks == 12);
 
-  // T5ForConditionalGeneration of t5-large (770 million, Raffel et al. 2020, table 14's caption and section 3.7): h = 1024
-  // in 16 heads of 64, MLPs of 4096. Encoder: 4h² + 2·4096h and two norms; decoder: 8h² + 2·4096h and three; one embedding
-  // of 32,128; a norm at the end of each; 32 biases for each head of each.
+  // T5ForConditionalGeneration of t5-large has 770 million parameters (Raffel et al. 2020, table 14's caption and section
+  // 3.7): h = 1024 in 16 heads of 64, MLPs of 4096. An encoder layer has 4h² + 2·4096h and two norms, and a decoder layer
+  // has 8h² + 2·4096h and three norms. There are one embedding of 32,128, a norm at the end of each stack, and 32 biases for
+  // each head of each stack.
   const Model t5 = load_model("t5-large");
   const std::int64_t d = 1024;
   const std::int64_t encoder = 4 * d * d + 2 * 4096 * d + 2 * d;
@@ -254,15 +256,15 @@ TEST_CASE("BERT and T5 have the published number of parameters") {
   CHECK(t5.parameters() == 24 * (encoder + decoder) + 32128 * d + 2 * d + 2 * 32 * 16);
   CHECK(t5.parameters() == 737'668'096);
   CHECK(t5.blocks == 48);
-  // For equally long sequences: each matrix once for each of its tokens, keys and values of the encoder's output too, and
-  // three attentions of 2s²h in the two stacks; the head.
+  // For equally long sequences, the sum contains each matrix once for each of its tokens, keys and
+  // values of the encoder's output too, three attentions of 2s²h in the two stacks, and the head.
   const double s = 512;
   CHECK(t5.macs() == Approx(s * static_cast<double>(24 * (encoder + decoder - 5 * d) + 32128 * d) +
                             24 * 3 * 2 * s * s * static_cast<double>(d))
                          .epsilon(1e-12));
 }
 
-TEST_CASE("the layers of T5's stacks share the biases of their first") {
+TEST_CASE("the layers of T5's stacks share the biases of their first layer") {
   const Model t5 = load_model("t5-large");
   int owners = 0, sharers = 0, crossing = 0;
   for (const Layer& layer : t5.layers) {
@@ -282,9 +284,9 @@ TEST_CASE("the layers of T5's stacks share the biases of their first") {
 }
 
 TEST_CASE("a layer of Llama keeps the tensors that its kernels need for backward") {
-  // In bytes for a token, at 2 bytes an item: two norms and two sums in, their outputs (as inputs of qkv, gate and up): 4h;
-  // queries, keys and values after the rotation h + 2 kv; attention's output h, and 4 bytes for each head; gate, silu of it,
-  // up, their product: 4f.
+  // In bytes for a token, at 2 bytes per item, a layer keeps: inputs of two norms and of two sums, and the norms' outputs
+  // (as inputs of qkv, gate and up) 4h; queries, keys and values after the rotation h + 2 kv; attention's output h, and 4
+  // bytes for each head; gate, silu of gate, up, and their product 4f.
   for (const auto& [name, h, kv, heads, f] :
        {std::tuple<std::string, double, double, double, double>{"llama2-7b", 4096, 4096, 32, 11008},
         {"llama3-70b", 8192, 1024, 64, 28672}}) {
@@ -296,7 +298,7 @@ TEST_CASE("a layer of Llama keeps the tensors that its kernels need for backward
   }
 }
 
-TEST_CASE("published spellings of language models find them") {
+TEST_CASE("published spellings of language models find the models") {
   for (const auto& [spelling, name] : {std::pair{"Llama-2-7b-hf", "llama2-7b"},
                                        {"LLaMA2-70B", "llama2-70b"},
                                        {"Llama-3.1-405B", "llama3-405b"},
@@ -337,7 +339,8 @@ TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mea
     CHECK(load_model(published).name == name);
     CHECK(load_model(published + "@lora=8").name == name + "@lora=8");
   }
-  // Version 0.3 has another vocabulary, this Llama also reads images, and a path is not a name.
+  // These names must not be found: version 0.3 has another vocabulary, this Llama also reads
+  // images, and a path is not a name.
   for (const std::string other :
        {"mistralai/Mistral-7B-v0.3", "meta-llama/Llama-3.2-11B-Vision", "./Qwen3-8B", "a/b/Qwen3-8B"}) {
     INFO(other);
@@ -355,7 +358,8 @@ TEST_CASE("modules that predict additional tokens share the embedding and the he
   }
   CHECK(tied == 2);
   CHECK(losses == 2);
-  // Two norms and one at the end, a matrix of 2h to h, and a layer of attention and one of experts, which have a norm each.
+  // There are two norms and one at the end, a matrix of 2h to h, a layer of attention and a layer
+  // of experts, which have a norm each.
   const double h = 2688;
   const double attention = h * (32 + 4) * 128 + 32 * 128 * h;
   const double experts = h * 128 + 2 * 128 * h * 1856 + 2 * h * 3712;
@@ -363,8 +367,8 @@ TEST_CASE("modules that predict additional tokens share the embedding and the he
 }
 
 TEST_CASE("DeepSeek-V3's module that predicts a second token is one more layer") {
-  // DeepSeek-V3, README_WEIGHTS.md: 11.5 billion parameters of its own. A norm of each input and a matrix of 2h to h, a
-  // layer like the others, and a norm.
+  // By DeepSeek-V3, README_WEIGHTS.md, the module has 11.5 billion parameters of its own: a norm of
+  // each input, a matrix of 2h to h, a layer like the others, and a norm.
   const Model one = load_model("deepseek-v3@predicted=1");
   const Model none = load_model("deepseek-v3");
   CHECK(static_cast<double>(one.parameters() - none.parameters()) == Approx(11.5e9).margin(0.15e9));

@@ -12,11 +12,11 @@ namespace malformed_models_tests {
 
 using namespace ddl;
 
-// For any bytes, a model file is a model or an Error.
+// The tests check that a model file of any bytes is a model or an Error.
 
 namespace {
 
-/// Small, so that thousands of variants run in a second, but with every construct of the language.
+/// The file is small, so that thousands of variants run in a second, but contains every construct of the language.
 const std::string small =
     "format: 1\n"
     "model: small\n"
@@ -63,7 +63,7 @@ Outcome outcome_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the file that the tests below break is valid") {
+TEST_CASE("the file that the other tests break is valid") {
   REQUIRE(error_of([] { (void)parse_model(small, "m.yaml"); }) == "no error");
 }
 
@@ -102,11 +102,11 @@ TEST_CASE("a file with bytes changed, lost or doubled is a model or an error") {
     INFO(text);
     models += outcome_of(text) == Outcome::model ? 1 : 0;
   }
-  // Some edits are harmless: without any, the test would prove little.
+  // Some edits are harmless. If there were none, the test would prove little.
   CHECK(models > 50);
 }
 
-TEST_CASE("values exchanged for extreme ones are a model or an error") {
+TEST_CASE("a model file with an extreme value gives a model or an error") {
   const std::array<std::string, 14> extremes{"0",
                                              "-1",
                                              "1",

@@ -14,7 +14,8 @@ using namespace ddl;
 
 namespace {
 
-// 512 tokens, 8 heads of 4 channels in 2 groups, states of 3: a gate and values of 32 channels, B and C of 6, and 8 steps.
+// There are 512 tokens, 8 heads of 4 channels in 2 groups, and states of 3: a gate and values of 32
+// channels, B and C of 6, and 8 step sizes.
 constexpr double tokens = 512;
 const std::string scan =
     "  - embedding: {vocabulary: 10, features: 84}\n  - mamba2: {heads: 8, head_size: 4, state: 3, groups: 2, chunk: 128}\n";
@@ -28,16 +29,17 @@ constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_w
 TEST_CASE("the mixer of Mamba-2 has the parameters and products of its definition") {
   const Layer layer = scan_layer();
   CHECK(to_string(layer.output_shape) == "32 over 512 tokens");
-  // A window of 4 tokens and a bias for each of 32 + 6 + 6 channels, a scale of 32, and three numbers of each head.
+  // There are a window of 4 tokens and a bias for each of 32 + 6 + 6 channels, a scale of 32, and
+  // three numbers of each head.
   CHECK(layer.parameters() == 44 * 5 + 32 + 3 * 8);
-  // The window; C·Bᵀ of each pair of tokens of a chunk in each group; half of those pairs with the values; the values times
-  // B, and the states times C.
+  // The multiply-adds are those of the window, of C·Bᵀ for each pair of tokens of a chunk in each group, of half of these
+  // pairs with the values, of the values times B, and of the states times C.
   const double macs = tokens * 44 * 4 + tokens * 128 * 2 * 3 + tokens * 64 * 32 + 2 * tokens * 32 * 3;
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == macs);
   CHECK(layer.operation->attributes() == "heads=8 head_size=4 state=3 groups=2 kernel=4 chunk=128");
 }
 
-TEST_CASE("the work of Mamba-2 is the sum of its kernels, and backward computes the states again") {
+TEST_CASE("the work of Mamba-2 is the sum of its kernels, and backward recomputes the states") {
   const Layer layer = scan_layer();
   for (const Pass pass : passes) {
     const Work whole = work_of(layer, pass);
@@ -55,16 +57,16 @@ TEST_CASE("the work of Mamba-2 is the sum of its kernels, and backward computes 
       if (kernel.kernel_kind() == KernelKind::chunk_scan) flops += kernel.flops;
     return flops;
   };
-  const double inside = 2 * tokens * 64 * 32;     // with the values
-  const double through = 2 * tokens * 32 * 3;     // into or out of states
+  const double inside = 2 * tokens * 64 * 32;     // products with the values
+  const double through = 2 * tokens * 32 * 3;     // products into or out of states
   const double pairs = 2 * tokens * 128 * 2 * 3;  // C·Bᵀ
   CHECK(products(Pass::forward) == pairs + inside + 2 * through);
-  // Recomputed: the states and C·Bᵀ. Then the gradients of the states, of x, B and C through them, of x, of C·Bᵀ and of the
-  // steps inside the chunks, and of B and C through C·Bᵀ.
+  // Backward recomputes the states and C·Bᵀ. Then it computes the gradients of the states; of x, B and C through the states;
+  // of x, C·Bᵀ and the step sizes inside the chunks; and of B and C through C·Bᵀ.
   CHECK(products(Pass::backward_data) == (through + pairs) + 4 * through + 3 * inside + 2 * pairs);
 }
 
-TEST_CASE("Mamba-2 keeps what it read and its result before the norm") {
+TEST_CASE("Mamba-2 keeps its input and its result before the norm") {
   const Layer layer = scan_layer();
   const Kept kept = kept_of(layer);
   CHECK(kept.input);
@@ -105,7 +107,7 @@ TEST_CASE("Mamba-2 distributed to ranks by groups has all of its work and parame
   }
 }
 
-TEST_CASE("Mamba-2 refuses what does not fit") {
+TEST_CASE("Mamba-2 refuses inputs and attributes that do not match") {
   const auto error = [](const std::string& attributes) {
     return error_of([&] {
       static_cast<void>(
@@ -135,8 +137,9 @@ TEST_CASE("hybrids of Mamba have the parameters of the published weights") {
     std::string name;
     std::int64_t parameters;
   };
-  // nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16 has 123,611,012,096 weights in bf16, 2,942,324,736 of them of the module
-  // that predicts a second token. NVIDIA, arXiv 2512.20848, table 1: 31.6 billion; arXiv 2504.03624: 8 and 56 billion.
+  // nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16 has 123,611,012,096 weights in bf16, of which
+  // 2,942,324,736 belong to the module that predicts a second token. NVIDIA, arXiv 2512.20848,
+  // table 1, prints 31.6 billion; arXiv 2504.03624 prints 8 and 56 billion.
   CHECK(load_model("nemotron3-super@predicted=1").parameters() == 123'611'012'096);
   CHECK(load_model("nemotron3-super").parameters() == 123'611'012'096 - 2'942'324'736);
   CHECK(static_cast<double>(load_model("nemotron3-nano").parameters()) == Approx(31.6e9).margin(0.05e9));

@@ -13,7 +13,7 @@ using namespace ddl;
 
 namespace {
 
-/// Position and message, then the hint after a bar: the output of `main`, without the line and the caret.
+/// Returns position and message, and the hint after a bar: the output of `main`, without the line and the caret.
 std::string brief(const std::string& error) {
   const std::size_t end = error.find('\n');
   const std::size_t hint = error.find("\nhint: ");
@@ -24,19 +24,19 @@ std::string error_in(const std::string& text) {
   return brief(error_of([&] { (void)parse_model(text, "m.yaml"); }));
 }
 
-/// For a file whose fourth line is `layers:`.
+/// Returns the error of a file whose fourth line is `layers:`.
 std::string error_in_layers(const std::string& items, const std::string& input = "{channels: 6, size: 8x8}") {
   return error_in("format: 1\nmodel: m\ninput: " + input + "\nlayers:\n" + items);
 }
 
-/// For a file whose blocks start in line 5 and whose layers follow.
+/// Returns the error of a file whose blocks start in line 5, followed by its layers.
 std::string error_in_blocks(const std::string& blocks, const std::string& layers = "layers: [flatten]\n") {
   return error_in("format: 1\nmodel: m\ninput: {channels: 6, size: 8x8}\nblocks:\n" + blocks + layers);
 }
 
 }  // namespace
 
-TEST_CASE("an error shows the line, points at the place, and says what to do") {
+TEST_CASE("an error shows the line, marks the position, and has a hint") {
   CHECK(error_of([] {
           (void)parse_model(
               "format: 1\nmodel: m\ninput: {channels: 6, size: 8x8}\nlayers:\n  - convolution: {filters: 6, kernal: 3}\n",
@@ -52,7 +52,7 @@ TEST_CASE("the head of a file is strict") {
   CHECK(error_in("model: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
         "m.yaml:1:1: the key 'format' is missing | add 'format: ...'");
   CHECK(error_in("format: 2\nmodel: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
-        "m.yaml:1:9: format 2 is written for a newer version: this one reads format 1");
+        "m.yaml:1:9: format 2 needs a newer version of ddl-oracle: this version reads format 1");
   CHECK(error_in("format: 1\ninput: {features: 2}\nlayers: [softmax]\n") ==
         "m.yaml:1:1: the key 'model' is missing | add 'model: ...'");
   CHECK(error_in("format: 1\nmodel: m\nlayers: [softmax]\n") == "m.yaml:1:1: the key 'input' is missing | add 'input: ...'");
@@ -65,7 +65,7 @@ TEST_CASE("the head of a file is strict") {
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: softmax\n") ==
         "m.yaml:4:9: expected a list of layers, found text | write one '- operation: ...' per line");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: [{softmax: , when: no}]\n") ==
-        "m.yaml:4:9: the model has no layers: all are excluded");
+        "m.yaml:4:9: the model has no layers: conditions exclude all");
   CHECK(error_in("[1]\n") == "m.yaml:1:1: expected a map, found a list");
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("an item is one known operation with its own attributes") {
             .starts_with("m.yaml:5:48: 'maybe' is neither yes nor no"));
 }
 
-TEST_CASE("misfits name the layer and what it reads") {
+TEST_CASE("errors about inputs that do not fit name the layer and its inputs") {
   CHECK(error_in_layers("  - convolution: {filters: 5, kernel: 3, groups: 4}\n") ==
         "m.yaml:5:50: the 6 channels of the input do not divide into 4 groups");
   CHECK(error_in_layers("  - convolution: {filters: 5, kernel: 9}\n") ==
@@ -128,7 +128,7 @@ TEST_CASE("a layer can only read layers before it") {
         "m.yaml:7:11: the layer 'b' comes later: this would be a cycle | a layer can only read layers before it");
   CHECK(error_in_layers("  - activation: relu\n    name: a\n    from: a\n")
             .starts_with("m.yaml:7:11: the layer 'a' comes later"));
-  // Also if the rest of the file would not fit.
+  // The error is the same if the rest of the file would not fit.
   CHECK(error_in_layers("  - flatten:\n    from: c\n  - convolution: {filters: 4, kernel: 3}\n    name: c\n")
             .starts_with("m.yaml:6:11: the layer 'c' comes later"));
   CHECK(error_in_layers("  - activation: relu\n  - flatten:\n    from: relu2\n") ==
@@ -199,7 +199,7 @@ TEST_CASE("blocks are checked, used or not") {
   CHECK(error_in_layers("  - block: a\n") == "m.yaml:5:12: unknown block 'a' | this file defines no 'blocks:'");
 }
 
-TEST_CASE("a block gets the values it needs, and no others") {
+TEST_CASE("a use of a block must give the block's parameters, and no others") {
   const std::string block = "  a: {parameters: {w: , v: 1}, layers: [{convolution: {filters: $w / 2, kernel: $v}}]}\n";
   CHECK(error_in_blocks(block, "layers:\n  - block: a\n") == "m.yaml:7:12: the block 'a' needs 'w'");
   CHECK(error_in_blocks(block, "layers:\n  - block: {use: a, w: 4, vv: 3}\n") ==
@@ -214,7 +214,7 @@ TEST_CASE("a block gets the values it needs, and no others") {
   CHECK(error_in_blocks(block, "layers:\n  - block: {use: $w, w: 2}\n") == "m.yaml:7:18: unknown parameter '$w' in '$w'");
 }
 
-TEST_CASE("a block that uses itself is refused, however indirectly") {
+TEST_CASE("a block that uses itself is refused, also through other blocks") {
   CHECK(error_in_blocks("  a: {layers: [{block: a}]}\n", "layers: [{block: a}]\n") ==
         "m.yaml:5:24: the block 'a' uses itself: a -> a | a block may contain other blocks, but not itself");
   CHECK(error_in_blocks("  a: {layers: [{block: b}]}\n  b: {layers: [{repeat: {times: 1, layers: [{block: a}]}}]}\n",
@@ -236,12 +236,13 @@ TEST_CASE("a file expands to a limited number of layers and steps, to a limited 
   CHECK(error_in_layers("  - repeat: {times: 10000, layers: [{repeat: {times: 10, layers: [identity]}}]}\n") == "no error");
 }
 
-TEST_CASE("steps that take long count as several") {
+TEST_CASE("expansions that take long count as several") {
   const auto rounds = [](const std::string& item) { return "  - repeat: {times: 10000, layers: [" + item + "]}\n"; };
   const std::string more = " + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1";
   std::string sum = "$channels";
   for (int i = 0; i < 24; ++i) sum += more;
-  // Each costs 974 / 20 letters and itself: 10,000 × 2 × 49 steps are below 1,000,000, which half as many again are not.
+  // Each item costs 974 / 20 letters and one step: 10,000 × 2 × 49 steps are below the limit of
+  // 1,000,000, and half as many again are above.
   const std::string item = "{identity: , when: " + sum + " == 0}";
   CHECK(error_in_layers(rounds(item + ", " + item) + "  - flatten\n") == "no error");
   CHECK(error_in_layers(rounds(item + ", " + item + ", " + item)) ==
@@ -257,19 +258,21 @@ TEST_CASE("conditions are true or false") {
         "m.yaml:6:11: unknown parameter '$width' in '$width > 3'");
 }
 
-TEST_CASE("shared weights must be those of an embedding of the same size") {
+TEST_CASE("weights can only be shared with an embedding of the same size") {
   const auto tied = [](const std::string& head) {
     return error_in_layers("  - embedding: {vocabulary: 10, features: 4}\n    name: words\n  - " + head, "{tokens: 8}");
   };
-  CHECK(tied("fully_connected: {features: 11, bias: no, tied: words}\n") ==
-        "m.yaml:7:53: layer 'fc1' cannot share the weights of 'words': they are 10 × 4, not 11 × 4 | 'tied' must name an "
-        "embedding with matching vocabulary and features");
+  CHECK(
+      tied("fully_connected: {features: 11, bias: no, tied: words}\n") ==
+      "m.yaml:7:53: layer 'fc1' cannot share the weights of 'words': its table is 10 × 4, not 11 × 4 | 'tied' must name an "
+      "embedding with matching vocabulary and features");
   CHECK(tied("fully_connected: {features: 10, tied: wrods}\n") ==
         "m.yaml:7:43: unknown layer 'wrods' | did you mean 'words'?");
   CHECK(tied("fully_connected: {features: 10, tied: input}\n")
             .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has no weights"));
   CHECK(tied("activation: relu\n    name: a\n  - fully_connected: {features: 10, tied: a}\n")
-            .starts_with("m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': it is not embedding but activation"));
+            .starts_with(
+                "m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': its operation is not embedding but activation"));
 }
 
 TEST_CASE("the keys of a model of a family are checked") {
@@ -289,7 +292,7 @@ TEST_CASE("the keys of a model of a family are checked") {
         "'parameters:'");
 }
 
-TEST_CASE("an error in a family's file points there and names the model that uses it") {
+TEST_CASE("an error in a family's file states the position in that file and names the model that uses the family") {
   CHECK(error_of([] {
           (void)parse_model(
               "format: 1\nmodel: m\nfamily: resnet\nparameters: {unit: botleneck, stage1: 1, stage2: 1, stage3: 1, stage4: "

@@ -68,14 +68,14 @@ TEST_CASE("inputs are images, sequences or vectors") {
         TensorShape{.channels = 80, .extent = {16, 1, 1}, .rank = 1, .sequence = true});
 }
 
-TEST_CASE("a layer reads the one before it, the first the input") {
+TEST_CASE("a layer reads the layer before it, and the first layer reads the input") {
   const Model model = model_of(image, "  - activation: relu\n  - dropout: 0.1\n  - flatten\n");
   CHECK(inputs_of(model, "relu1") == Names{"input"});
   CHECK(inputs_of(model, "dropout1") == Names{"relu1"});
   CHECK(inputs_of(model, "flatten1") == Names{"dropout1"});
 }
 
-TEST_CASE("unnamed layers are numbered by their kind") {
+TEST_CASE("unnamed layers get the name of their operation and a number") {
   const Model model = model_of(image,
                                "  - convolution: {filters: 4, kernel: 1}\n"
                                "  - activation: relu\n"
@@ -149,7 +149,7 @@ TEST_CASE("a pattern has the layers of each of its letters, one after the other"
         Names{"embedding1", "part0.tanh1", "part0.dropout1", "relu1", "norm1", "part1.tanh1", "part1.dropout1"});
   CHECK(inputs_of(model, "relu1") == Names{"part0.dropout1"});
   CHECK(inputs_of(model, "part1.tanh1") == Names{"norm1"});
-  // A name is one step, and refers to the output of the last letter.
+  // A name is one element of a path, and refers to the output of the last letter.
   const Model named = parse_model(text + "    name: body\n  - dropout: 0.5\n    from: body\n", "m.yaml");
   CHECK(inputs_of(named, "dropout1") == Names{"body.part1.dropout1"});
   const auto error = [](const std::string& pattern) {
@@ -163,7 +163,7 @@ TEST_CASE("a pattern has the layers of each of its letters, one after the other"
   CHECK(error("{a: [flatten]}").find("of") != std::string::npos);
 }
 
-TEST_CASE("blocks are instances with values of their own") {
+TEST_CASE("each use of a block has separate parameter values") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 6, size: 8x8}\n"
       "parameters: {width: 4, kernel: 3}\n"
@@ -239,7 +239,7 @@ TEST_CASE("an omitted item may read an omitted item") {
   CHECK(inputs_of(model("yes"), "loss1") == Names{"a", "b"});
 }
 
-TEST_CASE("auxiliary parts count in everything but published multiply-adds") {
+TEST_CASE("auxiliary parts are included in all sums except published multiply-adds") {
   const Model model = model_of("{features: 4}",
                                "  - fully_connected: 8\n    name: a\n"
                                "  - residual: [{fully_connected: 8}]\n    name: side\n    auxiliary: yes\n"
@@ -255,7 +255,7 @@ TEST_CASE("auxiliary parts count in everything but published multiply-adds") {
   CHECK(model.flops_forward() > 2 * (4 * 8 + 8 * 8 + 8 * 2));
 }
 
-TEST_CASE("names are looked up in their own part, then around it") {
+TEST_CASE("a layer's name is looked up in the same part of the network, then in the enclosing parts") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 6, size: 8x8}\n"
       "blocks:\n"
@@ -314,14 +314,14 @@ TEST_CASE("layers of equal operation, attributes and shapes are one class") {
   CHECK(model.shape_classes == 4);
 }
 
-TEST_CASE("a model of a family gives its parameters, and may give its input") {
+TEST_CASE("a model of a family sets the family's parameters, and may set the input") {
   const std::string file =
       "format: 1\nmodel: mine\nsource: me\nfamily: resnet\ninput: {channels: 1, size: 64x64}\n"
       "parameters: {unit: basic, stage1: 1, stage2: 1, stage3: 1, stage4: 1, classes: 7}\n";
   const Model model = parse_model(file, "m.yaml");
   CHECK(model.name == "mine");
   CHECK(model.source == "me");
-  CHECK_FALSE(model.description.empty());  // the family's
+  CHECK_FALSE(model.description.empty());  // the description of the family
   CHECK(model.input == TensorShape{.channels = 1, .extent = {64, 64, 1}, .rank = 2});
   CHECK(find_layer(model, "fc1").output_shape.channels == 7);
   CHECK(model.blocks == 4);

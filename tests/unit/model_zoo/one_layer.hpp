@@ -7,12 +7,12 @@
 
 namespace ddl {
 
-/// The network of the given items, each a line of a `layers:` list: `- relu`.
+/// Returns the network of the given items, each a line of a `layers:` list: `- relu`.
 inline Model model_of(const std::string& input, const std::string& items) {
   return parse_model("format: 1\nmodel: m\ninput: " + input + "\nlayers:\n" + items, "m.yaml");
 }
 
-/// The last layer of these items.
+/// Returns the last layer of these items.
 inline Layer layer_of(const std::string& input, const std::string& items) { return model_of(input, items).layers.back(); }
 
 inline Work work_of(const Layer& layer, Pass pass) {

@@ -18,7 +18,7 @@ const std::string vector = "{features: 12}";
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// The message of the error, without file, position and excerpt.
+/// Returns the message of the error, without file, position and excerpt.
 std::string error_in(const std::string& input, const std::string& items) {
   const std::string error = error_of([&] { (void)model_of(input, items); });
   const std::string line = error.substr(0, error.find('\n'));
@@ -52,7 +52,7 @@ TEST_CASE("shapes, passes and precisions are printed in words") {
 }
 
 TEST_CASE("a convolution's output has one position for each position of its window") {
-  // ⌊(extent + 2·padding − reach) / stride⌋ + 1, reach = dilation·(kernel − 1) + 1.
+  // The extent is ⌊(extent + 2·padding − reach) / stride⌋ + 1, with reach = dilation·(kernel − 1) + 1.
   CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3}\n") == "5×6×8");
   CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3x1, stride: 2x3, padding: 1x0}\n") == "5×4×4");
   CHECK(shape_of_last(image, "  - convolution: {filters: 5, kernel: 3, dilation: 3, padding: valid}\n") == "5×2×4");
@@ -67,7 +67,7 @@ TEST_CASE("a convolution's output has one position for each position of its wind
 TEST_CASE("a convolution's work is 2·F·C·K·P in each pass") {
   const Layer layer = layer_of(image, "  - convolution: {filters: 5, kernel: 3x2, stride: 2, padding: 1x0}\n");
   REQUIRE(to_string(layer.output_shape) == "5×4×5");
-  // F·C·3·2 weights, a bias for each filter.
+  // There are F·C·3·2 weights, and a bias for each filter.
   CHECK(layer.weights == 5 * 6 * 6);
   CHECK(layer.biases == 5);
   const double flops = 2 * 5 * 6 * 6 * 20;
@@ -91,7 +91,7 @@ TEST_CASE("a convolution's work is 2·F·C·K·P in each pass") {
   CHECK(kept_of(layer).input);
 }
 
-TEST_CASE("a slice of the channels of a convolution has its groups alone, and is a kernel of the same kind") {
+TEST_CASE("a slice of the channels of a convolution has only its own groups, and is a kernel of the same kind") {
   for (const auto& [groups, kind] :
        {std::pair("same", KernelKind::depthwise_convolution), std::pair("2", KernelKind::grouped_convolution)}) {
     const Layer whole =
@@ -127,8 +127,8 @@ TEST_CASE("groups of a convolution sum only over their own channels") {
   CHECK(depthwise.operation->divisible().channel_units == 6);
 }
 
-TEST_CASE("a transposed convolution exchanges a convolution's shapes") {
-  // (extent − 1)·stride − 2·padding + reach + output padding.
+TEST_CASE("a transposed convolution swaps the shapes of a convolution") {
+  // The extent is (extent − 1)·stride − 2·padding + reach + output padding.
   const Layer layer =
       layer_of(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2, padding: 1, output_padding: 1}\n");
   CHECK(to_string(layer.output_shape) == "5×16×20");
@@ -140,13 +140,13 @@ TEST_CASE("a transposed convolution exchanges a convolution's shapes") {
   check_product(work_of(layer, Pass::forward), 320, 5, 6 * 9, Work::Batched::m);
   check_product(work_of(layer, Pass::backward_data), 80, 6, 5 * 9, Work::Batched::m);
   check_product(work_of(layer, Pass::backward_weight), 6, 5 * 9, 80, Work::Batched::k);
-  // Tiles of twice the extent: position i adds to 2i − 1 to 2i + 1.
+  // Tiles have twice the extent: position i adds to 2i − 1 to 2i + 1.
   CHECK(layer.operation->divisible().spatial);
   const Operation::Window window = layer.operation->window();
   CHECK(window.size == std::array<std::int64_t, 3>{3, 3, 1});
   CHECK(window.padding == std::array<std::int64_t, 3>{1, 1, 0});
   CHECK(window.spread == std::array<std::int64_t, 3>{2, 2, 1});
-  // 17 × 21 positions are not twice as many.
+  // 17 × 21 positions are not twice as many as the input's.
   CHECK_FALSE(
       layer_of(image, "  - transposed_convolution: {filters: 5, kernel: 3, stride: 2}\n").operation->divisible().spatial);
 }
@@ -186,7 +186,7 @@ TEST_CASE("a fully connected layer multiplies a matrix with each token") {
   }
 }
 
-TEST_CASE("shared weights count once, their work each time") {
+TEST_CASE("shared weights count once, and their work counts each time") {
   const Model model = model_of(words,
                                "  - embedding: {vocabulary: 100, features: 24}\n    name: words\n"
                                "  - fully_connected: {features: 100, bias: no, tied: words}\n");
@@ -201,9 +201,10 @@ TEST_CASE("pooling has the shapes of its window") {
   CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 2}\n") == "6×4×5");
   CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2, padding: 1}\n") == "6×4×5");
   CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2}\n") == "6×3×4");
-  // ⌈(8 − 3) / 2⌉ + 1 and ⌈(10 − 3) / 2⌉ + 1.
+  // The extents are ⌈(8 − 3) / 2⌉ + 1 and ⌈(10 − 3) / 2⌉ + 1.
   CHECK(shape_of_last(image, "  - pool: {kind: max, kernel: 3, stride: 2, ceil: yes}\n") == "6×4×5");
-  // A last window that would start after the input is dropped: 3 over stride 3 of 8 + 2·1 fits 3 times, and 4 times of 10.
+  // A last window that would start after the input is dropped. With stride 3, a window fits 3 times
+  // into 8 + 2·1 positions, and 4 times for an extent of 10.
   CHECK(shape_of_last(image, "  - pool: {kind: average, kernel: 2, stride: 3, padding: 1, ceil: yes}\n") == "6×3×4");
   CHECK(shape_of_last(image, "  - pool: {kind: average, adaptive: 3x2}\n") == "6×3×2");
   CHECK(shape_of_last(image, "  - pool: {kind: average, global: yes}\n") == "6×1×1");
@@ -244,7 +245,7 @@ TEST_CASE("norms count their passes over memory") {
   const Layer group = layer_of(image, "  - norm: {kind: group, groups: 3}\n");
   CHECK(group.operation->divisible().channel_units == 3);
 
-  // Mean and variance of each channel of a sample, or of each two of them.
+  // There are mean and variance of each channel of a sample, or of each group of two channels.
   const Layer instance = layer_of(image, "  - norm: instance\n");
   CHECK(instance.biases == 12);
   CHECK(instance.buffers == 0);
@@ -260,7 +261,7 @@ TEST_CASE("norms count their passes over memory") {
   CHECK(unscaled.buffers == 12);
   CHECK(layer_of(image, "  - norm: {kind: instance, scale: no, bias: no}\n").biases == 0);
 
-  // A layer norm sums the gradients of scale and shift in another pass, if it has them.
+  // A layer norm with scale and shift sums their gradients in another pass.
   CHECK(work_of(layer, Pass::backward_weight).activation_items == 2 * 24 * 16);
   const Work none = work_of(layer_of(sequence, "  - norm: {kind: layer, scale: no, bias: no}\n"), Pass::backward_weight);
   CHECK(none.flops == 0);
@@ -271,7 +272,7 @@ TEST_CASE("an activation keeps its output if that determines the derivative, els
   const Layer relu = layer_of(image, "  - activation: relu\n");
   CHECK(work_of(relu, Pass::forward).activation_items == 2 * 480);
   CHECK(work_of(relu, Pass::backward_data).activation_items == 3 * 480);
-  // Which of the two PyTorch 1.13 passes to the hooks for saved tensors. In place the input is overwritten.
+  // PyTorch 1.13 passes the kept tensor to the hooks for saved tensors. In place, the input is overwritten.
   for (const std::string kind : {"relu", "tanh", "sigmoid", "{kind: relu, in_place: yes}",
                                  "{kind: leaky_relu, in_place: yes}", "{kind: elu, in_place: yes}"}) {
     CHECK(kept_of(layer_of(image, "  - activation: " + kind + "\n")).output);
@@ -304,7 +305,7 @@ TEST_CASE("dropout of whole samples keeps one factor for each") {
   CHECK(error_in(image, "  - dropout: {rate: 0.2, of: sample}\n") == "unknown of 'sample'");
 }
 
-TEST_CASE("a slice is a view whose gradient is as large as what it was cut from") {
+TEST_CASE("a slice is a view, and its gradient is as large as the whole input") {
   const Layer slice = layer_of(image, "  - slice: {first: 2, channels: 3}\n");
   CHECK(to_string(slice.output_shape) == "3×8×10");
   CHECK(slice.operation->attributes() == "first=2 channels=3");
@@ -334,7 +335,7 @@ TEST_CASE("a crop is the middle, with a halo of at most the border") {
   CHECK(work_of(crop, Pass::backward_data).activation_items == 480 + 192);
   CHECK(crop.operation->divisible().channelwise);
   CHECK(crop.operation->divisible().spatial);
-  // Borders of 2 and 1.
+  // The borders are 2 and 1.
   CHECK(crop.operation->window().size == std::array<std::int64_t, 3>{5, 3, 1});
   CHECK(error_in(image, "  - crop: 9\n") == "layer 'crop1': 9x9 cannot be cropped from 6×8×10");
   CHECK(error_in(image, "  - crop: 2x2x2\n") == "the size '2x2x2' has 3 sizes, but the input 6×8×10 has 2");
@@ -348,17 +349,17 @@ TEST_CASE("each position of a resized image is a mean of neighbours, or the near
   CHECK(to_string(nearest.output_shape) == "6×16×20");
   CHECK(work_of(nearest, Pass::forward).flops == 0);
   CHECK(work_of(nearest, Pass::forward).activation_items == 480 + 1920);
-  // Four gradients meet in each position.
+  // Four gradients are added in each position.
   CHECK(work_of(nearest, Pass::backward_data).flops == 1920);
   const Layer linear = layer_of(image, "  - resize: {kind: linear, size: 24x40}\n");
   CHECK(to_string(linear.output_shape) == "6×24×40");
-  // A mean of 2 × 2.
+  // Each position is a mean of 2 × 2 positions.
   CHECK(work_of(linear, Pass::forward).flops == 2 * 4 * 6 * 24 * 40);
   CHECK_FALSE(kept_of(linear).input);
   CHECK(linear.operation->divisible().spatial);
   CHECK(linear.operation->window().spread == std::array<std::int64_t, 3>{3, 4, 1});
   CHECK(linear.operation->window().size == std::array<std::int64_t, 3>{5, 8, 1});
-  // Borders between tiles would move.
+  // Borders between tiles would not stay aligned.
   CHECK_FALSE(layer_of(image, "  - resize: {kind: linear, size: 12x10}\n").operation->divisible().spatial);
   CHECK(error_in(image, "  - resize: {kind: linear}\n") == "resize needs either 'size' or 'factor'");
   CHECK(error_in(image, "  - resize: {kind: linear, size: 8, factor: 2}\n") == "resize needs either 'size' or 'factor'");
@@ -443,7 +444,7 @@ TEST_CASE("embeddings are tables that tokens look up") {
   CHECK(positions.output_shape == positions.input_shapes.front());
 }
 
-TEST_CASE("an additional input has its declared shape, and does no work") {
+TEST_CASE("an additional input has its declared shape, and has no work") {
   const Model model = model_of(words,
                                "  - embedding: {vocabulary: 9, features: 4}\n  - input: {tokens: 7}\n    name: target\n"
                                "  - embedding: {vocabulary: 9, features: 4}\n");
@@ -468,19 +469,19 @@ TEST_CASE("an additional input has its declared shape, and does no work") {
 }
 
 TEST_CASE("attention multiplies each pair of tokens twice") {
-  // Queries, keys and values of 8 channels each: four heads of 2.
+  // There are queries, keys and values of 8 channels each, in four heads of 2.
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, causal: yes, dropout: 0.1}\n");
   CHECK(to_string(layer.output_shape) == "8 over 16 tokens");
   CHECK(layer.parameters() == 0);
   const double products = 4.0 * 16 * 16 * 8;
   const double scores = 4.0 * 16 * 16;
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == products / 2);
-  // Five operations for each score's softmax.
+  // The softmax takes five operations for each score.
   CHECK(work_of(layer, Pass::forward).flops == products + 5 * scores);
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * (products + 5 * scores));
   CHECK(work_of(layer, Pass::backward_weight).flops == 0);
   check_product(work_of(layer, Pass::forward), 16, 16, 2, Work::Batched::count);
-  // [Kort22]: softmax output, mask of a byte, dropout output.
+  // By [Kort22], the softmax's output, a mask of one byte, and the dropout's output are kept.
   CHECK(kept_of(layer).input);
   CHECK(kept_of(layer).mask_items == scores);
   CHECK(kept_of(layer).extra_items == 2 * scores);
@@ -493,7 +494,7 @@ TEST_CASE("attention multiplies each pair of tokens twice") {
 }
 
 TEST_CASE("query heads may share keys and values") {
-  // Four query heads, two of keys and values: (4 + 2·2)·3 = 24.
+  // There are four query heads and two heads of keys and values: (4 + 2·2)·3 = 24.
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, kv_heads: 2}\n");
   CHECK(to_string(layer.output_shape) == "12 over 16 tokens");
   CHECK(layer.operation->divisible().channel_units == 2);
@@ -510,7 +511,7 @@ TEST_CASE("picking tokens leaves a shorter sequence") {
   const Layer layer = layer_of(sequence, "  - pick: 3\n");
   CHECK(to_string(layer.output_shape) == "24 over 3 tokens");
   CHECK(work_of(layer, Pass::forward).activation_items == 2 * 24 * 3);
-  // Zeros for all tokens, and the gradients of three.
+  // Zeros are written for all tokens, and the gradients of three tokens are read and written.
   CHECK(work_of(layer, Pass::backward_data).activation_items == 24 * 16 + 24 * 3);
   CHECK_THROWS_AS(layer_of(sequence, "  - pick: 17\n"), Error);
   CHECK_THROWS_AS(layer_of(vector, "  - pick: 1\n"), Error);
@@ -522,7 +523,7 @@ TEST_CASE("softmax and losses") {
   CHECK_FALSE(softmax.operation->divisible().channelwise);
   const Layer entropy = layer_of(vector, "  - loss: cross_entropy\n");
   CHECK(to_string(entropy.output_shape) == "1");
-  // In fp32 in any activation precision.
+  // The softmax is kept in fp32, in any precision of activations.
   CHECK(kept_of(entropy).mask_items == 4 * 12);
   CHECK(kept_of(layer_of(vector, "  - loss: mse\n")).input);
 }
@@ -562,7 +563,7 @@ TEST_CASE("sequences are not divided spatially") {
   }
 }
 
-TEST_CASE("operations refuse inputs that do not fit") {
+TEST_CASE("operations refuse inputs of unsuitable shapes") {
   CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 9}\n") ==
         "layer 'conv1': the kernel 9x9 does not fit the input 6×8×10: it spans 9 positions, but the padded input has 8");
   CHECK(error_in(image, "  - convolution: {filters: 4, kernel: 3, groups: 4}\n") ==
@@ -627,7 +628,7 @@ TEST_CASE("operations refuse inputs that do not fit") {
 }
 
 TEST_CASE("sizes that a double cannot count exactly are refused") {
-  // 2^53 ≈ 9.007·10^15.
+  // 2^53 is about 9.007·10^15.
   CHECK(error_in("{features: 2000000000}", "  - fully_connected: 2000000000\n") ==
         "layer 'fc1': the matrix would have more than 2^53 items");
   CHECK(error_in("{channels: 1, size: 100000000x1000}", "  - convolution: {filters: 100000, kernel: 1}\n") ==

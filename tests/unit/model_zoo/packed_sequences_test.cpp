@@ -23,18 +23,18 @@ double unmasked_macs_of(const Layer& layer) {
   return layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
 }
 
-TEST_CASE("tokens of packed documents attend to their own document only, which fused kernels exploit") {
-  // Four documents of four tokens in a sequence of 16: 4 · 4² pairs, or 4 · (1 + 2 + 3 + 4) with a causal mask.
+TEST_CASE("tokens of packed documents attend only to their own document, and fused kernels skip all other pairs") {
+  // Four documents of four tokens in a sequence of 16 have 4 · 4² pairs, or 4 · (1 + 2 + 3 + 4) pairs with a causal mask.
   CHECK(macs_of(packed("{heads: 4, fused: yes}", 4)) == 2.0 * 64 * 8);
   CHECK(macs_of(packed("{heads: 4, causal: yes, fused: yes}", 4)) == 2.0 * 40 * 8);
-  // A window of two leaves each document 1 + 2 + 2 + 2, and one that is longer than documents has no effect.
+  // A window of two leaves each document 1 + 2 + 2 + 2 pairs. A window that is longer than documents has no effect.
   CHECK(macs_of(packed("{heads: 4, causal: yes, window: 2, fused: yes}", 4)) == 2.0 * 28 * 8);
   CHECK(macs_of(packed("{heads: 4, causal: yes, window: 8, fused: yes}", 4)) == 2.0 * 40 * 8);
-  // Written scores are all written, but those of other documents are not FLOPs of the model.
+  // If scores are written, all are written, but scores between documents are not FLOPs of the model.
   CHECK(macs_of(packed("{heads: 4, causal: yes}", 4)) == 2.0 * 256 * 8);
   for (const char* attention : {"{heads: 4, causal: yes}", "{heads: 4, causal: yes, fused: yes}", "{heads: 4, fused: yes}"})
     CHECK(unmasked_macs_of(packed(attention, 4)) == 2.0 * 64 * 8);
-  // The kernel has 16 samples of a head and a document each.
+  // The kernel has 16 samples, each of one head and one document.
   const Work work = work_of(packed("{heads: 4, fused: yes}", 4), Pass::backward_data);
   CHECK(work.m == 4);
   CHECK(work.n == 4);
@@ -44,13 +44,13 @@ TEST_CASE("tokens of packed documents attend to their own document only, which f
   CHECK(work.activation_items == whole.activation_items);
 }
 
-TEST_CASE("documents as long as the sequence change nothing, and a packed layer has their length") {
+TEST_CASE("documents as long as the sequence have no effect, and a packed layer has the documents' length") {
   CHECK(packed("{heads: 4, fused: yes}", 16).operation->attributes() == "heads=4 fused=yes");
   CHECK(packed("{heads: 4, fused: yes}", 4).operation->attributes() == "heads=4 fused=yes document=4");
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, fused: yes, document: 4}\n")) == 2.0 * 64 * 8);
 }
 
-TEST_CASE("documents fit into sequences, and a model without attention between tokens has none") {
+TEST_CASE("documents fit into sequences, and a model without attention between tokens has no documents") {
   Model language = load_model("gpt2"), images = load_model("resnet50"), patches = load_model("vit_b_16");
   const std::string hint = "only language models have packed sequences, such as gpt2 or llama3-8b";
   CHECK(error_of([&] { pack_sequences(language, 2048); }) ==
@@ -70,7 +70,8 @@ TEST_CASE("documents fit into sequences, and a model without attention between t
   CHECK(is_packed(language));
   CHECK_FALSE(is_packed(images));
   CHECK(error_of([&] { pack_sequences(language, 64); }) ==
-        "gpt2@packed=512 already sets the length of its documents, but 64 is requested\nhint: leave one of the two out");
+        "gpt2@packed=512 already sets the length of its documents, but 64 is requested\nhint: leave out one of the two "
+        "lengths");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace pattern_tests {
 
 using namespace ddl;
 
-TEST_CASE("groups of a pattern are written out") {
+TEST_CASE("groups of a pattern are expanded") {
   CHECK(pattern_letters("").empty());
   CHECK(pattern_letters("ME*-") == "ME*-");
   CHECK(pattern_letters("F(WF)2(M)3") == "FWFWFMMM");
@@ -24,7 +24,7 @@ TEST_CASE("groups of a pattern are written out") {
   CHECK(pattern_letters("(FF)50000").size() == max_pattern_letters);
 }
 
-TEST_CASE("the shortest pattern stands for the same letters") {
+TEST_CASE("the shortest pattern expands to the same letters") {
   for (const std::string letters : {"", "F", "FF", "FFFF", "Ffffff", "WWWFWWWFWW", "MMMMMFMMMMMMMMMFMM", "FWNM"}) {
     INFO(letters);
     CHECK(pattern_letters(shortest_pattern(letters)) == letters);
@@ -35,7 +35,7 @@ TEST_CASE("the shortest pattern stands for the same letters") {
   CHECK(shortest_pattern("WWWFWWWFWWWFWW") == "(WWWF)3WW");
 }
 
-TEST_CASE("a model file may group the letters of a pattern") {
+TEST_CASE("patterns in a model file may group letters") {
   const auto text = [](const std::string& pattern) {
     return "format: 1\nmodel: m\ninput: {channels: 4, tokens: 2}\nlayers:\n  - pattern:\n      of: " + pattern +
            "\n      M: [{norm: rms}]\n      E: [{activation: relu}]\n  - loss: mse\n";

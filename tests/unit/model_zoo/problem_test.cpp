@@ -34,7 +34,7 @@ std::string error_of(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("the kernels of an operation do its work") {
+TEST_CASE("the kernels of an operation together have its work") {
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
     for (const Layer& layer : model.layers) {
@@ -58,7 +58,7 @@ TEST_CASE("the kernels of an operation do its work") {
   }
 }
 
-TEST_CASE("a problem is one line that reads back to itself") {
+TEST_CASE("a problem is printed as one line, from which it is read back") {
   const std::string line =
       "convolution filters=64 kernel=3x3 stride=2 padding=1 bias=no in=32x56x56 samples=8 precision=bf16 pass=backward-data";
   const Problem problem = parse_problem(line, "line");
@@ -73,12 +73,12 @@ TEST_CASE("a problem is one line that reads back to itself") {
         "add in=8x4t,8x4t samples=1 precision=fp32 pass=forward");
 }
 
-TEST_CASE("every layer of every bundled model is a problem, alone as in its model") {
+TEST_CASE("every layer of every bundled model is a problem, with the same work alone as in its model") {
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
     std::set<int> seen;
     for (const Layer& layer : model.layers) {
-      // Layers of a class are equal, but for their names.
+      // Layers of a class differ only in their names.
       if (!seen.insert(layer.shape_class).second) continue;
       const Operation::Local local = layer.operation->local(layer.input_shapes, layer.output_shape);
       const auto& operation = local.operation ? local.operation : layer.operation;
@@ -98,7 +98,7 @@ TEST_CASE("every layer of every bundled model is a problem, alone as in its mode
   }
 }
 
-TEST_CASE("a rank's slice of a layer is a problem of its own") {
+TEST_CASE("a rank's slice of a layer is a separate problem") {
   const Layer layer = layer_of("{channels: 8, size: 32x32}", "  - convolution: {filters: 16, kernel: 3, padding: 1}\n");
   TensorShape input = layer.input_shapes.front();
   TensorShape output = layer.output_shape;
@@ -108,20 +108,20 @@ TEST_CASE("a rank's slice of a layer is a problem of its own") {
     CHECK(local.operation->infer(local.inputs) == output);
     return print_problem({local.operation, local.inputs, output, 1, Precision::fp32, Pass::forward});
   };
-  SECTION("of its filters") {
+  SECTION("slice of filters") {
     output.channels = 4;
     CHECK(line() == "convolution filters=4 kernel=3x3 padding=1 in=8x32x32 samples=1 precision=fp32 pass=forward");
   }
-  SECTION("of its channels") {
+  SECTION("slice of channels") {
     input.channels = 2;
     CHECK(line() == "convolution filters=16 kernel=3x3 padding=1 in=2x32x32 samples=1 precision=fp32 pass=forward");
   }
-  SECTION("a tile with its own rim costs what a tile with its neighbours' rows does") {
+  SECTION("a padded tile costs as much as a tile with the rows of its neighbours") {
     input.extent = {16, 32, 1};
     output.extent = {16, 32, 1};
     CHECK(line() == "convolution filters=16 kernel=3x3 padding=1 in=8x16x32 samples=1 precision=fp32 pass=forward");
   }
-  SECTION("a tile that alone would make fewer places reads its neighbours' rows") {
+  SECTION("a tile that would have fewer output positions alone includes the rows of its neighbours") {
     input.extent = {11, 32, 1};
     output.extent = {10, 32, 1};
     CHECK(line() == "convolution filters=16 kernel=3x3 padding=0x1 in=8x12x32 samples=1 precision=fp32 pass=forward");
@@ -139,7 +139,7 @@ TEST_CASE("groups are not split") {
   CHECK(local.operation->attributes() == "filters=16 kernel=3x3 padding=1 groups=2");
 }
 
-TEST_CASE("an invalid problem is refused at the wrong word") {
+TEST_CASE("an invalid problem is refused with the position of the wrong word") {
   CHECK_THAT(error_of(""), ContainsSubstring("the problem is empty"));
   CHECK_THAT(error_of("conv2d in=3x8x8"), ContainsSubstring("line:1:1: unknown operation 'conv2d'"));
   CHECK_THAT(error_of("pool kind=max kernel=2"), ContainsSubstring("pool needs 'in'"));
@@ -160,7 +160,7 @@ TEST_CASE("an invalid problem is refused at the wrong word") {
   CHECK_THAT(error_of("add in=8x8,8x8\nadd"), ContainsSubstring("a problem is one line"));
 }
 
-TEST_CASE("an optimizer's step is a problem too") {
+TEST_CASE("an optimizer's step is a problem") {
   const std::string line = "update optimizer=adam parameters=36864 precision=bf16";
   CHECK(is_update_problem(line));
   CHECK_FALSE(is_update_problem("updates in=3"));
@@ -186,7 +186,7 @@ TEST_CASE("an optimizer's step on a list of tensors is one problem") {
   CHECK(problem.tensors == 161);
   CHECK(problem.implementation == UpdateImplementation::foreach);
   CHECK(print_problem(problem) == line);
-  // Older profiles contain neither.
+  // Older profiles have neither of them.
   const UpdateProblem layer = parse_update_problem("update optimizer=sgd parameters=3", "line");
   CHECK(layer.implementation == UpdateImplementation::layer);
   CHECK(layer.tensors == 1);
@@ -204,7 +204,7 @@ TEST_CASE("an optimizer's step on a list of tensors is one problem") {
              ContainsSubstring("line:1:35: '4' is not a number of tensors"));
 }
 
-TEST_CASE("operators of an optimizer's step move what PyTorch's move") {
+TEST_CASE("operators of an optimizer's step move as many items as PyTorch's operators") {
   // add_(w, g): reads w and g, writes w.
   CHECK(update_words(Optimizer::sgd, UpdateImplementation::foreach) == 3);
   // mul_(b), add_(b, g), add_(w, b).
@@ -219,25 +219,26 @@ TEST_CASE("operators of an optimizer's step move what PyTorch's move") {
 }
 
 TEST_CASE("a model's update is one problem of all its tensors") {
-  // model.parameters() of torchvision's resnet50 has 161 tensors: 53 kernels, as many scales and shifts, and two of the
-  // classifier.
+  // model.parameters() of torchvision's resnet50 has 161 tensors: 53 convolution kernels, 53
+  // scales, 53 shifts, and the two tensors of the classifier.
   CHECK(
       print_problem(update_of_all(load_model("resnet50"), Optimizer::adamw, Precision::fp32, UpdateImplementation::fused)) ==
       "update optimizer=adam parameters=25557032 tensors=161 implementation=fused precision=fp32");
 }
 
-TEST_CASE("a cast is a problem, and no layer of a model") {
+TEST_CASE("a cast is a problem, but not a layer of a model") {
   const std::string line = "cast to=bf16 in=200704 samples=32 precision=fp32 pass=forward";
   const Problem problem = parse_problem(line, "line");
   CHECK(print_problem(problem) == line);
-  // Four bytes read and two written; in the gradient's cast back two and four.
+  // Forward reads 4 bytes and writes 2. The cast of the gradient reads 2 and writes 4.
   CHECK(problem.operation->work(Pass::forward, problem.inputs, problem.output).activation_items * 4 == 6.0 * 200704);
   CHECK(problem.operation->work(Pass::backward_data, problem.inputs, problem.output).activation_items * 4 == 6.0 * 200704);
   CHECK_FALSE(problem.operation->work(Pass::backward_weight, problem.inputs, problem.output).is_any());
   const Problem wider = parse_problem("cast to=fp32 in=10 precision=fp16", "line");
   CHECK(wider.operation->work(Pass::forward, wider.inputs, wider.output).activation_items * 2 == 60);
-  CHECK_THAT(error_of("cast to=fp32 in=4"), ContainsSubstring("a cast from fp32 to fp32 is not between two and four bytes"));
-  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), ContainsSubstring("is not between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp32 in=4"),
+             ContainsSubstring("a cast from fp32 to fp32 must convert between two and four bytes"));
+  CHECK_THAT(error_of("cast to=fp16 in=4 precision=bf16"), ContainsSubstring("must convert between two and four bytes"));
   CHECK_THAT(error_of("cast to=fp8 in=4"), ContainsSubstring("line:1:6:"));
   CHECK_THAT(why([] {
                static_cast<void>(parse_model("format: 1\nmodel: m\ninput: {features: 4}\nlayers:\n  - cast: bf16\n", "m"));
@@ -245,7 +246,7 @@ TEST_CASE("a cast is a problem, and no layer of a model") {
              ContainsSubstring("cast"));
 }
 
-TEST_CASE("the first touch of fresh memory is a problem too") {
+TEST_CASE("the first touch of fresh memory is a problem") {
   const std::string line = "fresh_memory bytes=67108864";
   CHECK(is_fresh_memory_problem(line));
   CHECK_FALSE(is_fresh_memory_problem("fresh_memory_of bytes=1"));

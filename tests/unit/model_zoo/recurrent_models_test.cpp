@@ -22,23 +22,23 @@ std::string error_in(const std::string& input, const std::string& items) {
 
 }  // namespace
 
-TEST_CASE("GNMT has the parameters of MLPerf's") {
-  // nn.LSTM: 4h(inputs + h) weights and 2·4h biases for each direction.
+TEST_CASE("GNMT has the parameters of MLPerf's GNMT") {
+  // nn.LSTM has 4h(inputs + h) weights and 2·4h biases for each direction.
   const std::int64_t h = 1024;
-  const std::int64_t vocabulary = 32320;  // 32,317 words padded to a multiple of 8
+  const std::int64_t vocabulary = 32320;  // 32,317 words, padded to a multiple of 8
   const auto lstm = [&](std::int64_t inputs) { return 4 * h * (inputs + h) + 8 * h; };
   const std::int64_t encoder = 2 * lstm(h) + lstm(2 * h) + 2 * lstm(h);
-  const std::int64_t decoder = lstm(h) + 3 * lstm(2 * h);  // after the first, the context is concatenated to the input
-  const std::int64_t attention = 2 * h * h + h + (h + 1);  // two matrices, v, and of the normalization a bias and a length
+  const std::int64_t decoder = lstm(h) + 3 * lstm(2 * h);  // the later layers also read the context
+  const std::int64_t attention = 2 * h * h + h + (h + 1);  // two matrices, v, and the bias and length of the normalization
   const std::int64_t head = vocabulary * h + vocabulary;
   const Model model = load_model("gnmt");
   CHECK(model.parameters() == vocabulary * h + encoder + attention + decoder + head);
-  // Stated by github.com/NVIDIA/apex for MLPerf's GNMT in its tests of distributed optimizers.
+  // github.com/NVIDIA/apex states this number for MLPerf's GNMT in its tests of distributed optimizers.
   CHECK(model.parameters() == 160'671'297);
   CHECK(model.input == load_dataset("wmt16-en-de").sample);
 }
 
-TEST_CASE("GNMT's decoder reads the target's words, and all of its layers but the first the context") {
+TEST_CASE("GNMT's decoder reads the words of the target, and all layers after the first also read the context") {
   const Model model = load_model("gnmt");
   const auto at = [&](const std::string& name) -> const Layer& {
     const auto found =
@@ -60,7 +60,7 @@ TEST_CASE("GNMT's decoder reads the target's words, and all of its layers but th
 }
 
 TEST_CASE("an LSTM has four gates, each with two matrices and two biases") {
-  // 24 channels in, 5 out: 4·5·(24 + 5) and 2·4·5.
+  // 24 input channels and 5 output channels have 4·5·(24 + 5) weights and 2·4·5 biases.
   const Layer one = layer_of(sequence, "  - lstm: 5\n");
   CHECK(to_string(one.output_shape) == "5 over 16 tokens");
   CHECK(one.weights == 580);
@@ -77,22 +77,23 @@ TEST_CASE("an LSTM has four gates, each with two matrices and two biases") {
   }
 }
 
-TEST_CASE("an LSTM's backward takes twice its forward's products, back through time even without an input gradient") {
+TEST_CASE("an LSTM's backward has twice the products of forward, and always runs back through time") {
   const Layer layer = layer_of(sequence, "  - lstm: 5\n");
   const double of_input = 2.0 * 16 * 4 * 5 * 24;
   const double of_state = 2.0 * 16 * 4 * 5 * 5;
-  // Three additions for each of four gates, three sigmoids of 12, and for gate and cell a tanh of 10; three products and an
-  // addition for the cell.
+  // Each of four gates has three additions. Three sigmoids have 12 operations each, and two tanh,
+  // of gate and cell, have 10 each. The cell has three products and an addition.
   const double gates = (4 * 3 + 3 * 12 + 2 * 10 + 4) * 16.0 * 5;
-  // Backward: an addition of the state's gradients, recomputation of the cell's tanh; (1 − tanh²) times two factors and an
-  // addition; for each gate four, such as g·s·(1 − s); a product for the previous cell; the sum of each gate's biases.
+  // Backward adds the gradients of the state, recomputes the tanh of the cell, and multiplies (1 −
+  // tanh²) by two factors and adds the result. Each of four gates takes four operations, such as
+  // g·s·(1 − s). One product is for the previous cell, and the biases of each gate are summed.
   const double back = (1 + 10 + 5 + 4 * 4 + 1 + 4) * 16.0 * 5;
   CHECK(work_of(layer, Pass::forward).flops == of_input + of_state + gates);
   CHECK(work_of(layer, Pass::backward_data).flops == of_input);
   CHECK(work_of(layer, Pass::backward_weight).flops == of_state + of_input + of_state + back);
-  // The state's matrix is read at each of the 16 steps, the input's once, and 2·4·5 biases.
+  // The matrix of the state is read in each of the 16 steps. The matrix of the input is read once, as are the 2·4·5 biases.
   CHECK(work_of(layer, Pass::forward).weight_items == 4 * 5 * 24 + 16 * 4 * 5 * 5 + 40);
-  // Input and states, and of each step four gates and the cell.
+  // Input and states are kept, and four gates and the cell for each step.
   CHECK(kept_of(layer).input);
   CHECK(kept_of(layer).output);
   CHECK(kept_of(layer).extra_items == 5 * 5 * 16);
@@ -101,8 +102,8 @@ TEST_CASE("an LSTM's backward takes twice its forward's products, back through t
   CHECK(error_in(sequence, "  - lstm\n").find("lstm needs 'features'") != std::string::npos);
 }
 
-TEST_CASE("additive attention sums each query with each key") {
-  // 16 queries of 24 channels, 9 keys of 6.
+TEST_CASE("additive attention adds each query to each key") {
+  // There are 16 queries of 24 channels and 9 keys of 6 channels.
   const std::string keys = "  - input: {channels: 6, tokens: 9}\n    name: keys\n";
   const Layer layer =
       layer_of(sequence, keys + "  - additive_attention: {features: 5, normalized: yes}\n    from: [input, keys]\n");
@@ -113,12 +114,13 @@ TEST_CASE("additive attention sums each query with each key") {
   const double projections = 16 * 24 * 5 + 9 * 6 * 5;
   const double pairs = 16 * 9;
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == projections + pairs * 5 + pairs * 6);
-  // Two additions, a tanh (10) and a product with v for each of 5 features of a pair; a softmax (5); means of 6 channels.
+  // Each of 5 features of a pair has two additions, a tanh (10) and a product with v. Each pair
+  // also has a softmax (5) and multiply-adds for the mean over 6 channels.
   CHECK(work_of(layer, Pass::forward).flops == 2 * projections + (2 + 10 + 2) * 5 * pairs + 5 * pairs + 2 * 6 * pairs);
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * projections + 2 * 2 * 6 * pairs + 4 * pairs + 6 * 5 * pairs);
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * projections + 2 * 5 * pairs);
-  // The tanh of all sums, and the softmax. On PyTorch 1.13 this saves 2,880 and 576 bytes, 1,536 and 216 of the inputs, and
-  // 44 of v, for any batch.
+  // The tanh of all sums and the softmax are kept. PyTorch 1.13 saves 2,880 and 576 bytes for them,
+  // 1,536 and 216 bytes for the inputs, and 44 bytes for v, for any batch.
   CHECK(kept_of(layer).input);
   CHECK(4 * kept_of(layer).extra_items == 2880 + 576);
   CHECK(kept_of(layer).extra_items == 5 * pairs + pairs);

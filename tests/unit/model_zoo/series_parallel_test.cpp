@@ -14,8 +14,8 @@ namespace {
 
 const std::string vector = "{features: 12}";
 
-/// `a b (c d | e | -) add<x`: branches in parentheses, `-` the tensor itself, `<x` an input from elsewhere, `[e]` a branch
-/// that ends.
+/// Returns a series as text, such as `a b (c d | e | -) add<x`. Branches are in parentheses, `-` is a branch without layers,
+/// `<x` is an input from outside the branches, and `[e]` is a branch that ends.
 std::string text_of(const Model& model, const Series& series) {
   std::string text;
   const auto name = [&](int layer) { return layer < 0 ? "input" : model.layers[static_cast<std::size_t>(layer)].name; };
@@ -70,7 +70,7 @@ TEST_CASE("branches may contain branches, and start at the model's input") {
 }
 
 TEST_CASE("a long skip connection is a branch") {
-  // The skip of a U-Net: from its first level to its last.
+  // A skip connection of a U-Net, from the first level to the last level.
   CHECK(series_text("  - fully_connected: 8\n    name: down\n"
                     "  - fully_connected: 4\n    name: bottom\n"
                     "  - fully_connected: 8\n    name: up\n"
@@ -78,8 +78,8 @@ TEST_CASE("a long skip connection is a branch") {
                     "  - softmax\n") == "down (bottom up | -) concat1 softmax1");
 }
 
-TEST_CASE("a tensor that many layers read is set apart") {
-  // Layers of a decoder, each with an encoder's output.
+TEST_CASE("a tensor with many readers is an input from outside the branches") {
+  // Each layer of a decoder reads the output of an encoder.
   CHECK(series_text("  - fully_connected: 8\n    name: encoder\n"
                     "  - fully_connected: 8\n    name: a\n    from: input\n"
                     "  - add:\n    from: [a, encoder]\n    name: b\n"
@@ -89,14 +89,14 @@ TEST_CASE("a tensor that many layers read is set apart") {
                     "  - add:\n    from: [e, encoder]\n    name: f\n") == "(encoder | a) b c d<encoder e f<encoder");
 }
 
-TEST_CASE("a branch whose end is not read does not join") {
+TEST_CASE("a branch whose last tensor is not read does not join") {
   CHECK(series_text("  - fully_connected: 8\n    name: fork\n"
                     "  - fully_connected: 2\n    name: side\n"
                     "  - fully_connected: 3\n    name: main\n    from: fork\n"
                     "  - softmax\n") == "fork [side] main softmax1");
 }
 
-TEST_CASE("a branch that is joined at several places ends at the last of them") {
+TEST_CASE("a branch that joins at several layers ends at the last of these layers") {
   CHECK(series_text("  - fully_connected: 8\n    name: a\n"
                     "  - activation: relu\n    name: b\n"
                     "  - activation: relu\n    name: c\n"
@@ -104,7 +104,7 @@ TEST_CASE("a branch that is joined at several places ends at the last of them") 
                     "  - concat:\n    from: [b, c, d]\n") == "a (b c | d) concat1<b");
 }
 
-TEST_CASE("each layer of a model is in its series once") {
+TEST_CASE("each layer of a model is in its series exactly once") {
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);
     INFO(name);
@@ -113,9 +113,9 @@ TEST_CASE("each layer of a model is in its series once") {
 }
 
 TEST_CASE("graphs that are not series-parallel, and deep ones, are handled in finite time") {
-  // Each layer reads the two before it: there is no cut anywhere.
+  // Each layer reads the two previous layers. The graph has no cut.
   std::string ladder = "  - identity:\n    name: l0\n  - identity:\n    name: l1\n";
-  // Each residual contains the next, 60 deep.
+  // Each residual contains the next residual, 60 levels deep.
   std::string nest;
   for (int i = 2; i < 500; ++i) {
     ladder += "  - add:\n    from: [l" + std::to_string(i - 1) + ", l" + std::to_string(i - 2) + "]\n    name: l" +

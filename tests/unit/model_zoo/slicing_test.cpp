@@ -10,13 +10,13 @@ namespace slicing_tests {
 
 using namespace ddl;
 
-// A strategy evaluates an operation for a slice by passing the slice's shapes: parts must add up to the whole.
+// A strategy passes the shapes of a slice to an operation to evaluate the slice. The parts must add up to the whole.
 
 namespace {
 
 constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
 
-/// `whole` distributed over `parts` as evenly as whole `units` allow.
+/// Distributes `whole` over `parts` as evenly as possible in units of `unit`.
 std::vector<std::int64_t> dealt(std::int64_t whole, std::int64_t parts, std::int64_t unit = 1) {
   std::vector<std::int64_t> result;
   const std::int64_t units = whole / unit;
@@ -47,7 +47,7 @@ Sum whole_of(const Layer& layer, Pass pass) {
 
 }  // namespace
 
-TEST_CASE("filters of a convolution, distributed to ranks, have all of its work and weights") {
+TEST_CASE("filters of a convolution, distributed to ranks, have all of the convolution's work and weights") {
   std::mt19937 random(1);
   const auto pick = [&random](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
   for (int run = 0; run < 300; ++run) {
@@ -84,7 +84,7 @@ TEST_CASE("filters of a convolution, distributed to ranks, have all of its work 
   }
 }
 
-TEST_CASE("tiles of an image have all of its work") {
+TEST_CASE("tiles of an image together have all of its work") {
   for (const std::string item :
        {"convolution: {filters: 12, kernel: 3, padding: 1}", "convolution: {filters: 12, kernel: 1, stride: 2}",
         "pool: {kind: max, kernel: 2}", "norm: batch", "norm: instance", "activation: relu", "dropout: 0.1",
@@ -112,7 +112,7 @@ TEST_CASE("tiles of an image have all of its work") {
   }
 }
 
-TEST_CASE("channels of a channelwise operation, distributed to ranks, have all of its work and weights") {
+TEST_CASE("channels of a channelwise operation, distributed to ranks, have all of the operation's work and weights") {
   const std::string image = "{channels: 24, size: 8x8}";
   const std::string sequence = "{channels: 24, tokens: 16}";
   for (const auto& [input, item] : {std::pair<std::string, std::string>{image, "norm: batch"},
@@ -159,7 +159,7 @@ TEST_CASE("channels of a channelwise operation, distributed to ranks, have all o
   }
 }
 
-TEST_CASE("features of a fully connected layer and an embedding, distributed to ranks, have all of its work and weights") {
+TEST_CASE("features of a fully connected layer and an embedding, distributed to ranks, have all work and weights") {
   for (const auto& [input, item] : {std::pair<std::string, std::string>{"{features: 100}", "fully_connected: 60"},
                                     {"{channels: 100, tokens: 16}", "fully_connected: {features: 60, bias: no}"},
                                     {"{tokens: 16}", "embedding: {vocabulary: 1000, features: 60}"}}) {
@@ -178,8 +178,8 @@ TEST_CASE("features of a fully connected layer and an embedding, distributed to 
   }
 }
 
-TEST_CASE("a product's dimensions multiply to its work") {
-  // Exactly, if stride is 1 and there are no groups.
+TEST_CASE("the product of a matrix product's dimensions is its work") {
+  // The product of the dimensions is exact if the stride is 1 and there are no groups.
   for (const auto& [input, item] :
        {std::pair<std::string, std::string>{"{channels: 6, size: 9x7}", "convolution: {filters: 5, kernel: 3, padding: 1}"},
         {"{features: 100}", "fully_connected: 60"},

@@ -19,10 +19,10 @@ const Layer& layer_of(const Model& model, std::string_view name) {
   return model.layers.front();
 }
 
-TEST_CASE("adapters of rank r add r rows and r columns to each matrix, and they alone are trained") {
+TEST_CASE("adapters of rank r add r rows and r columns to each matrix, and only adapters are trained") {
   const Model whole = load_model("llama2-7b"), adapted = load_model("llama2-7b@lora=16");
-  // 32 layers of queries, keys and values of 4096 × 12288, a projection of 4096 × 4096, gate and up of 4096 × 11008 and down
-  // of 11008 × 4096 [Touvron et al. 2023]: r·(rows + columns) each.
+  // Each of 32 layers has a matrix of 4096 × 12288 for queries, keys and values, a projection of 4096 × 4096, gate and up of
+  // 4096 × 11008, and down of 11008 × 4096 [Touvron et al. 2023]. An adapter has r·(rows + columns) weights.
   const std::int64_t ranks = 32 * 16 * ((4096 + 12288) + (4096 + 4096) + 3 * (4096 + 11008));
   CHECK(adapted.parameters() == whole.parameters() + ranks);
   CHECK(adapted.trained_parameters() == ranks);
@@ -31,30 +31,31 @@ TEST_CASE("adapters of rank r add r rows and r columns to each matrix, and they 
   CHECK(is_frozen(adapted, layer_of(adapted, "embedding")));
   CHECK(!is_frozen(adapted, layer_of(adapted, "layer0.qkv")));
   CHECK(is_frozen(adapted, layer_of(adapted, "head")));
-  // As published for queries and values of GPT-3, r = 4 are 18 million of 175 billion [Hu et al. 2022, table 4: 18.9 M with
-  // keys and values fused in another way]: here for queries, keys and values together, 96 · 4 · (12288 + 3 · 12288).
+  // The paper states 18 million weights of 175 billion for queries and values of GPT-3 with r = 4
+  // [Hu et al. 2022, table 4: 18.9 M with keys and values fused in another way]. Here, queries,
+  // keys and values are one matrix: 96 · 4 · (12288 + 3 · 12288).
   const Model queries = load_model("gpt3-175b@lora=4@lora_layers=qkv");
   CHECK(queries.trained_parameters() == 96 * 4 * (12288 + 3 * 12288));
 }
 
-TEST_CASE("each expert has an adapter of its own") {
+TEST_CASE("each expert has a separate adapter") {
   const Model mixture = load_model("mixtral-8x7b@lora=8@lora_layers=down");
   CHECK(mixture.trained_parameters() == 32 * 8 * 8 * (14336 + 4096));
 }
 
-TEST_CASE("named layers are trained as a whole, the others are frozen") {
+TEST_CASE("named layers are trained completely, and all other layers are frozen") {
   const Model model = load_model("llama2-7b@trained=head+layer31");
   const std::int64_t layer = 4096 * 12288 + 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096;
   CHECK(model.trained_parameters() == layer + 4096 * 32000);
   CHECK(model.parameters() == load_model("llama2-7b").parameters());
-  // No layer before the last one has an input gradient.
+  // No layer before the last block has an input gradient.
   const std::vector<bool> needs = needs_input_gradient(model);
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     const std::string& name = model.layers[i].name;
     if (name.starts_with("layer30")) CHECK(!needs[i]);
     if (name == "head") CHECK(needs[i]);
   }
-  // Both together: the whole head in addition to adapters.
+  // The whole head is trained in addition to adapters.
   const Model both = load_model("llama2-7b@lora=16@trained=head");
   CHECK(both.trained_parameters() == load_model("llama2-7b@lora=16").trained_parameters() + 4096 * 32000);
 }
@@ -69,11 +70,12 @@ TEST_CASE("a head that shares a frozen table is frozen, too") {
 TEST_CASE("layers may be frozen by a name or by the model's file") {
   const Model whole = load_model("retinanet_resnet50_fpn@frozen=none"), usual = load_model("retinanet_resnet50_fpn");
   CHECK(whole.trained_parameters() == whole.parameters());
-  // The first convolution, and three bottlenecks of 64, 64 and 256 channels, the first with a convolution in parallel.
+  // The first stage is frozen: the first convolution and three bottlenecks of 64, 64 and 256
+  // channels, the first of which has a parallel convolution.
   const std::int64_t stem = 3 * 64 * 49, stage = 64 * 64 + 2 * 256 * 64 + 3 * (9 * 64 * 64 + 64 * 256) + 64 * 256;
   CHECK(usual.parameters() - usual.trained_parameters() == stem + stage);
   CHECK(load_model("retinanet_resnet50_fpn@frozen=stem").trained_parameters() == whole.parameters() - stem);
-  // The trained parts in a name replace those in the file.
+  // The trained parts in a name replace the trained parts in the file.
   CHECK(load_model("retinanet_resnet50_fpn@trained=stem").trained_parameters() == stem);
   const std::vector<bool> needs = needs_input_gradient(usual);
   for (std::size_t i = 0; i < usual.layers.size(); ++i) {
@@ -89,7 +91,7 @@ TEST_CASE("layers may be frozen by a name or by the model's file") {
         }).find("cannot be combined with a key") != std::string::npos);
 }
 
-TEST_CASE("names of no layer, ranks of no adapter and layers without one are refused") {
+TEST_CASE("names that match no layer, invalid ranks and layers without adapters are refused") {
   CHECK(error_of([] {
           static_cast<void>(load_model("llama2-7b@trained=haed"));
         }).find("no layer with parameters named haed") != std::string::npos);
@@ -104,7 +106,7 @@ TEST_CASE("names of no layer, ranks of no adapter and layers without one are ref
         std::string::npos);
 }
 
-TEST_CASE("an adapter's kernels add up to its work, and there is no gradient of the matrix itself") {
+TEST_CASE("an adapter's kernels add up to its work, and the matrix itself has no gradient") {
   const Model model = load_model("llama2-7b@lora=16");
   const Layer& layer = layer_of(model, "layer3.projection");
   const double positions = 4096, from = 4096, to = 4096, rank = 16;

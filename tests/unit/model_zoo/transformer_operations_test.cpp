@@ -16,7 +16,7 @@ namespace {
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// The error of a model of these items, without the position.
+/// Returns the error for a model of these items, without the position.
 std::string error_in(const std::string& input, const std::string& items) {
   const std::string message = error_of([&] { static_cast<void>(model_of(input, items)); });
   const std::size_t begin = message.find(": ") + 2;
@@ -28,7 +28,8 @@ std::string attributes(const std::string& input, const std::string& item) {
   return layer_of(input, "  - " + item + "\n").operation->attributes();
 }
 
-/// Queries of 12 tokens, keys and values of 20, four heads of 6 channels, two of keys and values.
+/// Returns a model with queries of 12 tokens, keys and values of 20 tokens, four query heads of 6
+/// channels and two heads of keys and values.
 Model crossed(const std::string& attention) {
   return model_of("{channels: 24, tokens: 20}",
                   "  - fully_connected: 24\n    name: other\n  - input: {channels: 24, tokens: 12}\n    name: queries\n"
@@ -40,7 +41,7 @@ constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_w
 
 }  // namespace
 
-TEST_CASE("attention reads queries of one sequence, keys and values of another") {
+TEST_CASE("attention may read queries from one sequence, and keys and values from another") {
   const Layer layer = crossed("attention: {heads: 4, kv_heads: 2}").layers.back();
   CHECK(to_string(layer.output_shape) == "24 over 12 tokens");
   CHECK(macs_of(layer) == 2.0 * 12 * 20 * 24);
@@ -57,12 +58,12 @@ TEST_CASE("attention reads queries of one sequence, keys and values of another")
   CHECK(error("attention: {heads: 4, kv_heads: 2, causal: yes}").find("cannot be causal") != std::string::npos);
 }
 
-TEST_CASE("fused attention keeps its output and a number for each head and token, and leaves out what a mask hides") {
+TEST_CASE("fused attention keeps its output and a number for each head and token, and skips masked pairs") {
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, fused: yes, dropout: 0.1}\n");
   const double scores = 4.0 * 16 * 16;
   CHECK(macs_of(layer) == 2.0 * 16 * 16 * 8);
   CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * scores);
-  // Five products in backward for two in forward: the scores are recomputed.
+  // Backward has five products and forward has two, because backward recomputes the scores.
   CHECK(work_of(layer, Pass::backward_data).flops == 5 * macs_of(layer) + 15 * scores);
   CHECK(work_of(layer, Pass::forward).activation_items == (24 + 8) * 16);
   CHECK(work_of(layer, Pass::backward_data).activation_items == 2 * (24 + 8) * 16);
@@ -70,23 +71,23 @@ TEST_CASE("fused attention keeps its output and a number for each head and token
   CHECK(kept_of(layer).output);
   CHECK(kept_of(layer).extra_items == 0);
   CHECK(kept_of(layer).mask_items == 4 * 4 * 16);
-  // 1 + 2 + … + 16 pairs.
+  // There are 1 + 2 + … + 16 pairs.
   const Layer causal = layer_of(sequence, "  - attention: {heads: 4, causal: yes, fused: yes}\n");
   CHECK(macs_of(causal) == 2.0 * 136 * 8);
   CHECK(work_of(causal, Pass::forward).flops == 2 * macs_of(causal) + 5 * 4 * 136);
 }
 
-TEST_CASE("a window limits the tokens that each token attends to, which fused kernels exploit") {
-  // 1 + 2 + 3 + 4 pairs for the first four tokens, 4 for each of the other twelve.
+TEST_CASE("a window limits the tokens to which each token attends, and fused kernels skip all other pairs") {
+  // The first four tokens have 1 + 2 + 3 + 4 pairs. Each of the other twelve tokens has 4 pairs.
   const Layer fused = layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4, fused: yes}\n");
   CHECK(macs_of(fused) == 2.0 * (10 + 12 * 4) * 8);
-  // A window that covers all tokens has no effect, and written scores are all written.
+  // A window that covers all tokens has no effect. Attention that writes scores writes all of them.
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 99, fused: yes}\n")) == 2.0 * 136 * 8);
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4}\n")) == 2.0 * 256 * 8);
   CHECK(error_in(sequence, "  - attention: {heads: 4, window: 4}\n") == "a window needs 'causal: yes'");
 }
 
-TEST_CASE("biases of positions are a table of the layer that owns it") {
+TEST_CASE("biases of positions are a table, which counts for the layer that owns it") {
   const Model model = model_of(sequence,
                                "  - attention: {heads: 4, buckets: 32}\n    name: first\n  - fully_connected: 24\n"
                                "  - attention: {heads: 4, buckets: 32, tied: first}\n    name: second\n");
@@ -98,10 +99,10 @@ TEST_CASE("biases of positions are a table of the layer that owns it") {
   CHECK(second.tied_to == 0);
   for (const Layer* layer : {&first, &second}) {
     CHECK(work_of(*layer, Pass::forward).flops == 2 * macs_of(*layer) + 6 * scores);
-    // Queries, keys and values of 24 channels and the heads' 8; scores are written, read and written for the bias, read and
-    // written for the softmax, and read.
+    // Queries, keys and values have 24 channels, and the output has 8. The scores are written, read
+    // and written for the bias, read and written for the softmax, and read again.
     CHECK(work_of(*layer, Pass::forward).activation_items == 16 * (24 + 8) + 6 * scores);
-    CHECK(work_of(*layer, Pass::forward).weight_items == scores);  // one for all samples
+    CHECK(work_of(*layer, Pass::forward).weight_items == scores);  // once for all samples
     CHECK(work_of(*layer, Pass::backward_weight).activation_items == scores);
   }
   const auto tied = [](const std::string& attributes, const std::string& name) {
@@ -111,15 +112,15 @@ TEST_CASE("biases of positions are a table of the layer that owns it") {
                         attributes + ", tied: " + name + "}\n");
   };
   CHECK(tied("heads: 4, buckets: 16", "first") ==
-        "layer 'attention1' cannot share the weights of 'first': they are 32 × 4, not 16 × 4");
+        "layer 'attention1' cannot share the weights of 'first': its table is 32 × 4, not 16 × 4");
   CHECK(tied("heads: 4, buckets: 32", "fc") ==
-        "layer 'attention1' cannot share the weights of 'fc': it is not attention but fully_connected");
+        "layer 'attention1' cannot share the weights of 'fc': its operation is not attention but fully_connected");
   CHECK(tied("heads: 4", "first") == "this attention has no relative position biases to share");
   CHECK(error_in(sequence, "  - attention: {heads: 4, buckets: 32, fused: yes}\n") ==
         "fused attention does not support trained biases");
 }
 
-TEST_CASE("ALiBi adds to each score and trains nothing") {
+TEST_CASE("ALiBi adds to each score and has no trained parameters") {
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, alibi: yes}\n");
   CHECK(layer.parameters() == 0);
   CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 6 * 4.0 * 16 * 16);
@@ -127,7 +128,8 @@ TEST_CASE("ALiBi adds to each score and trains nothing") {
 }
 
 TEST_CASE("rotary positions rotate queries and keys, not values") {
-  // Four query heads, two of keys and values of 3 channels; or heads of 2 of which all is rotated.
+  // There are four query heads and two heads of keys and values, of 3 channels each; or heads of 2
+  // channels that are rotated completely.
   const Layer layer = layer_of(sequence, "  - rotary_embedding: 4\n");
   CHECK(layer.output_shape == layer.input_shapes.front());
   CHECK(layer.parameters() == 0);
@@ -147,7 +149,7 @@ TEST_CASE("rotary positions rotate queries and keys, not values") {
         "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
 }
 
-TEST_CASE("experts process the tokens that the router sends them") {
+TEST_CASE("experts process the tokens that the router sends to them") {
   const Model model = model_of(sequence,
                                "  - identity:\n    name: tokens\n"
                                "  - router: {experts: 8, active: 2}\n    name: router\n"
@@ -164,7 +166,7 @@ TEST_CASE("experts process the tokens that the router sends them") {
   CHECK(to_string(dispatch.output_shape) == "24 over 32 tokens");
   CHECK(kept_of(dispatch).mask_items == 8 * 32);
   CHECK_FALSE(kept_of(dispatch).input);
-  // Weights of all experts, work for each token and each of its experts.
+  // Weights are those of all experts. Work is done for each token and each of its experts.
   CHECK(up.weights == 8 * 24 * 10);
   CHECK(up.biases == 8 * 10);
   CHECK(macs_of(up) == 32 * 24 * 10);
@@ -176,12 +178,12 @@ TEST_CASE("experts process the tokens that the router sends them") {
   }
   CHECK(to_string(combine.output_shape) == "24 over 16 tokens");
   CHECK(kept_of(combine).input);
-  // Every copy is read and written once, and added up on the way back.
+  // Every copy is read and written once. The copies are added when they return.
   CHECK(work_of(dispatch, Pass::forward).activation_items == 2 * 24 * 32);
   CHECK(work_of(combine, Pass::forward).flops == 2 * 24 * 32);
 }
 
-TEST_CASE("parts of experts that do not belong together are refused") {
+TEST_CASE("routers, dispatches and combines that do not match are refused") {
   const std::string router = "  - identity:\n    name: tokens\n  - router: {experts: 8, active: 2}\n    name: router\n";
   CHECK(error_in(sequence, "  - router: {experts: 2, active: 3}\n") == "there are 2 experts, so 3 cannot be active");
   CHECK(error_in(sequence, router + "  - dispatch: 9\n    from: [tokens, router]\n")
@@ -201,25 +203,25 @@ TEST_CASE("parts of experts that do not belong together are refused") {
         std::string::npos);
 }
 
-TEST_CASE("an embedding may be that of another layer") {
+TEST_CASE("an embedding may share the table of another layer") {
   const Model model =
       model_of(words,
                "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
                "  - input: {tokens: 4}\n  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n");
   CHECK(model.parameters() == 2400);
   CHECK(model.layers.back().tied_to == 0);
-  // Its gradient is that of the whole table all the same.
+  // The weight gradient still covers the whole table.
   CHECK(work_of(model.layers.back(), Pass::backward_weight).weight_items == 2400);
   const std::string two =
       "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
       "  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n    from: input\n";
   CHECK(error_in(words, two + "  - fully_connected: {features: 100, tied: second}\n") ==
-        "layer 'fc1' cannot share the weights of 'second': they are already shared with another layer");
+        "layer 'fc1' cannot share the weights of 'second': its weights are already shared with another layer");
   CHECK(error_in(words, two + "  - embedding: {vocabulary: 99, features: 24, tied: first}\n    from: input\n") ==
-        "layer 'embedding1' cannot share the weights of 'first': they are 100 × 24, not 99 × 24");
+        "layer 'embedding1' cannot share the weights of 'first': its table is 100 × 24, not 99 × 24");
 }
 
-TEST_CASE("attributes of a transformer's operations read back in the syntax of model files") {
+TEST_CASE("attributes of a transformer's operations can be read back as in model files") {
   CHECK(attributes(sequence, "attention: {heads: 4, causal: yes, window: 4, fused: yes, alibi: yes}") ==
         "heads=4 causal=yes window=4 fused=yes alibi=yes");
   CHECK(attributes(sequence, "attention: {heads: 4, buckets: 8, dropout: 0.5}") == "heads=4 buckets=8 dropout=0.5");
@@ -236,8 +238,8 @@ TEST_CASE("attributes of a transformer's operations read back in the syntax of m
         "experts=4 active=1 scores=sigmoid correction=yes groups=2 active_groups=2");
 }
 
-TEST_CASE("values of another size have their own product") {
-  // Four heads of 6 channels, whose values have 4: multi-head latent attention in training.
+TEST_CASE("values whose size differs from the keys' have a separate product") {
+  // Four heads have 6 channels, and their values have 4 channels, as in multi-head latent attention in training.
   const auto model = [](const std::string& attention) {
     return model_of(
         sequence,
@@ -246,11 +248,11 @@ TEST_CASE("values of another size have their own product") {
   };
   const Layer layer = model("attention: {heads: 4, value_size: 4, causal: yes, fused: yes}").layers.back();
   CHECK(to_string(layer.output_shape) == "16 over 16 tokens");
-  // 1 + 2 + … + 16 pairs, each 6 multiply-adds for its score and 4 for its value in each head.
+  // In each head, each of 1 + 2 + … + 16 pairs has 6 multiply-adds for its score and 4 for its value.
   const double pairs = 136;
   CHECK(macs_of(layer) == 4 * pairs * (6 + 4));
   CHECK(work_of(layer, Pass::forward).flops == 2 * macs_of(layer) + 5 * 4 * pairs);
-  // Backward has two products for each of the two, and recomputes the scores.
+  // Backward has two products for each of these two products, and recomputes the scores.
   CHECK(work_of(layer, Pass::backward_data).flops ==
         4 * macs_of(layer) + 10 * 4 * pairs + 2 * 4 * pairs * 6 + 5 * 4 * pairs);
   CHECK(work_of(layer, Pass::forward).activation_items == 16 * (24 + 40 + 16));
@@ -275,7 +277,7 @@ TEST_CASE("values of another size have their own product") {
         "values of another size than queries and keys need a separate tensor");
 }
 
-TEST_CASE("sinks train a number for each head, caps take a tangent of each score") {
+TEST_CASE("sinks train a number for each head, and caps take a tanh of each score") {
   const Layer plain = layer_of(sequence, "  - attention: {heads: 4, fused: yes}\n");
   const Layer sinks = layer_of(sequence, "  - attention: {heads: 4, fused: yes, sinks: yes}\n");
   CHECK(sinks.parameters() == 4);
@@ -286,7 +288,7 @@ TEST_CASE("sinks train a number for each head, caps take a tangent of each score
   const Layer capped = layer_of(sequence, "  - attention: {heads: 4, fused: yes, soft_cap: yes}\n");
   CHECK(work_of(capped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 12 * scores);
   CHECK(work_of(capped, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items);
-  // If scores are written, the tangents are read, written and kept as well.
+  // If scores are written, the results of tanh are read, written and kept as well.
   const Layer written = layer_of(sequence, "  - attention: {heads: 4, soft_cap: yes}\n");
   CHECK(kept_of(written).extra_items == 2 * scores);
   CHECK(work_of(written, Pass::forward).activation_items == work_of(plain, Pass::forward).activation_items + 6 * scores);
@@ -302,8 +304,9 @@ TEST_CASE("sinks train a number for each head, caps take a tangent of each score
   }
 }
 
-TEST_CASE("norms of queries and keys leave the values alone") {
-  // Four query heads and two of keys and values, of 6 channels each: a scale of 6 for the queries, one for the keys.
+TEST_CASE("norms of queries and keys do not change the values") {
+  // There are four query heads and two heads of keys and values, of 6 channels each. The norm has a
+  // scale of 6 items for the queries and another for the keys.
   const Layer layer = layer_of("{channels: 48, tokens: 16}", "  - query_key_norm: {heads: 4, kv_heads: 2}\n");
   CHECK(layer.output_shape == layer.input_shapes.front());
   CHECK(layer.parameters() == 2 * 6);
@@ -317,8 +320,9 @@ TEST_CASE("norms of queries and keys leave the values alone") {
   CHECK(error_in("{features: 24}", "  - query_key_norm: 4\n").find("query_key_norm needs a sequence") != std::string::npos);
 }
 
-TEST_CASE("latent keys and values are a matrix of the compressed channels, and copies of the shared ones") {
-  // 24 channels, 4 of them shared: 20 are compressed. Two heads of keys of 3 + 4 and values of 5.
+TEST_CASE("latent keys and values are a matrix of the compressed channels and copies of the shared channels") {
+  // 4 of 24 channels are shared, and 20 are compressed. There are two heads with keys of 3 + 4
+  // channels and values of 5 channels.
   const Layer layer = layer_of(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 4, value_size: 5}\n");
   CHECK(layer.output_shape.channels == 2 * (3 + 4 + 5));
   CHECK(layer.parameters() == 20 * 2 * (3 + 5));
@@ -327,19 +331,19 @@ TEST_CASE("latent keys and values are a matrix of the compressed channels, and c
   REQUIRE(kernels.size() == 2);
   CHECK(kernels[0].flops == 2 * macs_of(layer));
   CHECK(kernels[0].activation_items == 16 * (20 + 2 * 8));
-  // Keys of both heads are read and written, the shared channels read once and written twice.
+  // The keys of both heads are read and written. The shared channels are read once and written twice.
   CHECK(kernels[1].activation_items == 16 * (2 * 6 + 4 + 8));
-  // The gradient of the shared channels is the sum over the heads.
+  // The gradient of the shared channels is summed over the heads.
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * macs_of(layer) + 16 * 8);
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * macs_of(layer));
   CHECK(layer.operation->divisible().channel_units == 2);
   CHECK(error_in(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 24, value_size: 5}\n")
-            .find("of 24 channels 24 are shared: none are compressed") != std::string::npos);
+            .find("of 24 channels, 24 are shared, so none are compressed") != std::string::npos);
   CHECK(error_in("{features: 24}", "  - latent_keys_and_values: {heads: 2, key_size: 3, value_size: 5}\n")
             .find("latent_keys_and_values needs a sequence") != std::string::npos);
 }
 
-TEST_CASE("latent keys and values distributed to ranks by heads have all of the matrix, and the shared channels each") {
+TEST_CASE("slices of latent keys and values by heads have all of the matrix, and each slice has the shared channels") {
   const Layer layer = layer_of(sequence, "  - latent_keys_and_values: {heads: 4, key_size: 3, shared: 4, value_size: 5}\n");
   for (const Pass pass : passes) {
     double flops = 0;
@@ -359,7 +363,7 @@ TEST_CASE("latent keys and values distributed to ranks by heads have all of the 
   }
 }
 
-TEST_CASE("a router may take sigmoids, a bias, corrections and groups") {
+TEST_CASE("a router may have sigmoid scores, a bias, corrections and groups") {
   const Layer plain = layer_of(sequence, "  - router: {experts: 8, active: 2}\n");
   const double scores = 8 * 16;
   CHECK(layer_of(sequence, "  - router: {experts: 8, active: 2, bias: yes}\n").parameters() == 24 * 8 + 8);
@@ -376,7 +380,7 @@ TEST_CASE("a router may take sigmoids, a bias, corrections and groups") {
         "there are 2 experts, so 3 cannot be active");
 }
 
-TEST_CASE("a capped output takes a pass before the loss and one after it") {
+TEST_CASE("a capped output needs one pass before the loss and one pass after it") {
   const Layer plain = layer_of("{features: 24}", "  - loss: cross_entropy\n");
   const Layer capped = layer_of("{features: 24}", "  - loss: {kind: cross_entropy, soft_cap: yes}\n");
   CHECK(work_of(capped, Pass::forward).flops == work_of(plain, Pass::forward).flops + 12 * 24);
@@ -384,7 +388,7 @@ TEST_CASE("a capped output takes a pass before the loss and one after it") {
   CHECK(kept_of(capped).extra_items == 24);
 }
 
-TEST_CASE("heads distributed to ranks have all of the work, the biases and what is kept") {
+TEST_CASE("heads distributed to ranks have all of the work, the biases and the kept memory") {
   for (const auto& [channels, item] : {std::pair<int, std::string>{24, "rotary_embedding: 4"},
                                        {48, "rotary_embedding: {heads: 8, kv_heads: 4, turned: 2}"},
                                        {24, "attention: {heads: 4, fused: yes, causal: yes}"},
@@ -396,7 +400,7 @@ TEST_CASE("heads distributed to ranks have all of the work, the biases and what 
     const Layer layer = layer_of("{channels: " + std::to_string(channels) + ", tokens: 16}", "  - " + item + "\n");
     INFO(item);
     for (const Pass pass : passes) {
-      // Three of four parts on one rank, one on another.
+      // One rank has three of four parts, and the other rank has one.
       double flops = 0, moved = 0, kept = 0;
       std::int64_t parameters = 0;
       for (const std::int64_t part : {3, 1}) {
@@ -419,9 +423,9 @@ TEST_CASE("heads distributed to ranks have all of the work, the biases and what 
   }
 }
 
-TEST_CASE("norms of queries and keys may have scales of each head, or span all heads") {
+TEST_CASE("norms of queries and keys may have separate scales for each head, or span all heads") {
   const std::string input = "{channels: 48, tokens: 16}";
-  // 4 heads of queries and 2 of keys, of 6 channels each.
+  // There are 4 heads of queries and 2 heads of keys, of 6 channels each.
   const Layer own = layer_of(input, "  - query_key_norm: {heads: 4, kv_heads: 2, of: each_head}\n");
   CHECK(own.parameters() == 6 * 6);
   CHECK(own.operation->attributes() == "heads=4 kv_heads=2 of=each_head");
@@ -441,12 +445,12 @@ TEST_CASE("a product may have one factor for each token") {
   CHECK(to_string(layer.output_shape) == "24 over 16 tokens");
   CHECK(work_of(layer, Pass::forward).flops == 24 * 16);
   CHECK(work_of(layer, Pass::forward).activation_items == 2 * 24 * 16 + 16);
-  // The gradient of each factor sums over the channels.
+  // The gradient of each factor is summed over the channels.
   CHECK(work_of(layer, Pass::backward_data).flops == 3 * 24 * 16);
   CHECK(layer.operation->depth(Pass::backward_data, layer.input_shapes, layer.output_shape, 1) == 1 + 5);
 }
 
-TEST_CASE("xielu has two trained numbers") {
+TEST_CASE("xielu has two trained parameters") {
   const Layer layer = layer_of(sequence, "  - activation: xielu\n");
   CHECK(layer.parameters() == 2);
   CHECK(work_of(layer, Pass::backward_weight).flops == 4 * 24 * 16);

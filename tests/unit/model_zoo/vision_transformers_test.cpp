@@ -28,7 +28,7 @@ void check_refused(const std::string& input, const std::string& items, const std
   CHECK(error_in(input, items).find(why) != std::string::npos);
 }
 
-/// Work and weights of `parts` slices of the channels, over those of the whole layer.
+/// Checks that `parts` slices of the channels have the work and weights of the whole layer.
 void check_slices_add_up(const Layer& layer, std::int64_t units) {
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     double flops = 0, traffic = 0, kept = 0;
@@ -58,8 +58,8 @@ TEST_CASE("vision transformers have the parameters and multiply-adds of torchvis
     std::string name;
     std::int64_t parameters, macs, buffer_bytes;
   };
-  // torchvision 0.14.1 on PyTorch 1.13.1, one image of 224 × 224: parameters and buffers of the module, multiply-adds
-  // counted in aten's convolution, addmm, mm and bmm during one forward pass.
+  // Counted with torchvision 0.14.1 on PyTorch 1.13.1 for one image of 224 × 224: parameters and buffers of the module, and
+  // multiply-adds in aten's convolution, addmm, mm and bmm during one forward pass.
   for (const Case& c : {Case{"vit_b_16", 86'567'656, 17'563'828'224, 0}, Case{"vit_b_32", 88'224'232, 4'409'186'304, 0},
                         Case{"vit_l_16", 304'326'632, 61'554'712'576, 0}, Case{"swin_t", 28'288'354, 4'490'566'656, 230'496},
                         Case{"swin_b", 87'768'224, 15'430'946'816, 460'992}}) {
@@ -71,9 +71,9 @@ TEST_CASE("vision transformers have the parameters and multiply-adds of torchvis
   }
 }
 
-TEST_CASE("a vision transformer's layers keep what those of a language model keep, without dropout") {
-  // [Kort22]'s sbh(34 + 5as/h) bytes in fp16, less the two masks of a byte after the matrices and, of the scores, the
-  // dropout's mask and output: sbh(32 + 2as/h).
+TEST_CASE("a vision transformer's layers keep as many bytes as a language model's layers without dropout") {
+  // [Kort22] has sbh(34 + 5as/h) bytes in fp16. Without dropout, the two masks of one byte after the matrices, and the mask
+  // and output of the dropout on the scores, are not kept: sbh(32 + 2as/h).
   const Model model = load_model("vit_b_16@fused=no");
   const double h = 768, a = 12, s = 14 * 14 + 1;
   CHECK(model.blocks == 12);
@@ -91,7 +91,8 @@ TEST_CASE("Swin halves the positions and doubles the channels from stage to stag
     if (layer.operation->type() != "window_attention") continue;
     attention.push_back(to_string(layer.output_shape) + " " + layer.operation->attributes());
   }
-  // Depths 2, 2, 6, 2 and heads 3, 6, 12, 24 [Liu et al., section 3.3]; every other block is shifted by half a window.
+  // Stages have 2, 2, 6 and 2 blocks and 3, 6, 12 and 24 heads [Liu et al., section 3.3]. Every
+  // second block is shifted by half a window.
   REQUIRE(attention.size() == 12);
   CHECK(attention[0] == "96×56×56 heads=3 window=7x7");
   CHECK(attention[1] == "96×56×56 heads=3 window=7x7 shift=3");
@@ -99,7 +100,7 @@ TEST_CASE("Swin halves the positions and doubles the channels from stage to stag
   for (const std::size_t block : {4U, 6U, 8U}) CHECK(attention[block] == "384×14×14 heads=12 window=7x7");
   CHECK(attention[11] == "768×7×7 heads=24 window=7x7 shift=3");
   CHECK(model.blocks == 12);
-  // torchvision 0.14.1: stochastic depth after both halves of each block, up to 0.2 and 0.5.
+  // torchvision 0.14.1 has stochastic depth after both halves of each block, with rates up to 0.2 and 0.5.
   for (const auto& [name, rate, halves] :
        {std::tuple{"swin_t", "rate=0.2 of=samples", 24}, {"swin_b", "rate=0.5 of=samples", 48}}) {
     const Model deep = load_model(name);
@@ -109,10 +110,10 @@ TEST_CASE("Swin halves the positions and doubles the channels from stage to stag
   }
 }
 
-TEST_CASE("a Swin block keeps what PyTorch saves") {
-  // torchvision's first two blocks, written out and run on PyTorch 1.13: tensors saved for backward, each storage once, of
-  // one image: 21,161,736 bytes, shifted or not. Of these, 4 · 12,544 are means and deviations of the norms and 8 a
-  // constant. Stochastic depth adds, for each half of a block, the factor of a sample.
+TEST_CASE("a Swin block keeps as many bytes as PyTorch saves") {
+  // Measured on PyTorch 1.13 with the first two blocks of torchvision, written out: the tensors saved for backward have
+  // 21,161,736 bytes for one image, each storage counted once, whether shifted or not. 4 · 12,544 of these are means and
+  // deviations of the norms, and 8 are a constant. Stochastic depth adds a factor per sample for each half of a block.
   const Model model = load_model("swin_t");
   for (const int block : {0, 1}) {
     std::vector<int> layers;
@@ -123,20 +124,20 @@ TEST_CASE("a Swin block keeps what PyTorch saves") {
   }
 }
 
-TEST_CASE("a name with a slash is a model if a model has this spelling, else a path") {
+TEST_CASE("a name with a slash is a model if this is a spelling of a model's name, and otherwise a path") {
   CHECK(load_model("ViT-B/16").name == "vit_b_16");
   CHECK(load_model("ViT-L/16").name == "vit_l_16");
   CHECK(canonical_model_name("Swin-Tiny") == "swin_t");
   CHECK(error_of([] { (void)load_model("./ViT-B/16"); }).find("./ViT-B/16") != std::string::npos);
 }
 
-TEST_CASE("a class token is put before the others") {
+TEST_CASE("a class token is put before the other tokens") {
   const Layer layer = layer_of(sequence, "  - class_token\n");
   CHECK(to_string(layer.output_shape) == "24 over 17 tokens");
   CHECK(layer.weights == 0);
   CHECK(layer.biases == 24);
   CHECK(work_of(layer, Pass::forward).activation_items == 24 * 16 + 24 * 17);
-  // The gradient of the tokens is a part of the output's, and nothing is kept for it.
+  // The gradient of the tokens is a part of the output's gradient. Nothing is kept for it.
   CHECK(work_of(layer, Pass::backward_data).activation_items == 0);
   CHECK(work_of(layer, Pass::backward_weight).activation_items == 24);
   CHECK_FALSE(kept_of(layer).input);
@@ -152,7 +153,7 @@ TEST_CASE("blocks of positions become channels") {
   CHECK(work_of(layer, Pass::backward_data).activation_items == 2 * 12 * 48);
   CHECK(layer.operation->attributes() == "block=2x2");
   CHECK(to_string(layer_of(image, "  - space_to_depth: {block: 1x4}\n").output_shape) == "48×6×2");
-  // Adjacent windows: a tile needs no halo.
+  // The windows are adjacent, so a tile needs no halo.
   CHECK(layer.operation->divisible().spatial);
   CHECK(layer.operation->window().size == layer.operation->window().stride);
   check_slices_add_up(layer, 4);
@@ -161,18 +162,20 @@ TEST_CASE("blocks of positions become channels") {
   check_refused(sequence, "  - space_to_depth: 2\n", "space_to_depth needs an image, not 24 over 16 tokens");
 }
 
-TEST_CASE("window attention multiplies each pair of positions of a window twice") {
-  // Queries, keys and values of 4 channels each: two heads of 2. Windows of 3 × 4: 4 of them, of 12 positions.
+TEST_CASE("window attention has two products for each pair of positions in a window") {
+  // Queries, keys and values have 4 channels each, in two heads of 2 channels. There are 4 windows
+  // of 3 × 4, so of 12 positions.
   const Layer layer = layer_of(image, "  - window_attention: {heads: 2, window: 3x4}\n");
   CHECK(to_string(layer.output_shape) == "4×6×8");
   const double macs = 2.0 * 4 * 12 * 12 * 4;
   const double scores = 2.0 * 4 * 12 * 12;
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == macs);
-  // A bias for each head and each of the (2·3 − 1)·(2·4 − 1) relative positions, and the index that finds it, of two items.
+  // Each head has a bias for each of the (2·3 − 1)·(2·4 − 1) relative positions. The index that
+  // finds the bias counts as two items.
   CHECK(layer.weights == 0);
   CHECK(layer.biases == 2 * 5 * 7);
   CHECK(layer.buffers == 2 * 12 * 12);
-  // One operation for the bias, five for the softmax; the image is copied into windows and back.
+  // The bias has one operation, and the softmax has five. The image is copied into windows and back.
   CHECK(work_of(layer, Pass::forward).flops == 2 * macs + 6 * scores);
   CHECK(work_of(layer, Pass::forward).activation_items == 12 * 48 + 4 * 48 + 6 * scores + 4 * 4 * 48);
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * (2 * macs + 5 * scores));
@@ -184,7 +187,7 @@ TEST_CASE("window attention multiplies each pair of positions of a window twice"
   CHECK_FALSE(layer.operation->divisible().spatial);
   check_slices_add_up(layer, 2);
 
-  // Shifted, there is a mask to add, and the image is rolled before and after.
+  // A shifted layer adds a mask, and rolls the image before and after.
   const Layer shifted = layer_of(image, "  - window_attention: {heads: 2, window: 3x4, shift: 1}\n");
   CHECK(work_of(shifted, Pass::forward).flops == 2 * macs + 7 * scores);
   CHECK(work_of(shifted, Pass::forward).activation_items ==
@@ -196,7 +199,7 @@ TEST_CASE("window attention multiplies each pair of positions of a window twice"
   CHECK(work_of(one, Pass::forward).activation_items == work_of(rolled, Pass::forward).activation_items);
 }
 
-TEST_CASE("window attention refuses what it cannot divide") {
+TEST_CASE("window attention refuses images and channels that it cannot divide") {
   check_refused(image, "  - window_attention: {heads: 2, window: 4}\n", "12×6×8 does not divide into windows of 4x4");
   check_refused(image, "  - window_attention: {heads: 3, window: 2}\n",
                 "the 12 channels of the input do not divide into queries, keys and values of 3 heads");

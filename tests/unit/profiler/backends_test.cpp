@@ -11,7 +11,7 @@
 using namespace ddl;
 using Catch::Matchers::StartsWith;
 
-TEST_CASE("an unknown back end is refused with the nearest known") {
+TEST_CASE("the error for an unknown back end suggests the nearest known name") {
   CHECK(error_of([] { static_cast<void>(open_backend("onednm", {})); }) ==
         "unknown back end 'onednm'\nhint: did you mean 'onednn'?");
   CHECK(error_of([] { static_cast<void>(open_backend("", {})); }) ==
@@ -42,7 +42,7 @@ TEST_CASE("a missing device is refused") {
         "there is no device -1 for simulated\nhint: there is one, number 0");
 }
 
-TEST_CASE("a back end runs, or states why not and how to install it") {
+TEST_CASE("a back end runs, or the error states the reason and how to install the back end") {
   for (const BackendKind& kind : backend_kinds()) {
     INFO(kind.name);
     const BackendStatus status = backend_status(kind.name);
@@ -61,7 +61,7 @@ TEST_CASE("a back end runs, or states why not and how to install it") {
   }
 }
 
-TEST_CASE("the back end that was built here runs from its module, and its errors are caught as such") {
+TEST_CASE("the back end that was built here runs from its module, and its errors are caught") {
   const BackendStatus status = backend_status("onednn");
   INFO(status.problem);
   CHECK(status.available() == HAS_ONEDNN);
@@ -70,7 +70,7 @@ TEST_CASE("the back end that was built here runs from its module, and its errors
   const Problem refused = parse_problem("activation kind=relu in=8 precision=tf32", "test");
   CHECK(backend->refusal(refused) == "processors have no tf32");
   CHECK(error_of([&] { static_cast<void>(backend->prepare(refused)); }) == "processors have no tf32");
-  // An operation that the program created runs within the module.
+  // An operation that the program created runs inside the module.
   const auto kernel = backend->prepare(parse_problem("activation kind=relu in=8", "test"));
   CHECK(kernel->tensors().size() >= 1);
 }

@@ -42,20 +42,21 @@ TEST_CASE("strides follow the layout, and each item has a unique position") {
 
 TEST_CASE("a tensor inside a larger one spans more than its items") {
   CHECK(dense({2, 3, 5, 7}, nhwc).reach() == 210);
-  // Keys of 2 samples, 3 tokens and 2 heads of 4, in rows of 24: the last begins at 72 + 4 + 48 and ends 4 later.
+  // Keys of 2 samples, 3 tokens and 2 heads of 4 channels are in rows of 24 items. The last head
+  // begins at 72 + 4 + 48 and ends 4 items later.
   const Extents keys{{2, 2, 3, 4}, {72, 4, 24, 1}};
   CHECK(keys.items() == 48);
   CHECK(keys.reach() == 128);
 }
 
-TEST_CASE("the alignment of a part divides its offsets") {
+TEST_CASE("the alignment of a part is a divisor of its offsets") {
   CHECK(alignment_of({}, Precision::fp32) == 256);
   CHECK(alignment_of({64, 128}, Precision::fp32) == 256);
   CHECK(alignment_of({64, 20}, Precision::fp32) == 16);  // 80 bytes
   CHECK(alignment_of({64, 20}, Precision::bf16) == 8);   // 40 bytes
 }
 
-TEST_CASE("images of fewer than two extents are extended to two") {
+TEST_CASE("images with fewer than two dimensions get two dimensions") {
   CHECK(image({.channels = 3, .extent = {9, 1, 1}, .rank = 1}, 2, nchw).sizes == Sizes{2, 3, 1, 9});
   CHECK(image({.channels = 10}, 2, nhwc).sizes == Sizes{2, 10, 1, 1});
   CHECK(image({.channels = 3, .extent = {4, 5, 6}, .rank = 3}, 2, nchw).sizes == Sizes{2, 3, 4, 5, 6});
@@ -68,7 +69,7 @@ TEST_CASE("exchanging channels and positions is undone by the reverse exchange")
   std::iota(values.begin(), values.end(), 0.0F);
   std::vector<float> turned(values.size());
   exchange(values, turned, 37, 70);
-  CHECK(turned[70 * 37 + 1] == values[70 * 37 + 70]);  // second sample: its second item is channel 1 of position 0
+  CHECK(turned[70 * 37 + 1] == values[70 * 37 + 70]);  // the second item of the second sample is channel 1 of position 0
   std::vector<float> back(values.size());
   exchange(turned, back, 70, 37);
   CHECK(back == values);
@@ -80,11 +81,11 @@ TEST_CASE("padding is symmetric if the sizes allow it") {
     const TensorShape& input = problem.inputs.front();
     return rim_behind(window_geometry(*problem.operation, input, problem.output), input, problem.output)[0];
   };
-  // 8 + 2·1 - 3 = 7: windows at 0, 2, 4, 6, and one position left over, which the padding at the end still includes.
+  // 8 + 2·1 - 3 = 7, so windows begin at 0, 2, 4 and 6. One position is left over, in the padding at the end.
   CHECK(rim("convolution filters=1 kernel=3 stride=2 padding=1 in=1x8x8") == 1);
-  // `same` on 6 with stride 2 needs 3 windows: 2·2 + 3 - 6 = 1, all of it at the end.
+  // `same` padding on 6 positions with stride 2 needs 3 windows: 2·2 + 3 - 6 = 1, which is added at the end.
   CHECK(rim("convolution filters=1 kernel=3 stride=2 padding=same in=1x6x6") == 1);
-  // The last of 3 windows is half outside: 2·2 + 2 - 5 = 1.
+  // Half of the last of 3 windows is outside: 2·2 + 2 - 5 = 1.
   CHECK(rim("pool kind=max kernel=2 ceil=yes in=1x5x5") == 1);
   CHECK(rim("pool kind=max kernel=2 in=1x5x5") == 0);
 }
@@ -100,7 +101,7 @@ TEST_CASE("every 16-bit number survives the conversion to fp32 and back") {
 }
 
 TEST_CASE("fp32 is rounded to the nearest, ties to even") {
-  // Known values of IEEE 754 binary16.
+  // These are known values of IEEE 754 binary16.
   CHECK(to_fp16(1.0F) == 0x3c00U);
   CHECK(to_fp16(-2.0F) == 0xc000U);
   CHECK(to_fp16(65504.0F) == 0x7bffU);
@@ -108,17 +109,17 @@ TEST_CASE("fp32 is rounded to the nearest, ties to even") {
   CHECK(to_fp16(65520.0F) == 0x7c00U);
   CHECK(to_fp16(1e30F) == 0x7c00U);
   CHECK(to_fp16(0x1p-24F) == 0x0001U);
-  CHECK(to_fp16(0x1p-25F) == 0x0000U);  // half way to the smallest: to even
+  CHECK(to_fp16(0x1p-25F) == 0x0000U);  // half way to the smallest number, rounded to even
   CHECK(to_fp16(0x1.8p-25F) == 0x0001U);
-  CHECK(to_fp16(0x1.ff8p-15F) == 0x03ffU);  // the largest below normal numbers
-  CHECK(to_fp16(0x1.ffcp-15F) == 0x0400U);  // half way to the first normal one
+  CHECK(to_fp16(0x1.ff8p-15F) == 0x03ffU);  // the largest subnormal number
+  CHECK(to_fp16(0x1.ffcp-15F) == 0x0400U);  // half way to the first normal number
   CHECK(to_fp16(1.0F + 0x1p-11F) == 0x3c00U);
   CHECK(to_fp16(1.0F + 0x1.8p-10F) == 0x3c02U);
   CHECK(to_bf16(1.0F + 0x1p-8F) == 0x3f80U);
   CHECK(to_bf16(1.0F + 0x1.8p-7F) == 0x3f82U);
 }
 
-TEST_CASE("buffers give back what was encoded, masks as zeros and ones") {
+TEST_CASE("decoding a buffer returns the encoded values, and zeros and ones for masks") {
   const std::vector<float> values{1.0F, -2.0F, 0.0F, 0.5F, 3.0F};
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
     std::vector<float> back(values.size());
@@ -135,8 +136,8 @@ TEST_CASE("buffers give back what was encoded, masks as zeros and ones") {
 
 TEST_CASE("a row-major product is the column-major product of the exchanged matrices") {
   using Matrix = ColumnProduct::Matrix;
-  // x (rows × from) · Wᵀ (W: to × from), as a fully connected layer computes forward: cuBLASLt's first matrix is W,
-  // transposed.
+  // x (rows × from) · Wᵀ (W: to × from) is the forward product of a fully connected layer. The
+  // first matrix of cuBLASLt is the transpose of W.
   const ColumnProduct forward = by_columns({.m = 10, .n = 5, .k = 7, .b_transposed = true});
   CHECK(forward.first == Matrix{7, 5, 7, 35, true});
   CHECK(forward.second == Matrix{7, 10, 7, 70, false});

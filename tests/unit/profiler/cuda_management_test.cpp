@@ -6,12 +6,13 @@ using namespace ddl::cuda;
 
 // A stub of NVML is in the folder that is searched first.
 
-TEST_CASE("clocks, power and reasons for lower clocks are those of the management library") {
+TEST_CASE("clocks, power and reasons for lower clocks are read from the management library") {
   const Management management("0000:3B:00.0");
   const DeviceState state = management.state();
   CHECK(state.clock_hz == Approx(1410e6));
   CHECK(state.power_w == Approx(699.5));
-  // A device that is queried between two kernels is idle at that moment.
+  // The stub also reports an idle device, because a device is idle when it is queried between two
+  // kernels. The state omits that reason.
   CHECK(state.slowed_by == "power cap");
   CHECK(Management::driver_version() == "580.65.06");
   std::string details;

@@ -12,12 +12,13 @@
 using namespace ddl;
 using namespace ddl::cuda;
 
-// cuDNN makes plans for a device that is only described, so that its requests can be checked without one. Engines that are
-// compiled when they are planned are only listed: loading them needs the driver, for which a stub is used here.
+// cuDNN makes plans for a device that is only described. Its requests can therefore be checked
+// without a device. Engines that are compiled during planning are only listed, because loading them
+// needs the driver. A stub of the driver is used here.
 
 namespace {
 
-/// An H100 SXM [NVIDIA H100 Tensor Core GPU Architecture, table 3; CUDA C++ Programming Guide, table of technical
+/// Describes an H100 SXM [NVIDIA H100 Tensor Core GPU Architecture, table 3; CUDA C++ Programming Guide, table of technical
 /// specifications per compute capability], with the names that cuDNN 9 reads.
 constexpr const char* h100 = R"({"deviceVer": 900, "multiProcessorCount": 132, "warpSize": 32,
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
@@ -27,7 +28,7 @@ constexpr const char* h100 = R"({"deviceVer": 900, "multiProcessorCount": 132, "
   "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "cudaDeviceId": 0, "deviceId": 0, "driverVer": 13000,
   "deviceName": "NVIDIA H100 80GB HBM3"})";
 
-/// Empty if this version of the library requires other properties of a device.
+/// Returns nothing if this version of the library requires other properties of a device.
 std::optional<Target> target() {
   try {
     return Target(h100);
@@ -37,7 +38,8 @@ std::optional<Target> target() {
   }
 }
 
-/// The number of plans that the library makes from the first few sufficiently exact configurations; throws if there is none.
+/// Returns 1 if the library makes a plan from one of the sufficiently exact configurations,
+/// otherwise 0. Throws if no configuration exists.
 int plans(const Target& device, const Problem& problem, ImageLayout layout) {
   ConvolutionGraph made = convolution_graph(problem, layout);
   std::vector<Descriptor> configurations = made.graph.configurations(device);
@@ -72,7 +74,7 @@ int check(const Target& device, const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("cuDNN plans every kind of convolution for an H100, in each direction, layout and precision") {
+TEST_CASE("cuDNN plans every kind of convolution for an H100, in each pass, layout and precision") {
   const std::optional<Target> device = target();
   if (!device) return;
   for (const char* line : {
@@ -106,7 +108,7 @@ TEST_CASE("cuDNN plans every convolution of resnet50 and mobilenet_v2 for an H10
   }
 }
 
-TEST_CASE("a convolution whose tensors do not fit together is refused with the library's words") {
+TEST_CASE("a convolution whose tensors do not match is refused with the library's message") {
   const std::optional<Target> device = target();
   if (!device) return;
   // Five channels cannot be read in groups of two.
@@ -118,7 +120,7 @@ TEST_CASE("a convolution whose tensors do not fit together is refused with the l
 
 namespace {
 
-/// The number of engines that the library lists for a graph.
+/// Returns the number of engines that the library lists for a graph.
 std::size_t engines(const Target& device, Graph graph) { return graph.configurations(device).size(); }
 
 }  // namespace

@@ -25,7 +25,7 @@ ProfileImport imported(const std::string& text) {
 std::string error(const std::string& text) {
   return error_of([&] { static_cast<void>(imported(text)); });
 }
-/// The measurement of the problem that begins and ends like this.
+/// Returns the measurement whose problem begins with `begin` and ends with `end`.
 const Measurement& found(const ProfileImport& import, const std::string& begin, const std::string& end) {
   const auto row = std::find_if(import.profile.rows.begin(), import.profile.rows.end(), [&](const ProfileRow& each) {
     return each.measurement.problem.starts_with(begin) && each.measurement.problem.ends_with(end);
@@ -46,12 +46,12 @@ TEST_CASE("a table of layer times becomes the problems of the layers") {
       "first,2,1000,3 us\n"
       "second,4,6000,5 us\n"
       "norm1,1,,\n");
-  // Both convolutions are one problem: the mean of 2 and 4 ms.
+  // Both convolutions are one problem. Its time is the mean of 2 and 4 ms.
   const Measurement& forward = found(import, "convolution", "samples=2 precision=bf16 pass=forward");
   CHECK(forward.samples.median.value() == Approx(0.003));
   CHECK(forward.samples.count == 1);
-  // The first convolution reads the sample: all of its backward belongs to its weights. The second's halves have equal
-  // FLOPs.
+  // The first convolution reads the sample, so all of its backward time belongs to its weights. The
+  // two halves of the second convolution's backward have equal FLOPs.
   CHECK(found(import, "convolution", "pass=backward-data").samples.median.value() == Approx(0.003));
   CHECK(found(import, "convolution", "pass=backward-data").algorithm == "50 % of backward by FLOPs");
   CHECK(found(import, "convolution", "pass=backward-weight").samples.median.value() == Approx((0.001 + 0.003) / 2));
@@ -61,7 +61,7 @@ TEST_CASE("a table of layer times becomes the problems of the layers") {
   CHECK(import.profile.head.backend == "table");
 }
 
-TEST_CASE("layers with weights may be numbered, and several rows are several measurements") {
+TEST_CASE("layers with weights may be numbered, and several rows for a layer are several measurements") {
   const ProfileImport import = imported(
       "layer,backward_data_ms,backward_weight [ms]\n"
       "2,5,7\n"
@@ -77,7 +77,7 @@ TEST_CASE("layers with weights may be numbered, and several rows are several mea
 
 TEST_CASE("a time of zero is not a measurement") { CHECK(imported("layer,forward ms\nfirst,0\n").profile.rows.empty()); }
 
-TEST_CASE("mistakes in a table are refused at their place") {
+TEST_CASE("mistakes in a table are refused with their position") {
   CHECK(error("forward ms\n1\n") == "t.csv:1:1: unknown column 'layer'\n  forward ms\n  ^\nhint: known: forward ms");
   CHECK(error("layer,forwards ms\nfirst,1\n") ==
         "t.csv:1:7: unknown column 'forwards ms'\n  layer,forwards ms\n        ^" + layout);
@@ -89,7 +89,7 @@ TEST_CASE("mistakes in a table are refused at their place") {
   CHECK(error("layer,forward ms\nfrist,1\n") ==
         "t.csv:2:1: m has no layer 'frist'\n  frist,1\n  ^\nhint: did you mean 'first'?");
   CHECK(error("layer,forward ms\n4,1\n") ==
-        "t.csv:2:1: m has 3 layers with weights\n  4,1\n  ^\nhint: a number counts the layers with weights from 1");
+        "t.csv:2:1: m has 3 layers with weights\n  4,1\n  ^\nhint: layers with weights are numbered from 1");
   CHECK(error("layer,forward ms\n0,1\n").starts_with("t.csv:2:1: '0' is not a positive whole number"));
   CHECK(error("layer,forward\nfirst,1\n") ==
         "t.csv:2:7: '1' has no unit\n  first,1\n        ^\nhint: write 1.2 ms, or in the header: forward ms");
@@ -98,8 +98,8 @@ TEST_CASE("mistakes in a table are refused at their place") {
   CHECK(error("layer,forward d\nfirst,400\n").starts_with("t.csv:2:7: '400' is more than a year"));
   CHECK(error("layer,forward ms\nfirst,nan\n").starts_with("t.csv:2:7: "));
   CHECK(error("layer,backward ms,backward_data ms\nfirst,1,1\n") ==
-        "t.csv:2:1: this layer has a time of backward and also of its parts\n  first,1,1\n  ^\nhint: leave the column "
-        "'backward' empty, or those of its parts");
+        "t.csv:2:1: this layer has a time for backward and also for a part of it\n  first,1,1\n  ^\nhint: leave the column "
+        "'backward' empty, or the columns of its parts");
   std::string many = "layer,forward ms\n";
   for (int i = 0; i < 201; ++i) many += "first,1\n";
   CHECK(error(many).starts_with("t.csv:202:1: more than 200 rows of one layer"));

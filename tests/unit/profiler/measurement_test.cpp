@@ -10,7 +10,7 @@ namespace {
 
 const SimulatedDevice quiet{FlopRate(1e12), Bandwidth(100e9), Seconds(1e-6), 0, 1};
 
-/// A back end without memory for more than a thousand items.
+/// Is a back end without memory for more than a thousand items.
 class SmallBackend final : public KernelBackend {
  public:
   DeviceInfo info() const override { return inner_->info(); }
@@ -45,11 +45,11 @@ TEST_CASE("a measurement has the time of the device") {
   CHECK(measured.samples.settled);
   CHECK(measured.samples.median.value() == Approx(81e-6));
   const Measurement update = measure(*backend, "update optimizer=momentum parameters=1000000", {}, CacheState::warm);
-  // Weight, gradient and momentum read, weight and momentum written.
+  // Weight, gradient and momentum are read. Weight and momentum are written.
   CHECK(update.samples.median.value() == Approx(1e-6 + 5 * 4e6 / 100e9));
 }
 
-TEST_CASE("a kernel without work is not sampled") {
+TEST_CASE("a kernel without work has no samples") {
   const auto backend = make_simulated_backend(quiet);
   const Measurement measured = measure(*backend, "flatten in=4x4x4", {}, CacheState::warm);
   CHECK(measured.reason.empty());
@@ -57,7 +57,7 @@ TEST_CASE("a kernel without work is not sampled") {
   CHECK(measured.samples.seconds.empty());
 }
 
-TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad line is an error") {
+TEST_CASE("a refusal or too little memory is reported as a reason, and an invalid line is an error") {
   SmallBackend backend;
   CHECK(measure(backend, "lstm features=4 in=8x5t", {}, CacheState::warm).reason == "no lstm here");
   const Measurement full = measure(backend, "activation kind=relu in=1001", {}, CacheState::warm);
@@ -67,7 +67,7 @@ TEST_CASE("a refusal and a device that runs out of memory are reasons, a bad lin
                     ContainsSubstring("unknown kind 'rleu'"));
 }
 
-TEST_CASE("the first touch of fresh memory is measured if memory is mapped page by page") {
+TEST_CASE("the first touch of fresh memory is measured on devices that map memory page by page") {
   const auto backend = make_simulated_backend({.noise = 0, .fresh_memory = Bandwidth(2e9)});
   const Measurement measured = measure(*backend, "fresh_memory bytes=1000000", {}, CacheState::step);
   CHECK(measured.problem == "fresh_memory bytes=1000000");
@@ -91,7 +91,7 @@ TEST_CASE("caches have the requested state before each sample") {
     CHECK(backend.evictions == 7);
     CHECK(backend.touched.empty());
   }
-  SECTION("as in a step: what the layer before has made is there") {
+  SECTION("as in a step: the output of the previous layer is in the cache") {
     static_cast<void>(measure(backend, "add in=10,10 samples=3", rule, CacheState::step));
     CHECK(backend.evictions == 7);
     CHECK(backend.touched == std::vector<std::int64_t>(14, 30));

@@ -1,4 +1,5 @@
-// NVIDIA's management library as far as the cuda back end calls it, for a device that is slowed down by its power cap.
+// Stubs the functions of NVIDIA's management library that the cuda back end calls, for a device
+// that its power cap slows down.
 
 #include <cstring>
 

@@ -17,7 +17,7 @@ std::vector<std::string> lines_of(const std::vector<CountedProblem>& problems) {
 
 }  // namespace
 
-TEST_CASE("the problems of a model are those of its layers, each once") {
+TEST_CASE("the problems of a model are the problems of its layers, each counted once") {
   const Model model = model_of("{channels: 4, size: 8x8}",
                                "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
                                "  - activation: relu\n"
@@ -27,7 +27,7 @@ TEST_CASE("the problems of a model are those of its layers, each once") {
   const std::string convolution =
       " convolution filters=4 kernel=3x3 padding=1 bias=no in=4x8x8 samples=2 precision=fp32 pass=";
   const std::string relu = "2 activation kind=relu in=4x8x8 samples=2 precision=fp32 pass=";
-  // The first layer's input needs no gradient; the flatten does nothing.
+  // The input of the first layer needs no gradient. The flatten has no work.
   CHECK(lines_of(problems_of(model, 2, Precision::fp32, Optimizer::adam)) ==
         std::vector<std::string>{"2" + convolution + "forward", "2" + convolution + "backward-weight",
                                  "2 update optimizer=adam parameters=144 precision=fp32", relu + "forward",
@@ -59,7 +59,7 @@ TEST_CASE("layers that depend only on the sample have no backward-data problem")
   }
 }
 
-TEST_CASE("every problem of a bundled model can be read, and together they do all of its work") {
+TEST_CASE("every problem of a bundled model can be read, and all problems together have the model's work") {
   for (const std::string& name : model_names()) {
     INFO(name);
     const Model model = load_model(name);
@@ -69,7 +69,7 @@ TEST_CASE("every problem of a bundled model can be read, and together they do al
     const std::vector<int> additions = gradient_additions(model);
     for (std::size_t i = 0; i < additions.size(); ++i)
       sums += additions[i] * static_cast<double>(model.layers[i].output_shape.items());
-    // One addition per item of a table that two layers share; the same for two samples as for one.
+    // A table that two layers share has one addition per item, regardless of the number of samples.
     for (const Layer& layer : model.layers) {
       if (layer.tied_to < 0) continue;
       const SharedTable table = layer.operation->shared_table(layer.input_shapes, layer.output_shape);

@@ -41,7 +41,7 @@ TEST_CASE("a kernel has the time of all its layers, and the largest difference c
 }
 
 TEST_CASE("both backward passes of a layer count as one kernel", "[profile_comparison]") {
-  // A trace often does not separate them, and divides their time by FLOPs.
+  // A trace often does not separate the two passes, and divides their time by FLOPs.
   const Profile first{
       .rows = {row(product + " pass=backward-data", 2, 1, "a"), row(product + " pass=backward-weight", 3, 1, "b")}};
   const Profile second{.rows = {row(product + " pass=backward-data", 2.5), row(product + " pass=backward-weight", 2.5)}};
@@ -52,7 +52,7 @@ TEST_CASE("both backward passes of a layer count as one kernel", "[profile_compa
   CHECK(comparison.kernels.front().first_algorithm == "a + b");
 }
 
-TEST_CASE("operations add up to the sums", "[profile_comparison]") {
+TEST_CASE("the times of operations add up to the total", "[profile_comparison]") {
   const std::string wide = "pool kind=max kernel=2x2 in=8x9x9 samples=2 precision=fp32";
   const Profile first{
       .rows = {row(pool + " pass=forward", 1, 2), row(wide + " pass=forward", 2), row(product + " pass=forward", 4)}};

@@ -36,7 +36,7 @@ const std::string relu = "activation kind=relu in=10 samples=1 precision=fp32 pa
 
 }  // namespace
 
-TEST_CASE("a profile that is written is read back as it was") {
+TEST_CASE("reading a written profile returns the same profile") {
   const Profile profile = example();
   const std::string text = print_profile(profile);
   const Profile back = parse_profile(text, "p");
@@ -62,7 +62,7 @@ TEST_CASE("a profile that is written is read back as it was") {
   CHECK(again.substr(0, again.find("has no")) == text.substr(0, text.find("has no")));
 }
 
-TEST_CASE("the layout of images is in the head, and in older files among the details") {
+TEST_CASE("the layout of images is in the head, or in the details of older files") {
   const auto layout_of = [](const std::string& line) {
     return parse_profile("format: 1\nbackend: cuda\ndevice: d\n" + line + "---\n" + columns, "p").head;
   };
@@ -79,7 +79,7 @@ TEST_CASE("the layout of images is in the head, and in older files among the det
 
 TEST_CASE("an incomplete last line is not read") {
   const std::string text = print_profile(example());
-  // Truncated anywhere after the first row, there is at least that row; no row is half read.
+  // A file that is cut anywhere after the first row has at least that row. No row is read in part.
   const std::size_t first = text.find('\n', text.find("add in=")) + 1;
   for (std::size_t end = first; end < text.size(); ++end) {
     REQUIRE(parse_profile(text.substr(0, end), "p").rows.size() == 1);
@@ -96,14 +96,15 @@ TEST_CASE("a time below every clock's resolution is read as zero") {
   CHECK(tiny.rows.front().reference_kernel.value() == 0);
 }
 
-TEST_CASE("the last of several rows of a problem is used") {
+TEST_CASE("if a problem has several rows, the last row is used") {
   const Profile twice = parse_profile(
       head + columns + relu + ",1,1,2,0,2,2,no,no,0,0,loop,,2\n" + relu + ",1,1,3,0,3,3,no,no,0,0,loop,,3\n", "p");
   REQUIRE(twice.rows.size() == 1);
   CHECK(twice.rows.front().measurement.samples.median.value() == 3);
 }
 
-// 10,000 bytes of the letter é, of two bytes each, after one of a single byte: cut to 9,999.
+// The text has one character of a single byte, and then 10,000 bytes of the letter é, which has two
+// bytes. It is cut to 9,999 bytes.
 TEST_CASE("a long text is cut between characters") {
   Profile profile = example();
   std::string& algorithm = profile.rows.front().measurement.algorithm;
@@ -112,13 +113,13 @@ TEST_CASE("a long text is cut between characters") {
   CHECK(parse_profile(print_profile(profile), "p").rows.front().measurement.algorithm.size() == 9999);
 }
 
-TEST_CASE("a problem is known however its attributes are ordered") {
+TEST_CASE("a problem is recognized in any order of its attributes") {
   const Profile other =
       parse_profile(head + columns + "activation samples=1 in=10 kind=relu,1,1,2,0,2,2,no,no,0,0,loop,,2\n", "p");
   CHECK(other.rows.front().measurement.problem == relu);
 }
 
-TEST_CASE("errors in a profile have their place") {
+TEST_CASE("errors in a profile state their position") {
   const auto error = [](const std::string& text) { return error_of([&] { static_cast<void>(parse_profile(text, "p")); }); };
   CHECK_THAT(error(""), ContainsSubstring("p:1:1: a profile needs a line '---'"));
   CHECK_THAT(error("format: 1\nbackend: b\ndevice: d\n"), ContainsSubstring("a profile needs a line '---'"));
@@ -144,7 +145,7 @@ TEST_CASE("errors in a profile have their place") {
              ContainsSubstring("p:6:1") && ContainsSubstring("rleu"));
 }
 
-TEST_CASE("a shard states its number, and its rows their positions") {
+TEST_CASE("a shard states its number, and its rows state their positions") {
   Profile profile = example();
   profile.head.shard = ProfileShard{3, 16, 2, "5f2a91c3e0b71d44"};
   profile.rows[0].place = 5;
@@ -166,7 +167,7 @@ TEST_CASE("a shard states its number, and its rows their positions") {
   CHECK_THAT(error_of([&] { static_cast<void>(parse_profile(head + not_one, "p")); }), ContainsSubstring("place"));
 }
 
-TEST_CASE("a last line without its end is named") {
+TEST_CASE("an incomplete last line is reported") {
   const std::string row = relu + ",1,0,0,0,0,0,yes,no,0,0,,,\n";
   CHECK(parse_profile(head + columns + row, "p").cut_line == 0);
   const Profile cut = parse_profile(head + columns + row + "activation kind=si", "p");

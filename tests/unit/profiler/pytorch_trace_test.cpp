@@ -18,7 +18,7 @@ ProfileImport imported(const TraceBuilder& trace, const Model& model, const Prof
   return import_pytorch_trace(trace.text(), "t.json", model, options);
 }
 
-/// The one row whose problem begins and ends like this; tests compare its median in microseconds.
+/// Returns the only row whose problem begins with `begin` and ends with `end`. Tests compare its median in microseconds.
 const ProfileRow& row(const ProfileImport& import, const std::string& begin, const std::string& end) {
   const auto found = std::find_if(import.profile.rows.begin(), import.profile.rows.end(), [&](const ProfileRow& each) {
     return each.measurement.problem.starts_with(begin) && each.measurement.problem.ends_with(end);
@@ -38,7 +38,7 @@ const Model two_convolutions = model_of("{channels: 4, size: 8x8}",
 const std::string image = "[2,4,8,8]";
 const std::string filters = "[4,4,3,3]";
 
-/// One step of two_convolutions on 2 samples from `t` on, whose operators take `scale` times their nominal time.
+/// Adds a step of two_convolutions on 2 samples that begins at `t`. Its operators take `scale` times their nominal time.
 void add_step(TraceBuilder& trace, int number, double t, double scale) {
   const std::int64_t s = 100 * number;
   trace.region("ProfilerStep#" + std::to_string(number), t, 1000);
@@ -84,8 +84,8 @@ TEST_CASE("operators of a trace become the problems of their layers") {
   CHECK(import.warnings.empty());
   CHECK(import.profile.head.backend == "pytorch");
 
-  // The median of two steps is their mean: 1.05 times the nominal time of the first. Two layers of one shape share their
-  // time.
+  // The median of two steps is their mean, 1.05 times the nominal time of the first step. Two
+  // layers of the same shape share their time.
   const ProfileRow& forward = row(import, "convolution", "pass=forward");
   CHECK(forward.layers == 2);
   CHECK(micros(forward) == Approx(1.05 * (20 + 30) / 2));
@@ -98,10 +98,10 @@ TEST_CASE("operators of a trace become the problems of their layers") {
   CHECK(micros(row(import, "activation", "pass=backward-data")) == Approx(1.05 * 6));
 }
 
-TEST_CASE("a backward time of inputs and weights is divided by FLOPs, and says so") {
+TEST_CASE("a backward time of inputs and weights is divided by FLOPs, and the row states that") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
-  // The second convolution's 50 are halved; the first one's 24 all belong to its weights: the sample's gradient is not
-  // needed.
+  // The 50 of the second convolution are halved. The 24 of the first convolution belong to its
+  // weights, because the gradient of the sample is not needed.
   const ProfileRow& data = row(import, "convolution", "pass=backward-data");
   CHECK(data.layers == 1);
   CHECK(micros(data) == Approx(1.05 * 25));
@@ -111,12 +111,12 @@ TEST_CASE("a backward time of inputs and weights is divided by FLOPs, and says s
 
 TEST_CASE("the products of a fully connected layer are distinguished by their shapes") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
-  // 4 and 6 of products; the other 12 of its nodes (20 + 2 - 10) in proportion.
+  // The products take 4 and 6. The other 12 of the layer's nodes (20 + 2 - 10) are divided in proportion.
   CHECK(micros(row(import, "fully_connected", "pass=backward-data")) == Approx(1.05 * (4 + 12 * 0.4)));
   CHECK(micros(row(import, "fully_connected", "pass=backward-weight")) == Approx(1.05 * (6 + 12 * 0.6)));
 }
 
-TEST_CASE("an optimizer's step is divided by parameters") {
+TEST_CASE("the time of an optimizer's step is divided by parameters") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
   const double parameters = 2 * 144 + 2570;
   const ProfileRow& small = row(import, "update optimizer=sgd parameters=144", "precision=fp32");
@@ -130,7 +130,7 @@ TEST_CASE("an optimizer's step is divided by parameters") {
 TEST_CASE("time outside layers is reported, and all times add up to the step") {
   const ProfileImport import = imported(two_steps(), two_convolutions);
   CHECK(import.step.value() * 1e6 == Approx(1000));
-  // Everything but the accumulation of gradients (8) and the time between operators.
+  // The sum of all operators, without the accumulation of gradients (8).
   const double operators = 20 + 5 + 30 + 1 + 7 + 4 + 3 + 20 + 2 + 1 + 50 + 6 + 24 + 50;
   CHECK(import.matched.value() * 1e6 == Approx(1.05 * operators));
   REQUIRE(import.unmatched.size() == 2);
@@ -141,7 +141,7 @@ TEST_CASE("time outside layers is reported, and all times add up to the step") {
   CHECK(import.unmatched[1].time.value() * 1e6 == Approx(1.05 * 8));
 }
 
-TEST_CASE("on a device, times are those of kernels, whose names distinguish gradients") {
+TEST_CASE("on a device, times are kernel times, and the names of kernels distinguish gradients") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);
   trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
@@ -169,8 +169,8 @@ TEST_CASE("on a device, times are those of kernels, whose names distinguish grad
                       [](const std::string& line) { return line.starts_with("fully_connected"); }) == 3);
 }
 
-// As in PyTorch 2.11's trace of GPT-2's attention with autocast: casts inside the outer one of two `aten::linear`, fused
-// attention inside its operator, and gradients on the thread of autograd, whose launches are on that thread.
+// The trace is as in PyTorch 2.11 for GPT-2's attention with autocast. Casts are inside the outer one of two `aten::linear`.
+// Fused attention is inside its operator. Gradients and their launches are on the thread of autograd.
 TEST_CASE("fused attention with autocast on a device") {
   const Model model = model_of("{tokens: 16}",
                                "  - embedding: {vocabulary: 100, features: 32}\n"
@@ -227,7 +227,7 @@ TEST_CASE("fused attention with autocast on a device") {
     CHECK(micros(row(import, "embedding", "pass=forward")) == Approx(4));
     CHECK(micros(row(import, "embedding", "pass=backward-weight")) == Approx(13));
     CHECK(micros(row(import, "fully_connected features=96", "pass=forward")) == Approx(2 + 7));
-    // 6 and 8 of products; the cast's gradient in proportion.
+    // The products take 6 and 8. The gradient of the cast is divided in proportion.
     CHECK(micros(row(import, "fully_connected features=96", "pass=backward-data")) == Approx(6 + 2 * 6.0 / 14));
     CHECK(micros(row(import, "fully_connected features=96", "pass=backward-weight")) == Approx(8 + 2 * 8.0 / 14));
     CHECK(micros(row(import, "attention", "pass=forward")) == Approx(11 + 1));
@@ -239,7 +239,7 @@ TEST_CASE("fused attention with autocast on a device") {
   }
 }
 
-TEST_CASE("a kernel that no operator launched belongs to the operator whose number it has") {
+TEST_CASE("a kernel outside any operator belongs to the operator whose number it has") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);
   trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
@@ -255,7 +255,7 @@ TEST_CASE("a kernel that no operator launched belongs to the operator whose numb
   CHECK(import.unmatched.front().time.value() * 1e6 == Approx(1));
 }
 
-TEST_CASE("an update on a device is that of lists of tensors, and what scales gradients is part of it") {
+TEST_CASE("an update on a device handles lists of tensors, and includes the scaling of gradients") {
   const auto import_of = [](const std::string& step, const std::string& inside, const std::string& shapes) {
     TraceBuilder trace;
     trace.region("ProfilerStep#1", 0, 1000);
@@ -288,7 +288,7 @@ TEST_CASE("an update on a device is that of lists of tensors, and what scales gr
         Approx(20));
 }
 
-TEST_CASE("a convolution of single positions may be a matrix product") {
+TEST_CASE("a convolution with a kernel of one position may be a matrix product") {
   const Model model = model_of("{channels: 4, size: 8x8}",
                                "  - convolution: {filters: 8, kernel: 2, stride: 2}\n"
                                "  - norm: layer\n"
@@ -310,7 +310,7 @@ TEST_CASE("a convolution of single positions may be a matrix product") {
   CHECK(micros(row(import, "convolution filters=24", "pass=backward-weight")) == Approx(4 + 3 * 4.0 / 7));
 }
 
-TEST_CASE("an image is laid out in windows for the attention in them, not for the product before it") {
+TEST_CASE("the rearrangement of an image in windows belongs to the attention, and not to the product before it") {
   const Model model = model_of("{channels: 8, size: 4x4}",
                                "  - norm: layer\n"
                                "  - convolution: {filters: 24, kernel: 1}\n"
@@ -334,7 +334,7 @@ TEST_CASE("an image is laid out in windows for the attention in them, not for th
   CHECK(micros(row(import, "convolution filters=8", "pass=forward")) == Approx(7));
 }
 
-TEST_CASE("keys and values of another sequence may be two products") {
+TEST_CASE("keys and values of another sequence may be computed by two products") {
   const Model model = model_of("{tokens: 16}",
                                "  - embedding: {vocabulary: 100, features: 32}\n"
                                "    name: words\n"
@@ -364,7 +364,7 @@ TEST_CASE("keys and values of another sequence may be two products") {
   CHECK(micros(row(import, "fully_connected features=32", "pass=forward")) == Approx(5));
 }
 
-TEST_CASE("a step may run through the model several times") {
+TEST_CASE("a step may run the model several times") {
   TraceBuilder trace;
   trace.region("ProfilerStep#1", 0, 1000);
   for (int round = 0; round < 3; ++round) {
@@ -379,7 +379,7 @@ TEST_CASE("a step may run through the model several times") {
   CHECK(micros(row(import, "convolution", "pass=forward")) == Approx(10));
 }
 
-TEST_CASE("the parts of attention are its layer's, and three projections are one") {
+TEST_CASE("the parts of attention belong to its layer, and three projections count as one") {
   const Model model = model_of("{tokens: 16}",
                                "  - embedding: {vocabulary: 100, features: 32}\n"
                                "  - fully_connected: 96\n"
@@ -405,17 +405,17 @@ TEST_CASE("the parts of attention are its layer's, and three projections are one
   trace.backward("BmmBackward0", 210, 7, 10);
   const ProfileImport import = imported(trace, model);
   CHECK(import.samples == 3);
-  // Three products, and the views between them.
+  // There are three products, and the views between them.
   CHECK(micros(row(import, "fully_connected features=96", "pass=forward")) == Approx(12 + 4));
   CHECK(micros(row(import, "fully_connected features=32", "pass=forward")) == Approx(4.5));
-  // With the two views before it.
+  // The two views before it are included.
   CHECK(micros(row(import, "attention", "pass=forward")) == Approx(10 + 3 + 5 + 9 + 2 + 2));
   CHECK(row(import, "attention", "pass=forward").measurement.algorithm == "aten::matmul and 2 more");
   CHECK(micros(row(import, "attention", "pass=backward-data")) == Approx(13));
   CHECK(micros(row(import, "embedding", "pass=forward")) == Approx(2));
 }
 
-TEST_CASE("sums of gradients are separate problems") {
+TEST_CASE("sums of gradients are problems") {
   const Model model = model_of("{channels: 4, size: 8x8}",
                                "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
                                "  - residual: [{convolution: {filters: 4, kernel: 3, padding: 1, bias: no}}]\n");
@@ -428,16 +428,16 @@ TEST_CASE("sums of gradients are separate problems") {
   trace.backward("ConvolutionBackward0", 110, 30, 1);
   trace.operation("aten::add", 135, 4, "[" + image + "," + image + ",[]]");
   const ProfileImport import = imported(trace, model);
-  // The sum of the branches and that of their gradients are one problem: 3 and 4.
+  // The sum of the branches and the sum of their gradients are the same problem, with times 3 and 4.
   const ProfileRow& sum = row(import, "add", "pass=forward");
   CHECK(sum.layers == 2);
   CHECK(micros(sum) == Approx(3.5));
   CHECK(micros(row(import, "convolution", "pass=backward-data")) == Approx(26.0 / 2));
 }
 
-// A table of 16 positions is added to one sample as in torchvision, with a dimension for the samples, or without: only the
-// first has the shapes of a residual addition.
-TEST_CASE("with one sample, the addition of positions is not taken for a residual addition") {
+// A table of 16 positions is added to one sample, either with a dimension for the samples, as in
+// torchvision, or without. Only the first addition has the shapes of a residual addition.
+TEST_CASE("with one sample, the addition of positions is not mistaken for a residual addition") {
   const Model model = model_of("{channels: 4, size: 4x4}",
                                "  - convolution: {filters: 8, kernel: 1, bias: no}\n"
                                "  - reshape: {channels: 8, tokens: 16}\n"
@@ -465,7 +465,7 @@ TEST_CASE("with one sample, the addition of positions is not taken for a residua
   }
 }
 
-TEST_CASE("the optimizer is the one of the trace") {
+TEST_CASE("the optimizer is read from the trace") {
   const auto update_of = [](const std::string& step, const std::string& inside) {
     TraceBuilder trace;
     trace.region("ProfilerStep#1", 0, 1000);
@@ -479,7 +479,7 @@ TEST_CASE("the optimizer is the one of the trace") {
   CHECK(update_of("Optimizer.step#AdamW.step", "aten::mul_") == "update optimizer=adam parameters=144 precision=fp32");
 }
 
-TEST_CASE("the precision is that of the trace's products, unless it is given") {
+TEST_CASE("the precision is read from the trace's products unless an option sets it") {
   std::string text = two_steps().text();
   CHECK(imported(two_steps(), two_convolutions).precision == Precision::fp32);
   const std::string dims = "\"Input Dims\":[[10],";
@@ -510,7 +510,7 @@ TEST_CASE("a trace that cannot be of the model is refused") {
   CHECK(error(two_steps(), many) == "the input would have more than 2^53 items");
 }
 
-TEST_CASE("another number of samples, steps without marks and too many of them are warned of") {
+TEST_CASE("another number of samples, unmarked steps and too many steps cause warnings") {
   ProfileImportOptions options = on_device;
   options.samples = 3;
   CHECK(imported(two_steps(), two_convolutions, options).warnings ==

@@ -29,7 +29,7 @@ constexpr const char* hint =
 
 }  // namespace
 
-TEST_CASE("without a launcher a process is alone") {
+TEST_CASE("a process without a launcher is the only rank") {
   const LaunchedRank rank = rank_of({});
   CHECK(rank.rank == 0);
   CHECK(rank.ranks == 1);
@@ -37,7 +37,7 @@ TEST_CASE("without a launcher a process is alone") {
   CHECK(rank.launcher.empty());
 }
 
-TEST_CASE("the variables of each launcher are understood") {
+TEST_CASE("the variables of each launcher are read") {
   const auto check = [](const Variables& variables, const std::string& launcher) {
     const LaunchedRank rank = rank_of(variables);
     INFO(launcher);
@@ -53,42 +53,42 @@ TEST_CASE("the variables of each launcher are understood") {
   check({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS", "16"}}, "Slurm");
 }
 
-TEST_CASE("torchrun is understood, whatever started it") {
+TEST_CASE("the variables of torchrun are read regardless of the program that started it") {
   const Variables own{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}};
   CHECK(rank_of(own).launcher == "torchrun");
   CHECK(rank_of(own).rank == 5);
   CHECK(rank_of(own).ranks == 8);
   CHECK(rank_of(own).local == 1);
   CHECK(rank_of(own).variables == "$RANK/$WORLD_SIZE");
-  // One torchrun on each of two nodes, started by mpirun or srun.
+  // mpirun or srun starts one torchrun on each of two nodes.
   Variables within = own;
   within.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}});
   CHECK(rank_of(within).rank == 5);
   within = own;
   within.insert({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}});
   CHECK(rank_of(within).rank == 5);
-  // Set for a program that mpirun starts.
+  // RANK and WORLD_SIZE are set for a program that mpirun starts.
   within = own;
   within.insert({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   CHECK(rank_of(within).launcher == "Open MPI");
-  // An incomplete set of variables is an error, unless srun provides the rest.
+  // An incomplete set of variables is an error, unless srun sets all variables that are needed.
   CHECK(problem_of({{"RANK", "0"}}) == std::string("the environment variable RANK is set, but WORLD_SIZE is not") + hint);
   CHECK(problem_of({{"WORLD_SIZE", "4"}}) ==
         std::string("the environment variable WORLD_SIZE is set, but RANK is not") + hint);
   CHECK(rank_of({{"WORLD_SIZE", "16"}, {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}}).launcher == "Slurm");
 }
 
-TEST_CASE("a shell within an allocation of Slurm is one process") {
-  // As in the script of sbatch --ntasks=8.
+TEST_CASE("a shell in an allocation of Slurm is one process") {
+  // Slurm sets these variables in the script of sbatch --ntasks=8.
   CHECK(rank_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}, {"SLURM_JOB_ID", "12"}}).ranks == 1);
-  // As in the shell that salloc opens as a separate step.
+  // Slurm sets these variables in the shell that salloc opens as a separate step.
   CHECK(
       rank_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_LOCALID", "0"}}).ranks ==
       1);
 }
 
-TEST_CASE("mpirun within a step of Slurm counts, not the step") {
-  // srun starts one daemon of mpirun per node, which passes its variables on.
+TEST_CASE("ranks of mpirun in a step of Slurm have precedence over the step's own rank") {
+  // srun starts one daemon of mpirun per node. The daemon's processes inherit its variables.
   const LaunchedRank rank = rank_of({{"SLURM_PROCID", "1"},
                                      {"SLURM_STEP_NUM_TASKS", "2"},
                                      {"SLURM_LOCALID", "0"},
@@ -99,7 +99,7 @@ TEST_CASE("mpirun within a step of Slurm counts, not the step") {
   CHECK(rank.local == 3);
 }
 
-TEST_CASE("variables that do not fit are refused") {
+TEST_CASE("inconsistent variables are refused") {
   CHECK(problem_of({{"OMPI_COMM_WORLD_RANK", "0"}}) ==
         std::string("the environment variable OMPI_COMM_WORLD_RANK is set, but OMPI_COMM_WORLD_SIZE is not") + hint);
   CHECK(problem_of({{"PMI_SIZE", "4"}}) ==
@@ -120,7 +120,7 @@ TEST_CASE("variables that do not fit are refused") {
   }
 }
 
-TEST_CASE("a rank takes the device of its local number") {
+TEST_CASE("a rank uses the device of its local number") {
   const LaunchedRank third{.rank = 6, .ranks = 8, .local = 2, .launcher = "Open MPI"};
   CHECK(device_of(third, 4, false) == 2);
   CHECK(device_of(third, 1, true) == 0);

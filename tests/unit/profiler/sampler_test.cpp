@@ -6,7 +6,7 @@
 
 using namespace ddl;
 
-TEST_CASE("steady times settle with the fewest samples, after the warm-up") {
+TEST_CASE("steady times settle with the minimum number of samples after the warm-up") {
   int calls = 0;
   const Samples samples = take_samples({.warm_up = 3, .least = 6}, [&] {
     ++calls;
@@ -30,26 +30,26 @@ TEST_CASE("noisy times are sampled until their median is known") {
   CHECK(samples.median.value() == Approx(1e-3).epsilon(0.05));
 }
 
-TEST_CASE("sampling that never settles ends at the limit, and is marked") {
+TEST_CASE("sampling that never settles ends at the limit, and is marked as not settled") {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> wild(0.1, 10.0);
-  SECTION("of time") {
+  SECTION("limit of time") {
     const Samples samples = take_samples({.limit = Seconds(100)}, [&] { return Seconds(wild(random)); });
     CHECK_FALSE(samples.settled);
     CHECK(samples.seconds.size() >= 6);
     CHECK(samples.seconds.size() < 60);
   }
-  SECTION("of samples") {
+  SECTION("limit of samples") {
     const Samples samples = take_samples({.most = 40, .limit = Seconds(1e9)}, [&] { return Seconds(wild(random)); });
     CHECK_FALSE(samples.settled);
     CHECK(samples.seconds.size() == 40);
   }
-  SECTION("a limit that the fewest samples exceed leaves them") {
+  SECTION("the minimum number of samples is taken even if it exceeds the limit") {
     CHECK(take_samples({.limit = Seconds(1)}, [] { return Seconds(10); }).seconds.size() == 6);
   }
 }
 
-TEST_CASE("a machine that slows down is noticed") {
+TEST_CASE("a machine that slows down is detected") {
   int calls = 0;
   const auto slower = [&] { return Seconds(1e-3 * (1.0 + 0.001 * ++calls)); };
   CHECK(take_samples({.least = 40, .most = 40}, slower).has_trend);
@@ -61,10 +61,10 @@ TEST_CASE("a machine that slows down is noticed") {
     for (double& second : seconds) second = noise(random);
     if (summarize(seconds, {}).has_trend) ++drifted;
   }
-  CHECK(drifted <= 2);  // one in a thousand by chance
+  CHECK(drifted <= 2);  // by chance, one in a thousand
 }
 
-TEST_CASE("sampling that is stopped returns what it has") {
+TEST_CASE("sampling that is stopped returns the samples taken so far") {
   int calls = 0;
   const Samples samples = take_samples(
       {.warm_up = 0}, [&] { return ++calls, Seconds(1e-3); }, [&] { return calls == 2; });

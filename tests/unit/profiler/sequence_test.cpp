@@ -37,9 +37,9 @@ Profile profile_of(KernelBackend& backend, const ProfilePlan& plan) {
 
 }  // namespace
 
-TEST_CASE("a step of a whole model is the sum of its problems if there is no other work") {
+TEST_CASE("the time of a whole model's step is the sum of its problems if there is no other work") {
   const auto backend = make_simulated_backend(quiet);
-  // A chain, residual branches, dense concatenations, a tied embedding.
+  // These models have a chain, residual branches, dense concatenations and a tied embedding.
   for (const std::string name : {"vgg16", "resnet50", "densenet121", "gpt2"}) {
     INFO(name);
     const Model model = load_model(name);
@@ -60,7 +60,7 @@ TEST_CASE("a step that lacks a problem has no check of the sum") {
   CHECK(sum_checks(profile, model).empty());
 }
 
-TEST_CASE("the line of a step is read as it is printed") {
+TEST_CASE("reading the printed line of a step returns the same step") {
   for (const StepPart part : {StepPart::forward, StepPart::backward, StepPart::update}) {
     const SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::adam, part};
     const std::string line = print_problem(problem);
@@ -137,7 +137,7 @@ TEST_CASE("times are corrected to full speed if the device was temporarily slowe
   const Steadiness steadiness = steadiness_of(profile);
   CHECK(steadiness.slowest == Approx(2));
   CHECK(steadiness.slow_share == Approx(0.5));
-  // Without readings: nothing is known, and nothing changes.
+  // Without readings of the reference kernel, the profile is not changed.
   for (ProfileRow& row : profile.rows) row.reference_kernel = Seconds{};
   CHECK(at_full_speed(profile).rows.back().measurement.samples.median.value() == 2);
   CHECK(steadiness_of(profile).slow_share == 0);
@@ -168,12 +168,12 @@ TEST_CASE("a refused problem has a row with the reason") {
   const Profile profile = profile_of(backend, plan_of(model, {1}));
   int refused = 0;
   for (const ProfileRow& row : profile.rows) refused += row.measurement.reason == "no activations" ? 1 : 0;
-  // Forward and backward of the activation, and the three parts of the step that cannot run without it.
+  // Five problems are refused: forward and backward of the activation, and the three parts of the step, which need it.
   CHECK(refused == 5);
   CHECK(sum_checks(profile, model).empty());
 }
 
-TEST_CASE("the line of a captured step states that, for any framework") {
+TEST_CASE("the line of a captured step states the capture, for any framework") {
   SequenceProblem problem{"vgg16", 32, Precision::bf16, Optimizer::sgd, StepPart::forward, {}, false, true};
   const std::string line = print_problem(problem);
   CHECK(line == "sequence model=vgg16 samples=32 precision=bf16 optimizer=sgd pass=forward launch=graph");

@@ -36,8 +36,8 @@ std::string error_in_shard(const std::string& text) {
   return error_of([&] { static_cast<void>(parse_shard("--shard", text)); });
 }
 
-/// A separate folder with the shards of a plan of `lines`, one row each, and the profile that one process would have
-/// written.
+/// Is a separate folder with the shards of a plan of `lines`, one row per line, and the profile
+/// that a single process would have written.
 class Shards {
  public:
   Shards(std::size_t lines, int count) {
@@ -60,7 +60,7 @@ class Shards {
 
   [[nodiscard]] Profile& at(std::size_t index) { return profiles_[index]; }
   [[nodiscard]] std::string path(std::size_t index) const { return (folder_ / fmt::format("{}.profile", index)).string(); }
-  /// Of these shards, in this order.
+  /// Merges these shards in this order.
   MergedProfile merge(const std::vector<std::size_t>& indices, bool partial = false) {
     std::vector<std::string> paths;
     for (const std::size_t index : indices) {
@@ -104,7 +104,7 @@ class Shards {
 
 }  // namespace
 
-TEST_CASE("shards are counted from 0, as ranks are") {
+TEST_CASE("shards are counted from 0, like ranks") {
   CHECK(parse_shard("--shard", "0/1") == Shard{0, 1});
   CHECK(parse_shard("--shard", "15/16") == Shard{15, 16});
   CHECK(error_in_shard("16/16") ==
@@ -116,7 +116,7 @@ TEST_CASE("shards are counted from 0, as ranks are") {
   }
 }
 
-TEST_CASE("the shards together are the whole plan, each problem once, in its order") {
+TEST_CASE("the shards together are the whole plan, with each problem once and in order") {
   const ProfilePlan plan = plan_of("alexnet", {1, 4});
   for (const int count : {1, 2, 3, 7, 1000}) {
     std::set<std::size_t> dealt;
@@ -139,7 +139,8 @@ TEST_CASE("the shards together are the whole plan, each problem once, in its ord
 
 TEST_CASE("the longest problems are distributed first") {
   ProfilePlan plan = plan_of("vgg16", {1});
-  // The whole step; then the update of the layer with most parameters; then those that move or compute less.
+  // The order is: the whole step, the update of the layer with the most parameters, and then
+  // problems that move or compute less.
   CHECK(shard_of(plan, {0, 1000}).plan.sequences == std::vector<std::int64_t>{1});
   const PlanShard longest = shard_of(plan, {1, 1000});
   REQUIRE(longest.plan.problems.size() == 1);
@@ -156,7 +157,7 @@ TEST_CASE("a line that is requested twice is distributed once") {
   CHECK(shard_of(plan, {1, 2}).plan.items() == 0);
 }
 
-TEST_CASE("a plan is named by its lines") {
+TEST_CASE("a plan is identified by its lines") {
   const ProfilePlan plan = plan_of("alexnet", {1});
   CHECK(plan_name(plan) == plan_name(plan_of("alexnet", {1})));
   CHECK(plan_name(plan) != plan_name(plan_of("alexnet", {2})));
@@ -176,7 +177,7 @@ TEST_CASE("merged shards equal the profile of a single process") {
   CHECK(print_profile(merged.profile) == shards.whole());
 }
 
-TEST_CASE("merged shards list the varying details of their devices, and have the latest date") {
+TEST_CASE("merged shards list the details that vary between devices, and have the latest date") {
   Shards shards(4, 2);
   shards.at(1).head.details[1].second = "50 degrees C";
   shards.at(1).head.date = "2026-11-22T00:00:00Z";
@@ -185,7 +186,7 @@ TEST_CASE("merged shards list the varying details of their devices, and have the
   CHECK(head.date == "2026-11-22T00:00:00Z");
 }
 
-TEST_CASE("shards of different questions are not merged") {
+TEST_CASE("shards of different plans are not merged") {
   const auto error = [](const auto& change) {
     Shards shards(4, 2);
     change(shards.at(1));
@@ -211,7 +212,7 @@ TEST_CASE("shards of different questions are not merged") {
              ContainsSubstring("two rows have the index"));
 }
 
-TEST_CASE("a shard that is doubled, missing or not complete is an error, unless that is asked for") {
+TEST_CASE("duplicate, missing or incomplete shards are an error, unless a partial merge is requested") {
   Shards shards(10, 3);
   CHECK_THAT(shards.error({0, 1, 1}), ContainsSubstring("1.profile:9:1: shard 1/3 was already given in") &&
                                           ContainsSubstring("hint: give each shard once"));
@@ -228,7 +229,7 @@ TEST_CASE("a shard that is doubled, missing or not complete is an error, unless 
   CHECK(merged.profile.head.source == "2 of 3 shards");
 }
 
-TEST_CASE("of many missing shards only some are listed") {
+TEST_CASE("if many shards are missing, only some are listed") {
   Shards shards(20, 10);
   CHECK_THAT(shards.error({0}), ContainsSubstring("shards 1, 2, 3, 4, 5 and 4 more of 10 are missing"));
 }

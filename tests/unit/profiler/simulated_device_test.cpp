@@ -16,7 +16,7 @@ std::string problem_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("figures of a simulated device are read in any order") {
+TEST_CASE("values of a simulated device are read in any order") {
   const SimulatedDevice device =
       parse_simulated_device("seed=18446744073709551615  noise=0.02 latency=5us bandwidth=1 TB/s\tpeak=10 TFLOP/s", "test");
   CHECK(device.peak.value() == 10e12);
@@ -26,7 +26,7 @@ TEST_CASE("figures of a simulated device are read in any order") {
   CHECK(device.seed == 18446744073709551615U);
 }
 
-TEST_CASE("missing values are the defaults of the type") {
+TEST_CASE("missing values have the defaults of the type") {
   for (const char* text : {"", "  ", "seed=2"}) {
     const SimulatedDevice device = parse_simulated_device(text, "test");
     CHECK(device.peak.value() == SimulatedDevice().peak.value());
@@ -35,12 +35,12 @@ TEST_CASE("missing values are the defaults of the type") {
   }
 }
 
-TEST_CASE("an invalid value has a place") {
+TEST_CASE("the error for an invalid value states its position") {
   CHECK(problem_of("peak=10 TFLOP/s bandwith=1 TB/s") ==
         "test:1:17: a simulated device has no 'bandwith'\n  peak=10 TFLOP/s bandwith=1 TB/s\n                  ^\n"
         "hint: did you mean 'bandwidth'?");
   CHECK(problem_of("fast") ==
-        "test:1:1: 'fast' is not a figure\n  fast\n  ^\nhint: such as: peak=10 TFLOP/s bandwidth=500 GB/s");
+        "test:1:1: 'fast' is not KEY=VALUE\n  fast\n  ^\nhint: such as: peak=10 TFLOP/s bandwidth=500 GB/s");
   CHECK(problem_of("seed=1 seed=2") == "test:1:8: 'seed' is given twice\n  seed=1 seed=2\n         ^");
   CHECK(problem_of("peak=0 FLOP/s") ==
         "test:1:6: peak of '0 FLOP/s' is too small\n  peak=0 FLOP/s\n       ^\nhint: at least 1 FLOP/s");
@@ -55,7 +55,7 @@ TEST_CASE("an invalid value has a place") {
   }
 }
 
-TEST_CASE("a device is read back as it is printed") {
+TEST_CASE("reading a printed device returns the same device") {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> digits(0, 15);
   for (int i = 0; i < 500; ++i) {

@@ -14,7 +14,7 @@ namespace {
 const Model stepped_model =
     model_of("{features: 4}", "  - fully_connected: {features: 4, bias: no}\n  - activation: relu\n");
 
-/// The output of step_time.py, with one part replaced.
+/// Returns the output of step_time.py with `piece` replaced by `by`.
 std::string result(const std::string& piece = {}, const std::string& by = {}) {
   std::string text = R"({
   "schema": 1,
@@ -51,7 +51,7 @@ std::string import_error(const std::string& text, const ProfileImportOptions& op
 
 }  // namespace
 
-TEST_CASE("whole steps become a row for each part, with the framework") {
+TEST_CASE("imported steps become a row for each part, with the framework") {
   const ProfileImport import = imported_steps(result());
   CHECK(import.samples == 4);
   CHECK(import.profile.head.backend == "pytorch");
@@ -72,7 +72,7 @@ TEST_CASE("whole steps become a row for each part, with the framework") {
   }
 }
 
-TEST_CASE("steps captured in graphs do not count as eager ones") {
+TEST_CASE("steps captured in graphs do not count as eager steps") {
   const std::string key = "\"keeps_memory\": false";
   const auto problem = [&](const std::string& more) {
     return parse_sequence_problem(imported_steps(result(key, key + more)).profile.rows[0].measurement.problem, "x");
@@ -85,7 +85,7 @@ TEST_CASE("steps captured in graphs do not count as eager ones") {
              ContainsSubstring("had sparse gradients of embeddings") && ContainsSubstring("leave --sparse-tables out"));
 }
 
-TEST_CASE("imported steps are a profile that is read as it is written") {
+TEST_CASE("reading the written profile of imported steps returns the same profile") {
   const Profile profile = imported_steps(result()).profile;
   const std::string text = print_profile(profile);
   CHECK(print_profile(parse_profile(text, "p")) == text);
@@ -99,7 +99,7 @@ TEST_CASE("files of step times are distinguished from traces") {
   CHECK_FALSE(is_step_times(""));
 }
 
-TEST_CASE("errors in step times have a place") {
+TEST_CASE("errors in step times state their position") {
   CHECK_THAT(import_error("{"), ContainsSubstring("steps.json:1:") && ContainsSubstring("step_time.py"));
   CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: the file has no step times"));
   CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")),

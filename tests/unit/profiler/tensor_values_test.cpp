@@ -35,7 +35,7 @@ std::vector<float> filled(std::size_t items, TensorRole role, std::int64_t token
 
 }  // namespace
 
-TEST_CASE("values lie within their scale, and row numbers below the number of rows") {
+TEST_CASE("values are within their scale, and row numbers are less than the number of rows") {
   for (const double scale : {1.0, 0.01}) {
     const std::vector<float> values = filled(100'000, TensorRole::weight, 0, scale);
     CHECK(largest(values) <= scale);
@@ -48,8 +48,9 @@ TEST_CASE("values lie within their scale, and row numbers below the number of ro
   CHECK(std::all_of(rows.begin(), rows.end(), [](float row) { return row == std::floor(row) && row >= 0 && row < 7; }));
 }
 
-TEST_CASE("values passing through many layers neither grow nor vanish") {
-  // Twenty layers of 64 inputs each and a ReLU: 64 products of values within 1, summed, grow about fivefold a layer.
+TEST_CASE("values that pass through many layers neither explode nor vanish") {
+  // There are twenty layers of 64 inputs with a ReLU. The sum of 64 products of values within 1
+  // grows about five times per layer.
   constexpr std::size_t width = 64;
   constexpr int depth = 20;
   const Problem layer =
@@ -57,7 +58,7 @@ TEST_CASE("values passing through many layers neither grow nor vanish") {
   CHECK(weight_scale(layer) == Approx(std::sqrt(6.0 / 64)));
   const auto through = [&](double scale) {
     std::vector<float> values = filled(width, TensorRole::input, 0, 1);
-    // All layers have different weights, as those of a model do after its first step.
+    // All layers have different weights, like the layers of a model after its first step.
     const std::vector<float> weights = filled(depth * width * width, TensorRole::weight, 0, scale);
     for (std::size_t at = 0; at < depth; ++at) {
       std::vector<float> next(width);
@@ -79,7 +80,7 @@ TEST_CASE("values passing through many layers neither grow nor vanish") {
 
 TEST_CASE("a layer without sums may have weights of any size") {
   CHECK(weight_scale(parse_problem("norm kind=layer in=64x8t samples=1 precision=fp32 pass=forward", "test")) == 1);
-  // A depthwise convolution sums its window alone.
+  // A depthwise convolution sums only over its window.
   const Problem depthwise = parse_problem(
       "convolution filters=32 kernel=3x3 padding=1 groups=32 bias=no in=32x8x8 samples=4 precision=fp32 pass=forward",
       "test");

@@ -7,10 +7,10 @@
 
 namespace ddl {
 
-/// Writes a trace as Kineto does, event by event; times in microseconds.
+/// Writes a trace as Kineto does, event by event. Times are in microseconds.
 class TraceBuilder {
  public:
-  /// `shapes` as JSON: `[[2,3],[4,3],[]]`; empty if the event has none.
+  /// `shapes` is JSON, such as `[[2,3],[4,3],[]]`, or empty if the event has no shapes.
   TraceBuilder& operation(const std::string& name, double start, double duration, const std::string& shapes = {},
                           std::int64_t sequence = -1, int thread = 1) {
     std::string arguments = fmt::format(R"("External id":{})", ++count_);
@@ -24,21 +24,22 @@ class TraceBuilder {
   TraceBuilder& region(const std::string& name, double start, double duration) {
     return event("user_annotation", name, start, duration, {}, 1);
   }
-  /// A launch at `launched` on `thread`, and its kernel.
+  /// Adds a launch at `launched` on `thread`, and its kernel.
   TraceBuilder& kernel(const std::string& name, double launched, double duration, int thread = 1) {
     const std::string arguments = fmt::format(R"("correlation":{})", ++count_);
     event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, arguments, thread);
     return event("kernel", name, launched + 100000, duration, arguments, 77);
   }
-  /// A kernel launched by a thread without an operator, for example with a thread id of the system that Kineto does not
-  /// record; it names the operator, counted from 1 among all events of this builder that have a number.
+  /// Adds a kernel whose launch is on a thread without an operator, for example a system thread id
+  /// that Kineto does not record. The kernel states the number of its operator, counted from 1
+  /// among all events of this builder that have a number.
   TraceBuilder& kernel_by_number(const std::string& name, double launched, double duration, int external) {
     const int correlation = ++count_;
     event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, fmt::format(R"("correlation":{})", correlation), 99);
     return event("kernel", name, launched + 100000, duration,
                  fmt::format(R"("External id":{},"correlation":{})", external, correlation), 77);
   }
-  /// The number of the last event that has one.
+  /// Returns the number of the last event that has one.
   [[nodiscard]] int last_number() const { return count_; }
   [[nodiscard]] std::string text(const std::string& head = {}) const {
     return fmt::format("{{{}\"traceEvents\":[{}]}}", head, events_);

@@ -14,7 +14,7 @@ const std::string trace_hint_line =
 std::string trace_error(const std::string& text) {
   return error_of([&] { static_cast<void>(parse_trace(text, "t.json")); });
 }
-/// The message without the line and the caret.
+/// Returns the message without the line and the caret.
 std::string first_line(const std::string& text) { return trace_error(text).substr(0, trace_error(text).find('\n')); }
 std::string event(const std::string& inside) {
   return R"({"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a",)" + inside + "}]}";
@@ -49,7 +49,7 @@ TEST_CASE("events are read with their attributes") {
   CHECK(trace.events[5].correlation == trace.events[4].correlation);
 }
 
-TEST_CASE("a list of events is a trace; other events and other content are ignored") {
+TEST_CASE("a list of events is a trace, and other events and content are ignored") {
   CHECK(parse_trace("[]", "t.json").events.empty());
   CHECK(parse_trace(R"({"traceEvents":[{"ph":"s","id":1},{"ph":"X","cat":"python_function","name":"f"},
                        {"ph":"M","name":"process_name","args":{"name":"python","Input Dims":"no"}}],"x":[{"y":[[1]]}]})",
@@ -57,7 +57,7 @@ TEST_CASE("a list of events is a trace; other events and other content are ignor
             .events.empty());
 }
 
-TEST_CASE("a file that is not a trace is refused with its place") {
+TEST_CASE("a file that is not a trace is refused with a position") {
   CHECK(trace_error("") == "t.json:1:1: the file is empty" + trace_hint_line);
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
   CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
@@ -71,8 +71,8 @@ TEST_CASE("a file that is not a trace is refused with its place") {
   const auto shapes = [](const std::string& text) {
     return first_line(event(R"("ts":1,"dur":2,"args":{"Input Dims":)" + text + "}"));
   };
-  CHECK(shapes("[[2,-3]]") == "t.json:1:17: a size among 'Input Dims' of this event is not a size");
-  CHECK(shapes("[[2,0.5]]") == "t.json:1:17: a size among 'Input Dims' of this event is not a size");
+  CHECK(shapes("[[2,-3]]") == "t.json:1:17: a value in 'Input Dims' of this event is not a size");
+  CHECK(shapes("[[2,0.5]]") == "t.json:1:17: a value in 'Input Dims' of this event is not a size");
   CHECK(shapes("[3]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[[3],4]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");
   CHECK(shapes("[[3,[4]]]") == "t.json:1:17: 'Input Dims' of this event mix sizes and lists");

@@ -19,7 +19,8 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t head_bytes = 1 + packed_length_bytes;
-/// Even the messages of a million ranks are shorter, so a larger frame does not come from a rank.
+/// Maximum number of bytes of a frame. A larger frame does not come from a rank, because even the
+/// messages of a million ranks are shorter.
 constexpr std::size_t largest_frame = std::size_t{64} << 20U;
 
 }  // namespace

@@ -15,7 +15,7 @@ class Deadline {
  public:
   explicit Deadline(Seconds from_now);
   [[nodiscard]] bool is_over() const { return std::chrono::steady_clock::now() >= at_; }
-  /// Milliseconds for poll(), rounded up, and at most `most`.
+  /// The milliseconds until the deadline as an argument of poll(): rounded up, and at most `most`.
   [[nodiscard]] int milliseconds_left(int most) const;
 
  private:
@@ -38,7 +38,7 @@ struct Frame {
 /// once.
 class Connection {
  public:
-  /// Takes ownership of the socket. `address`: the other side's, for messages.
+  /// Takes ownership of the socket. `address`: the address of the other side, for messages.
   Connection(int socket, std::string address);
   Connection(Connection&& other) noexcept;
   Connection& operator=(Connection&& other) noexcept;
@@ -48,13 +48,13 @@ class Connection {
 
   [[nodiscard]] int socket() const { return socket_; }
   [[nodiscard]] const std::string& address() const { return address_; }
-  /// Reads the received bytes. Closes the connection if the other side has closed it, or if it is broken.
+  /// Reads the received bytes. Closes the connection if the other side has closed it, or if the connection is broken.
   void read();
   [[nodiscard]] bool is_closed() const { return is_closed_; }
-  /// Received bytes that do not belong to a frame that was already taken.
+  /// Received bytes that follow the last taken frame.
   [[nodiscard]] std::string_view received() const { return received_; }
   void drop(std::size_t bytes) { received_.erase(0, bytes); }
-  /// The first frame, if it has been received completely. Throws Error if the bytes are not a frame.
+  /// Returns the first frame if all of it has been received. Throws Error if the bytes are not a frame.
   [[nodiscard]] std::optional<Frame> take_frame();
   /// Returns whether everything could be sent by the deadline.
   bool send(std::string_view bytes, const Deadline& until);

@@ -61,7 +61,7 @@ Greeted take_greeting(Connection& from) {
   return Greeted::yes;
 }
 
-/// Rank 0, while the other ranks connect.
+/// Rank 0 during the time in which the other ranks connect.
 class Host {
  public:
   Host(const PeerInfo& self, const MeetingPlace& place, Seconds patience)
@@ -117,7 +117,7 @@ class Host {
                        stranger_.empty() ? "" : "; " + stranger_);
   }
 
-  /// Removes ranks that connected, and disconnected before all ranks have joined.
+  /// If a connected rank has ended or disconnected before all ranks have joined, ends all ranks with this reason.
   void look_after_members() {
     for (std::size_t rank = 1; rank < members_.size(); ++rank) {
       auto& [peer, connection] = members_[rank];
@@ -327,8 +327,7 @@ Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patien
   std::string why_not = "no answer";
   while (true) {
     if (std::optional<Connection> host = try_to_connect(place.host, place.port, until, why_not)) {
-      // Rank 0 knows best which ranks are missing. It may have started to wait later than this rank, so it gets time to
-      // report them.
+      // Rank 0 reports which ranks are missing. It may have started to wait later than this rank, so this rank waits longer.
       const Deadline for_all(patience + last_word * 2);
       if (host->send(greeting, for_all) && host->send(Frame{FrameKind::hello, text_of(self)}, for_all)) {
         if (std::optional<Joined> joined = wait_for_welcome(*host, self, place, for_all, patience)) {

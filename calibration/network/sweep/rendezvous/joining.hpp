@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A rank and its location, which it sends when it connects.
+/// A rank and its location, which the rank sends when it connects.
 struct PeerInfo {
   int rank = 0, ranks = 1;
   std::string node;     ///< identifies the machine: processes on one machine have the same value
@@ -23,24 +23,24 @@ struct PeerInfo {
 
 /// The connections of ranks that have joined.
 struct Joined {
-  std::vector<Connection> others{};  ///< rank 0: connections to all others, by rank; others: the connection to rank 0
+  std::vector<Connection> others{};  ///< in rank 0: connections to all other ranks; else: to rank 0
   std::vector<int> nodes{};          ///< node of each rank, from 0 in the order of the nodes' first ranks
   std::vector<std::string> node_names{};
 };
 
-/// Rank 0 waits this long for all other ranks. Throws Error if some ranks do not connect, or if one connects twice, has a
-/// different number of ranks, or runs another version. The connected ranks receive the reason. Other connections are
-/// rejected.
+/// Waits, in rank 0, until all other ranks have connected. Throws Error if some ranks do not
+/// connect within `patience`, or if a rank connects twice, has a different number of ranks, or runs
+/// another version. The connected ranks receive the reason. Other connections are rejected.
 [[nodiscard]] Joined host_ranks(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
-/// Connects another rank to rank 0, which may start later, and waits until all have joined. Throws Error if there is no
+/// Connects this rank to rank 0, and waits until all ranks have joined. Rank 0 may start later. Throws Error if there is no
 /// answer in time, if another program answers, or if rank 0 sends a refusal.
 [[nodiscard]] Joined join_host(const PeerInfo& self, const MeetingPlace& place, Seconds patience);
 
-/// Returns `rank 3`, `ranks 1, 2 and 5`.
+/// Returns a list of ranks as text: `rank 3`, `ranks 1, 2 and 5`.
 [[nodiscard]] std::string name_ranks(const std::vector<int>& ranks);
 
-/// Sends the reason why all must end to every process that can be reached soon.
+/// Sends the reason why all processes must end. Processes that cannot be reached soon are skipped.
 void send_end(std::vector<Connection>& to, const std::string& what, const std::string& hint);
 
 }  // namespace ddl

@@ -15,7 +15,8 @@ struct MeetingPlace {
   friend bool operator==(const MeetingPlace&, const MeetingPlace&) = default;
 };
 
-/// The address in `asked`, such as `node1:29500`, if it is not empty. Otherwise the address follows from the environment:
+/// Returns the address in `asked`, such as `node1:29500`. If `asked` is empty, the address follows
+/// from the environment:
 ///
 /// - MASTER_ADDR and MASTER_PORT, set by any launcher. If torchrun's agent itself listens on that port
 ///   (TORCHELASTIC_USE_AGENT_STORE=True), the next port is used.

@@ -8,7 +8,7 @@
 
 namespace ddl {
 
-/// Several texts as one, each preceded by its length in four bytes, big-endian.
+/// Joins several texts into one. The length of each text precedes it, in four bytes, big-endian.
 [[nodiscard]] std::string pack(const std::vector<std::string>& texts);
 /// The packed texts; empty if the input was not made by `pack`.
 [[nodiscard]] std::optional<std::vector<std::string>> unpack(std::string_view packed);

@@ -29,15 +29,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Timeout of an attempt to connect. It is long enough for one lost packet. If a firewall drops packets, each address takes
-/// this time.
+/// Timeout of an attempt to connect, long enough for one lost packet. If a firewall drops packets,
+/// each attempted address takes this time.
 constexpr Seconds to_connect(5);
-/// How long ranks wait before they report a dead rank. In this time, the launcher may detect the dead rank and end the other
-/// ranks, with a message that says more.
+/// How long ranks wait before they report a dead rank. Meanwhile, the launcher may detect the dead
+/// rank and end the other ranks, with a more informative message.
 constexpr Seconds for_the_launcher(5);
 constexpr Seconds to_be_sent(1);
 
-/// The addresses of this machine by which others may reach it.
+/// The addresses of this machine under which other machines may reach it.
 std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* list = nullptr;

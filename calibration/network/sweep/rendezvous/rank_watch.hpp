@@ -9,8 +9,8 @@
 
 namespace ddl {
 
-/// Detects a rank that no longer runs. Otherwise the other ranks might wait for it forever in a library without a timeout. A
-/// separate thread of each rank regularly sends a heartbeat to rank 0 over TCP. Rank 0 sends heartbeats to all ranks.
+/// Detects a rank that no longer runs, for which other ranks would wait forever in a library without a timeout. A separate
+/// thread of each rank regularly sends a heartbeat to rank 0 over TCP. Rank 0 sends heartbeats to all ranks.
 class RankWatch {
  public:
   /// Called once, in the watching thread, with a message about the missing rank, and a hint.

@@ -99,8 +99,8 @@ bool is_connected_to_itself(int socket) {
          std::memcmp(&own, &other, own_length) == 0;
 }
 
-/// How much an error says about the other side. An address of a kind that this machine does not support says the least: a
-/// host may have addresses of several kinds.
+/// How much an error of a connection attempt tells the user about the other side; larger is more. An unsupported type of
+/// address tells the least, because a host may have addresses of several types.
 int told_by(int problem) {
   if (problem == 0) return 0;
   if (problem == EAFNOSUPPORT || problem == EADDRNOTAVAIL || problem == ENETUNREACH) return 1;

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The time for which a rank waits after its last message, so that the others can read it.
+/// The time for which a rank waits after its last message, so that the other ranks can read the message.
 constexpr Seconds to_be_read(2);
 
 }  // namespace
@@ -26,8 +26,8 @@ TcpProcesses::TcpProcesses(const LaunchedRank& rank, const MeetingPlace& place, 
 TcpProcesses::~TcpProcesses() {
   for (Connection& other : joined_.others) other.finish_sending();
   if (!has_ended_) return;
-  // If a socket with unread data is closed, the data that it has sent is discarded. So data is read until the other side has
-  // also closed its socket.
+  // Reads data until the other side has also closed its socket. If a socket is closed while it has
+  // unread data, the data that it has sent is discarded.
   const Deadline until(to_be_read);
   try {
     while (!until.is_over()) {
@@ -119,7 +119,7 @@ std::vector<std::string> TcpProcesses::gather_at_host(const std::string& text) {
 }
 
 std::vector<std::string> TcpProcesses::gather_from_host(const std::string& text) {
-  // Rank 0 knows which rank is silent, so it gets time to report it.
+  // Rank 0 knows which rank is silent, so this rank gives it time to report that rank.
   const Deadline until(patience_ * 2 + to_be_read);
   Connection& host = joined_.others[0];
   const bool sent = host.send(Frame{FrameKind::word, text}, until);

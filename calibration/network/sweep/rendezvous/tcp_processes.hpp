@@ -11,9 +11,9 @@
 
 namespace ddl {
 
-/// Processes started by any launcher and connected by TCP. Rank 0 listens at a meeting place, and forwards every message to
-/// all. No process waits forever: if it has received nothing from another process for twice the `patience`, it reports this
-/// and ends.
+/// Processes started by any launcher and connected by TCP. Rank 0 listens at a meeting place, and
+/// forwards every message to all. A process that has received nothing from another process for
+/// twice the `patience` reports this and ends, so no process waits forever.
 class TcpProcesses final : public Processes {
  public:
   /// Waits until all ranks have joined. If some do not join, throws Error with the missing ranks, or with another reason.
@@ -33,7 +33,8 @@ class TcpProcesses final : public Processes {
  private:
   [[nodiscard]] std::vector<std::string> gather_at_host(const std::string& text);
   [[nodiscard]] std::vector<std::string> gather_from_host(const std::string& text);
-  /// Returns the next message of the other side, if it has arrived. Throws EndedElsewhere if no message can arrive any more.
+  /// Returns the next message of process `other`, if one has arrived. Throws EndedElsewhere if no
+  /// message can arrive any more.
   std::optional<std::string> next_word(std::size_t other);
   /// Reads the data that has arrived from the process `other`. If `other` asks all processes to end, or is gone, this
   /// process ends.

@@ -4,7 +4,8 @@
 namespace ddl::cuda::device {
 namespace {
 
-/// Indices have 32 bits if possible, because most of the time of such a copy is spent on divisions.
+/// A copy of a tensor with permuted dimensions. Indices have 32 bits if possible, because divisions
+/// of indices take most of the time.
 template <class T, class Index>
 struct Rearrange {
   Order order;
@@ -26,10 +27,10 @@ struct Rearrange {
   }
 };
 
-/// The two positions of the other image between which a pixel's centre lies, along one dimension.
+/// The two input positions between which the centre of an output position lies, along one dimension.
 struct Middle {
   std::int64_t low, high;
-  float share;  ///< weight of `high`; that of `low` is 1 - share
+  float share;  ///< weight of `high`; `low` has the weight 1 - share
 };
 __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.in[d]) / static_cast<float>(r.out[d]);
@@ -38,7 +39,7 @@ __device__ inline Middle middle_of(const Resizing& r, int d, std::int64_t positi
   const auto low = static_cast<std::int64_t>(below);
   const std::int64_t last = r.in[d] - 1;
   const auto inside = [last](std::int64_t place) { return place < 0 ? 0 : (place > last ? last : place); };
-  // At the edge, both positions are the same, so their weights do not matter.
+  // At the edge, `low` and `high` are equal, so their weights do not matter.
   if (low < 0 || low >= last) return {inside(low), inside(low), 0.0F};
   return {low, low + 1, r.linear ? middle - below : 0.0F};
 }
@@ -80,7 +81,7 @@ struct Resize {
 struct Reach {
   std::int64_t start, end;
 };
-/// A range of output positions along one dimension. It contains all positions that read a given input position.
+/// The range of output positions, along one dimension, that contains all readers of a given input position.
 __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t position) {
   const float factor = static_cast<float>(r.out[d]) / static_cast<float>(r.in[d]);
   const auto place = static_cast<float>(position);
@@ -91,7 +92,7 @@ __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t positi
   return {start, end};
 }
 
-/// Each item gathers its contributions, so no atomic additions are needed.
+/// The gradient of a resized image. Each item gathers its contributions, so no atomic additions are needed.
 template <class T, class Index>
 struct ResizeBackward {
   Resizing r;
@@ -127,7 +128,7 @@ struct ResizeBackward {
   }
 };
 
-/// Processes several channels of a position at once if channels are innermost.
+/// Launches `work`. If channels are innermost, several channels of a position are processed at once.
 template <int width, class Work>
 cudaError_t map_channels(cudaStream_t stream, Work work, const Image& image, std::int64_t items) {
   return image.channels_innermost ? map_rows<width>(stream, work, items, image.channels) : map<1>(stream, work, items);

@@ -5,7 +5,7 @@
 namespace ddl::cuda::device {
 namespace {
 
-/// The scores of a row before the softmax.
+/// Computes the masked and biased scores of a row before the softmax.
 template <class T>
 struct Rules {
   ScoreRules rules;
@@ -28,7 +28,7 @@ struct Rules {
         slope(0) {
     if (biases != nullptr) biases += (head * its.queries + query) * its.length;
     if (edges != nullptr) edge = edges + number / (its.queries * its.heads) % its.windows * its.length;
-    // Powers of 2^(-8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
+    // ALiBi slopes are powers of 2^(−8/heads) [Press et al., "Train short, test long", ICLR 2022, section 3].
     if (its.alibi) slope = exp2f(-8.0F * static_cast<float>(head + 1) / static_cast<float>(its.heads));
   }
   __device__ bool sees(std::int64_t key) const { return edge == nullptr || edge[key] == edge[query]; }
@@ -79,7 +79,8 @@ struct LookUpBiases {
   }
 };
 
-/// Each thread sums a pair's gradients over part blockIdx.y of the matrices, and adds the sum to the table.
+/// The gradient of the table of biases. Each thread sums the gradients of one pair over part
+/// blockIdx.y of the matrices, and adds the sum to the table.
 template <class T>
 __global__ void table_gradient_kernel(const T* gradients, const std::int32_t* rows, float* table, std::int64_t matrices,
                                       std::int64_t heads, std::int64_t pairs, float factor) {
@@ -132,7 +133,7 @@ struct PasteWindows {
   }
 };
 
-/// Launches the kernel that `make` returns for an index of 32 or 64 bits.
+/// Launches the kernel that `make` returns. Its indices have 32 bits if possible, otherwise 64.
 template <class T, class Make>
 cudaError_t map_windows(cudaStream_t stream, const Cut& cut, Make make) {
   constexpr int width = whole_width<T>();
@@ -144,7 +145,7 @@ cudaError_t map_windows(cudaStream_t stream, const Cut& cut, Make make) {
   return items <= short_most ? start(make(std::uint32_t{})) : start(make(std::int64_t{}));
 }
 
-/// v scaled to the trained length, g·w/|w|; `lengths` gets |w|.
+/// Computes v of additive attention: w scaled to the trained length g, v = g·w/|w|. `length` receives |w|.
 template <class T>
 __global__ void weigh_kernel(const T* biases, std::int64_t features, bool normalized, float* v, float* length) {
   float squares = 0;
@@ -155,7 +156,8 @@ __global__ void weigh_kernel(const T* biases, std::int64_t features, bool normal
   if (threadIdx.x == 0) *length = root;
 }
 
-/// A row is a pair of a query and a key. Computes tanh of their sum, which is kept, and the product of this tanh with v.
+/// Computes the score of each pair of a query and a key, with one row per pair. tanh(query + key)
+/// is kept; the score is its product with v.
 template <class T>
 struct AdditiveScores {
   Additive sizes;
@@ -181,7 +183,8 @@ struct AdditiveScores {
   }
 };
 
-/// The gradient of 32 features of a query or key, over all its pairs; also the gradient of v if needed.
+/// Computes the gradient of 32 features of a query (or key), summed over all its pairs. Also
+/// computes the gradient of v if needed.
 template <class T, bool of_queries>
 __global__ void additive_gradient_kernel(Additive sizes, const T* sums, const T* score_gradients, const float* v,
                                          T* gradients, float* to_v) {
@@ -215,8 +218,8 @@ __global__ void additive_gradient_kernel(Additive sizes, const T* sums, const T*
   if (of_queries) to_v[row * sizes.features + feature] = product;
 }
 
-/// v = g·w/|w|: dg = dv·w/|w|, dw = g/|w|·(dv - w·(dv·w)/|w|²) [Salimans and Kingma, "Weight normalization", NeurIPS 2016,
-/// equation 3]. Without a trained length v is w.
+/// Computes the gradients of w and g from the gradient dv of v = g·w/|w|: dg = dv·w/|w|, dw = g/|w|·(dv - w·(dv·w)/|w|²)
+/// [Salimans and Kingma, "Weight normalization", NeurIPS 2016, equation 3]. Without a trained length, v is w.
 template <class T>
 __global__ void direction_gradient_kernel(const T* biases, const float* to_v, const float* length, const T* to_bias,
                                           std::int64_t features, bool normalized, T* gradients) {
@@ -258,7 +261,7 @@ cudaError_t table_gradient(Launch launch, const void* score_gradients, const std
                            std::int64_t matrices, std::int64_t heads, std::int64_t pairs, float factor) {
   return dispatch(launch.number, [&](auto number) {
     using T = decltype(number);
-    // Enough blocks for a large device, each with some work.
+    // There are enough blocks for a large device, and each has a minimum of work.
     constexpr std::int64_t wanted = 1024;
     constexpr std::int64_t least = 8;
     const std::int64_t columns = blocks(heads * pairs);

@@ -49,7 +49,7 @@ __device__ inline float slope_of(float x) {
     const float y = sigmoid_of(x);
     return y * (1 - y);
   } else if constexpr (function == Function::gelu) {
-    // Derivative of x·Φ(x): Φ(x) + x·φ(x), φ(x) = exp(-x²/2) / √(2π).
+    // GELU is x·Φ(x). Its derivative is Φ(x) + x·φ(x), with φ(x) = exp(-x²/2) / √(2π).
     return 0.5F * (1 + erff(x * 0.70710678F)) + x * 0.39894228F * expf(-0.5F * x * x);
   } else if constexpr (function == Function::silu) {
     const float y = sigmoid_of(x);
@@ -91,7 +91,7 @@ struct ApplyBackward {
   }
 };
 
-/// Calls `call` with the function as a type.
+/// Calls `call` with an object of the type that implements the function.
 template <class Call>
 cudaError_t dispatch_function(Function function, Call call) {
   switch (function) {

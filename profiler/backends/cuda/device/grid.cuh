@@ -9,7 +9,7 @@
 
 #include "profiler/backends/cuda/device/kernels.hpp"
 
-// Common code of our own kernels. They are launched by DDL_LAUNCH, so that tests can run them without a device.
+// Common code of our own kernels. DDL_LAUNCH launches the kernels, so that tests can run them without a device.
 #ifndef DDL_LAUNCH
 #define DDL_LAUNCH(kernel, grid, block, stream, ...) kernel<<<grid, block, 0, stream>>>(__VA_ARGS__)
 #endif
@@ -34,7 +34,7 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-/// Items that are read and written together (vectorized).
+/// A vector of items that a thread reads or writes in one access.
 template <class T, int width>
 struct alignas(sizeof(T) * static_cast<std::size_t>(width)) Pack {
   T at[static_cast<std::size_t>(width)];
@@ -79,14 +79,14 @@ cudaError_t map(cudaStream_t stream, Work work, std::int64_t items) {
   return cudaGetLastError();
 }
 
-/// Calls `work` for all items of rows of `length` items. No vector may cross rows, so `width` items are processed at once
-/// only if `width` divides the length.
+/// Calls `work` for all items of rows of `length` items. No vector may cross rows. So `width` items
+/// are processed at once only if `width` divides the length.
 template <int width, class Work>
 cudaError_t map_rows(cudaStream_t stream, Work work, std::int64_t items, std::int64_t length) {
   return length % width == 0 ? map<width>(stream, work, items) : map<1>(stream, work, items);
 }
 
-/// Calls `call` with a value of the number's type.
+/// Calls `call` with a value of the C++ type of the number format.
 template <class Call>
 cudaError_t dispatch(Number number, Call call) {
   switch (number) {
@@ -136,14 +136,14 @@ __device__ inline float reduce(float value) {
   return value;
 }
 
-/// Rows with one warp each, or one block each: calls `run(row, lane)` with lanes 0 to `threads` - 1.
+/// Processes rows with one warp each, or one block each: calls `run(row, lane)` with lanes 0 to `threads` - 1.
 constexpr int rows_at_once = 4;
 template <int threads, class Work>
 __global__ void rows_kernel(Work work, std::int64_t rows) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   if (row < rows) work.template run<threads>(row, threadIdx.x);
 }
-/// Short rows get one warp each.
+/// Launches a kernel over rows. Short rows get one warp each.
 template <class Work>
 cudaError_t each_row(cudaStream_t stream, Work work, std::int64_t rows, std::int64_t length) {
   if (rows == 0) return cudaSuccess;

@@ -21,7 +21,7 @@ struct ScaleChannels {
   }
 };
 
-/// For each channel of a sample, `lanes` threads share the positions; a block has 32 channels.
+/// The gradients of scale_channels(). `lanes` threads share the positions of a channel of a sample. A block has 32 channels.
 template <class T>
 __global__ void scale_backward_kernel(Image image, const T* first, const T* second, const T* gradient, T* first_gradient,
                                       T* second_gradient) {
@@ -45,7 +45,7 @@ __global__ void scale_backward_kernel(Image image, const T* first, const T* seco
   second_gradient[sample * image.channels + channel] = from_float<T>(sum);
 }
 
-/// One warp per channel of a sample with contiguous positions.
+/// The gradients of scale_channels() for contiguous positions, with one warp per channel of a sample.
 template <class T>
 __global__ void scale_backward_by_rows_kernel(Image image, const T* first, const T* second, const T* gradient,
                                               T* first_gradient, T* second_gradient) {
@@ -79,7 +79,7 @@ struct AddBias {
   }
 };
 
-/// Part blockIdx.y of the sums of 32 innermost channels.
+/// Sums 32 innermost channels over part blockIdx.y of the rows.
 template <class T>
 __global__ void column_sums_kernel(const T* input, std::int64_t rows, std::int64_t channels, float* partial) {
   __shared__ float sums[lanes][warp];
@@ -98,7 +98,7 @@ __global__ void column_sums_kernel(const T* input, std::int64_t rows, std::int64
   partial[blockIdx.y * channels + channel] = sum;
 }
 
-/// Part blockIdx.y of the sum of one channel with contiguous positions.
+/// Sums one channel with contiguous positions over part blockIdx.y of the items.
 template <class T>
 __global__ void row_sums_kernel(const T* input, Image image, float* partial) {
   const std::int64_t channel = blockIdx.x;
@@ -127,14 +127,14 @@ struct AddParts {
 struct Range {
   std::int64_t start, end;
 };
-/// Positions of the input along one dimension that a window covers.
+/// The range of input positions that a window covers, along one dimension.
 __device__ inline Range covered(const Windows& w, int d, std::int64_t place) {
   if (w.adaptive) return {place * w.in[d] / w.out[d], ((place + 1) * w.in[d] + w.out[d] - 1) / w.out[d]};
   const std::int64_t start = place * w.stride[d] - w.before[d];
   const std::int64_t end = start + w.kernel[d];
   return {start > 0 ? start : 0, end < w.in[d] ? end : w.in[d]};
 }
-/// A range of windows along one dimension that contains all windows that cover a position.
+/// The range of windows, along one dimension, that contains all windows over a given position.
 __device__ inline Range covering(const Windows& w, int d, std::int64_t position) {
   if (w.adaptive) return {position * w.out[d] / w.in[d], ((position + 1) * w.out[d] + w.in[d] - 1) / w.in[d]};
   const std::int64_t first = position + w.before[d] - w.kernel[d] + 1;
@@ -144,7 +144,7 @@ __device__ inline Range covering(const Windows& w, int d, std::int64_t position)
 }
 __device__ inline std::int64_t length(const Range& range) { return range.end > range.start ? range.end - range.start : 0; }
 
-/// The divisor of an average.
+/// The divisor of an average pooling: the number of items that count.
 __device__ inline float divisor_of(const Windows& w, const Range& a, const Range& b, const Range& c) {
   if (w.counts_rim) return static_cast<float>(w.kernel[0] * w.kernel[1] * w.kernel[2]);
   return static_cast<float>(length(a) * length(b) * length(c));
@@ -216,7 +216,7 @@ struct PoolBackward {
   }
 };
 
-/// One block for each channel.
+/// A batch norm with one block of threads for each channel.
 template <class T>
 __global__ void batch_norm_kernel(Image image, const T* input, Trained trained, float* means, float* inverse_deviations,
                                   T* output, float epsilon) {
@@ -307,7 +307,7 @@ cudaError_t add_bias(Launch launch, Image image, const void* bias, void* output)
 }
 
 int channel_sum_parts(Image image) {
-  // Enough blocks for a large device, each with some work.
+  // There are enough blocks for a large device, and each has a minimum of work.
   constexpr std::int64_t wanted = 1024;
   const std::int64_t columns = image.channels_innermost ? warps(image.channels) : image.channels;
   const std::int64_t most =

@@ -1,6 +1,6 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// Sums over the positions of each channel of each sample, and kernels based on them: norms over groups and instances, root
+// Kernels that sum over the positions of each channel and sample: group and instance norms, root
 // mean squares, and trained scales of channels.
 namespace ddl::cuda::device {
 namespace {
@@ -17,7 +17,7 @@ struct MomentTerms {
     second += away * away;
   }
 };
-/// Terms of a gradient, and of its product with the normalized values.
+/// The terms of two sums over a plane in the gradient of a group norm: Σ dy, and Σ dy·x̂ with the normalized values x̂.
 template <class T>
 struct GroupGradientTerms {
   const T* input;
@@ -32,7 +32,7 @@ struct GroupGradientTerms {
     second += slope * (to_float(input[item]) - means[group]) * inverses[group];
   }
 };
-/// Like GroupGradientTerms, for rows of channels. Each row has its own normalization, or none.
+/// The terms of GroupGradientTerms for rows of channels. Each row is divided by its own root mean square, or not normalized.
 template <class T>
 struct RowGradientTerms {
   const T* input;
@@ -46,7 +46,8 @@ struct RowGradientTerms {
   }
 };
 
-/// Part blockIdx.z of the sums of 32 innermost channels of a sample. Writes two numbers per plane and part.
+/// Computes both sums of a plane for 32 innermost channels of a sample, over part blockIdx.z of the
+/// positions. Writes two numbers per plane and part.
 template <class Terms>
 __global__ void plane_columns_kernel(Image image, Terms terms, float* partial) {
   __shared__ float firsts[lanes][warp];
@@ -74,7 +75,7 @@ __global__ void plane_columns_kernel(Image image, Terms terms, float* partial) {
   to[1] = second;
 }
 
-/// A row is part of a plane with contiguous positions.
+/// Computes both sums of a plane with contiguous positions. Each row is one part of a plane.
 template <class Terms>
 struct PlaneRows {
   Image image;
@@ -102,7 +103,7 @@ struct PlaneRows {
 };
 
 int plane_parts(Image image) {
-  // Enough blocks for a large device, each with some work.
+  // There are enough blocks for a large device, and each has a minimum of work.
   constexpr std::int64_t wanted = 1024;
   const std::int64_t blocks_of_one =
       image.channels_innermost ? warps(image.channels) * image.samples : image.channels * image.samples;
@@ -179,7 +180,7 @@ struct GroupMoments {
   }
 };
 
-/// Channels and groups of a vector of items. One long division serves all items.
+/// The channels and groups of the items of a vector. All items share one long division.
 template <int width>
 struct PlaneOf {
   std::int64_t first_group;
@@ -217,7 +218,7 @@ struct GroupNorm {
   }
 };
 
-/// For each group: Σ dy·scale and Σ dy·scale·x̂ over its items.
+/// Computes Σ dy·scale and Σ dy·scale·x̂ over the items of each group.
 struct GroupSlopes {
   std::int64_t planes, channels, members, parts;
   Trained trained;
@@ -369,7 +370,7 @@ struct ScaleShift {
   }
 };
 
-/// If samples need not be distinguished, all their positions are treated as positions of one sample.
+/// For sums over all samples: if channels are innermost, treats all samples as one sample with the positions of all samples.
 Image as_one_sample(const Image& image) {
   return image.channels_innermost ? Image{1, image.channels, image.samples * image.positions, true} : image;
 }

@@ -27,7 +27,7 @@ struct Random {
   }
 };
 
-/// The threshold that a random word must reach for an item to be kept, and the factor of kept items.
+/// drop_threshold(): an item is kept if its random word reaches this threshold. kept_scale(): the factor of kept items.
 inline std::uint32_t drop_threshold(double rate) {
   const double words = rate * 4294967296.0;
   return words >= 4294967295.0 ? 4294967295U : static_cast<std::uint32_t>(words);

@@ -4,7 +4,7 @@
 namespace ddl::cuda::device {
 namespace {
 
-/// NaN comes last.
+/// The score by which experts are ordered. NaN comes last.
 __device__ inline float rank_of(float score) { return score == score ? score : -INFINITY; }
 
 /// The best scores of a row, in decreasing order. Equal scores are ordered by their index.
@@ -36,7 +36,7 @@ struct ChooseBest {
   }
 };
 
-/// The position of the expert among a row's choices, or none.
+/// The position of an expert among the choices of a row; -1 if the row did not choose the expert.
 __device__ inline std::int64_t choice_of(const std::int32_t* chosen, std::int64_t row, std::int64_t active,
                                          std::int64_t expert) {
   for (std::int64_t i = 0; i < active; ++i) {
@@ -159,8 +159,8 @@ struct AddCopies {
   }
 };
 
-/// A row is a copy. Computes its gradient, and the gradient of its weight. Weights of experts that were not chosen must be
-/// zero.
+/// Computes the gradient of each copy of a token, and the gradient of its weight, with one row per
+/// copy. Weights of experts that were not chosen must be zero.
 template <class T>
 struct CombineBackward {
   Routes routes;
@@ -204,7 +204,7 @@ struct StackRows {
 template <class T>
 struct UnstackRows {
   Addresses addresses;
-  const T* first;  ///< two tensors to be added
+  const T* first;  ///< `first` and `second` are added
   const T* second;
   std::int64_t pitch, channels, length;
   template <int width>
@@ -218,7 +218,8 @@ struct UnstackRows {
   }
 };
 
-/// Index i of the entries below a matrix's diagonal, row by row: row r begins at r·(r - 1)/2.
+/// The row and the column of entry i below a matrix's diagonal. Entries are numbered row by row:
+/// row r begins at r·(r - 1)/2.
 struct Below {
   std::int64_t row, column;
 };
@@ -229,7 +230,7 @@ __device__ inline Below below_diagonal(std::int64_t place) {
   return {row, place - row * (row - 1) / 2};
 }
 
-/// The first vector of each sample, and the entries below the diagonal of its products.
+/// Copies the first vector of each sample, and the entries below the diagonal of its products.
 template <class T>
 struct PickPairs {
   const T* together;

@@ -22,7 +22,7 @@ struct SplitHeads {
   Heads heads;
   const T* together;
   T* apart;
-  /// `item` is an index in `apart`, where heads are separate.
+  /// `item` is an index in `apart`, the tensor with separate heads.
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t d = item % heads.size;

@@ -9,7 +9,7 @@ __global__ void touch_kernel(const std::uint32_t* words, std::int64_t count, flo
        i += static_cast<std::int64_t>(gridDim.x) * block) {
     all ^= words[i];
   }
-  // The compiler cannot rule this condition out, but it is almost never true.
+  // This condition is almost never true, but the compiler cannot know that, so it does not remove the reads.
   if (all == 0x5eed1e55U && sink != nullptr) *sink = 1;
 }
 

@@ -1,7 +1,7 @@
 #include "profiler/backends/cuda/device/image.cuh"
 #include "profiler/backends/cuda/device/random.cuh"
 
-// Operations on whole tokens and samples, and the softmax over the channels of an image whose positions are innermost.
+// Kernels on whole tokens and samples, and the softmax over the channels of an image with innermost positions.
 namespace ddl::cuda::device {
 namespace {
 
@@ -36,7 +36,7 @@ __global__ void sum_rows_kernel(const T* input, std::int64_t pitch, std::int64_t
   sums[column] = from_float<T>(sum);
 }
 
-/// Channel i and channel i + pairs of a head are rotated together.
+/// Rotary embedding: channel i and channel i + pairs of a head are rotated together.
 template <class T>
 struct Turn {
   Turning turning;
@@ -79,7 +79,8 @@ struct Multiple {
   }
 };
 
-/// Each thread of a sample draws the same decision whether to keep the sample, and the first thread writes it.
+/// Drops whole samples. All threads of a sample draw the same decision whether the sample is kept,
+/// and the first thread writes the decision to the mask.
 template <class T>
 struct DropSamples {
   const T* input;
@@ -116,8 +117,8 @@ struct MaskSamples {
   }
 };
 
-/// Each thread processes one position with all its channels, which are `positions` items apart. Returns the maximum and the
-/// sum of exponentials.
+/// The maximum of the channels of one position, and the sum of exp(channel - maximum). The channels
+/// are `positions` items apart.
 struct Powers {
   float largest, sum;
 };

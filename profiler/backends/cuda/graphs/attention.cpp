@@ -79,7 +79,8 @@ class Composer {
     graph_.finish_operation();
   }
 
-  /// Adds a product with keys or values. If query heads share them, the result is the sum over the sharing heads.
+  /// Adds a matrix product that has the shape of keys or values. If query heads share a key and
+  /// value head, the result is the sum over these query heads.
   void multiply_and_sum(Tensor first, Tensor second, Tensor result, const Extents& apart, bool shared) {
     if (!shared) return multiply(first, second, result);
     const Tensor each = graph_.add_virtual(apart, CUDNN_DATA_FLOAT);
@@ -110,7 +111,7 @@ class Composer {
     return result;
   }
 
-  /// Draws ones and zeros, deterministic for a seed.
+  /// Draws a mask of ones and zeros. The same seed gives the same mask.
   Tensor draw(double probability, const Extents& shape, Tensor seed, Tensor offset) {
     Descriptor& random = graph_.add_part(CUDNN_BACKEND_RNG_DESCRIPTOR);
     const cudnnRngDistribution_t distribution = CUDNN_RNG_DISTRIBUTION_BERNOULLI;
@@ -198,14 +199,14 @@ AttentionGraph attention_graph(const Problem& problem) {
   result.accumulated = graph.add_tensor(compose.extents(shape.queries, size), CUDNN_DATA_FLOAT);
   const Tensor stays = rate > 0 ? compose.draw(1 - rate, scores, result.seed, result.offset) : 0;
 
-  // Σ dO·O for each query, which the softmax's gradient subtracts.
+  // Computes Σ dO·O for each query, which the gradient of the softmax subtracts.
   const Tensor products =
       compose.point(CUDNN_POINTWISE_MUL, compose.extents(shape.queries, size), result.output_gradient, result.output);
   const Tensor sum = compose.reduce(CUDNN_REDUCE_TENSOR_ADD, products, rows);
   const Tensor undo = graph.add_scalar(static_cast<float>(1 - rate), 4);
   compose.point(CUDNN_POINTWISE_MUL, sum, undo, std::nullopt, result.sums);
 
-  // Recomputed probabilities, and dV = Pᵀ·dO.
+  // Recomputes the probabilities P, and adds dV = Pᵀ·dO.
   Tensor score = graph.add_virtual(scores, CUDNN_DATA_FLOAT);
   compose.multiply(result.queries, result.keys, score);
   score = compose.point(CUDNN_POINTWISE_MUL, scores, score, factor);
@@ -220,7 +221,7 @@ AttentionGraph attention_graph(const Problem& problem) {
   dropped = compose.reshape(dropped, Composer::turned(scores), type);
   compose.multiply_and_sum(dropped, result.output_gradient, result.value_gradient, apart, shared);
 
-  // dP = dO·Vᵀ, dS = P·(dP - Σ dO·O), dK = dSᵀ·Q and dQ = dS·K.
+  // Adds dP = dO·Vᵀ, dS = P·(dP - Σ dO·O), dK = dSᵀ·Q and dQ = dS·K.
   Tensor slope = graph.add_virtual(scores, CUDNN_DATA_FLOAT);
   compose.multiply(result.output_gradient, result.values, slope);
   if (rate > 0) slope = compose.point(CUDNN_POINTWISE_MUL, scores, slope, stays);

@@ -4,8 +4,8 @@
 
 namespace ddl::cuda {
 
-/// The convolution that one pass of a problem runs. It goes from the large side (the input, or the output of a transposed
-/// convolution) to the small side, or computes one of the two gradients.
+/// The convolution that one pass of a problem runs: from the large side to the small side, or one
+/// of the two gradients. The large side is the input, or the output of a transposed convolution.
 struct ConvolutionGraph {
   Graph graph;
   Graph::Tensor large = 0, weights = 0, small = 0;

@@ -5,7 +5,7 @@ namespace ddl::cuda {
 NormGraph norm_graph(const Problem& problem, ImageLayout layout) {
   const TensorShape& shape = problem.output;
   const bool batch = problem.operation->attribute_values().text("kind") == "batch";
-  // In a layer norm, each position is a sample that has only channels.
+  // A layer norm is described as a norm of images in which each position is a sample with channels only.
   constexpr auto innermost = ImageLayout::channels_last;
   const Extents data = batch ? image(shape, problem.samples, shape.sequence ? innermost : layout)
                              : dense({problem.samples * shape.positions(), shape.channels, 1, 1}, innermost);
@@ -17,7 +17,7 @@ NormGraph norm_graph(const Problem& problem, ImageLayout layout) {
   const Extents trained = dense(each_channel, innermost);
   const Extents groups = dense(each_group, innermost);
 
-  // Scales are followed by shifts.
+  // Shifts follow the scales in one buffer, so their alignment depends on the number of channels.
   const std::int64_t alignment = shape.channels % 4 == 0 ? 16 : 4;
 
   const cudnnBackendNormMode_t mode = batch ? CUDNN_BATCH_NORM : CUDNN_LAYER_NORM;

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Prints which parts of this machine the pack can use: driver, GPUs, libraries, PyTorch. One finding per line: `ok`, `note`
-# (continues), `STOP` (what cannot run, and what to install). The last line, `runs:`, lists what can run: kernels, nccl,
-# pytorch.
-# Ends with 2 if neither kernels nor PyTorch can run.
+# Checks what the pack can use on this machine: driver, GPUs, libraries, PyTorch. Prints one finding per
+# line. A line starts with `ok`, with `note` (a warning), or with `STOP` (what cannot run, and what to
+# install). The last line, `runs:`, lists what can run: kernels, nccl, pytorch.
+# The exit code is 2 if neither kernels nor PyTorch can run.
 set -u
 here=$(dirname -- "$(readlink -f -- "$0")")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh
 . "$here/libraries.sh"
 backend=${BACKEND-cuda}
-# Location of the driver's programs in some containers.
+# Some containers have the driver's programs in this folder.
 PATH=$PATH:/usr/local/nvidia/bin
 python=${PYTHON-python3}
 kernels=yes
@@ -16,7 +16,7 @@ nccl=yes
 pytorch=yes
 cuda=$(packed cuda)
 if [ -z "$cuda" ]; then
-  echo "STOP  $here/pack.txt does not say what this pack was built with: pack again, with ./dev gpu-pack"
+  echo "STOP  $here/pack.txt does not say what this pack was built with: make the pack again with ./dev gpu-pack"
   exit 2
 fi
 major=${cuda%%.*}
@@ -41,13 +41,13 @@ check_glibc() {
   known=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed -n 's/^glibc //p')
   needed=$(packed glibc)
   if [ -z "$known" ]; then
-    stop "this system has no glibc, which the pack's programs need, in version $needed or newer: take Debian 12, Ubuntu 22.04, RHEL 10 or newer"
+    stop "this system has no glibc, but the pack's programs need glibc $needed or newer: use Debian 12, Ubuntu 22.04, RHEL 10 or newer"
     kernels=no
   elif [ -n "$needed" ] && is_older "$known" "$needed"; then
-    stop "glibc is $known, and the pack's programs need $needed: take Debian 12, Ubuntu 22.04, RHEL 10 or newer, or a pack built on this system"
+    stop "glibc is $known, and the pack's programs need $needed: use Debian 12, Ubuntu 22.04, RHEL 10 or newer, or a pack built on this system"
     kernels=no
   else
-    ok "glibc $known, needed is $needed"
+    ok "glibc $known; the pack needs $needed"
   fi
 }
 
@@ -61,21 +61,21 @@ check_base() {
   case $chosen in
     *libstdc++*)
       if [ -n "$known" ] && [ -n "$needed" ] && is_older "$known" "$needed"; then
-        stop "the pack's libstdc++ needs glibc $needed, and here it is $known: install a newer libstdc++ of this system, or take another system"
+        stop "the pack's libstdc++ needs glibc $needed, and here it is $known: install a newer libstdc++ from this system's packages, or use another system"
         kernels=no
       fi
       ;;
   esac
 }
 
-# query FIELDS: one comma-separated line per GPU. Empty if the driver does not support a field.
+# query FIELDS: prints one comma-separated line per GPU; nothing if the driver lacks one of the fields.
 query() {
   answer=$(nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits 2>/dev/null) || return 0
   case $answer in *'not a valid field'*) ;; *) echo "$answer" | sed 's/, /,/g' ;; esac
 }
 
-# The compiled code that can run on a compute capability such as 9.0: machine code of its own generation, or code that the
-# driver compiles.
+# compiled_for CAPABILITY: prints which of the pack's code runs on a compute capability such as 9.0:
+# `real` for machine code, `compiled` for code that the driver compiles; nothing if none runs.
 compiled_for() {
   wanted=$(echo "$1" | tr -d .)
   way=
@@ -86,7 +86,7 @@ compiled_for() {
     case $architecture in
       *-virtual) [ "$way" = real ] || way=compiled ;;
       *)
-        # A single number counts for both.
+        # A number without `-real` or `-virtual` stands for both kinds of code.
         if [ $((number / 10)) -eq $((wanted / 10)) ]; then
           way=real
         elif [ "${architecture%-real}" = "$architecture" ] && [ -z "$way" ]; then
@@ -102,17 +102,17 @@ check_gpus() {
   if ! command -v nvidia-smi >/dev/null 2>&1; then
     driver=$(grep -o '[0-9][0-9]*\.[0-9][0-9.]*' /proc/driver/nvidia/version 2>/dev/null | head -n 1)
     if [ -z "$driver" ]; then
-      stop "no GPU: there is no NVIDIA driver here, neither nvidia-smi nor /proc/driver/nvidia; a container has to be started with the host's GPUs"
+      stop "no GPU: there is no NVIDIA driver here, neither nvidia-smi nor /proc/driver/nvidia; start a container with the host's GPUs"
       return
     fi
-    note "there is no nvidia-smi: clocks are not recorded, and it is not checked whether the GPU is free"
+    note "there is no nvidia-smi: clocks are not recorded, and other programs on the GPU are not detected"
   else
     if ! answer=$(nvidia-smi -L 2>&1); then
       stop "no GPU: nvidia-smi fails: $(echo "$answer" | head -n 1)"
       return
     fi
     if [ -z "$answer" ] || case $answer in *'No devices'*) true ;; *) false ;; esac; then
-      stop "no GPU: the driver is there and lists none"
+      stop "no GPU: the driver is installed, but lists no GPU"
       return
     fi
     driver=$(query driver_version | head -n 1)
@@ -121,16 +121,16 @@ check_gpus() {
   if [ -n "$driver" ] && is_older "$driver" "$needed"; then
     old_driver="the driver is $driver, and CUDA $major, which this pack was built with, needs $needed or newer"
     if [ "$major" -ge 13 ] && ! is_older "$driver" "$(driver_for 12)"; then
-      old_driver="$old_driver: install one, or take a pack built with CUDA 12, for which this one is new enough"
+      old_driver="$old_driver: install a newer driver, or take a pack built with CUDA 12, which runs with this driver"
     else
-      old_driver="$old_driver: install one"
+      old_driver="$old_driver: install a newer driver"
     fi
     for folder in /usr/local/cuda/compat /usr/local/cuda-"$major"*/compat; do
       [ ! -e "$folder/libcuda.so.1" ] ||
-        old_driver="$old_driver; or try the compatibility package that is there: LD_LIBRARY_PATH=$folder"
+        old_driver="$old_driver; or try the installed compatibility package: LD_LIBRARY_PATH=$folder"
     done
   else
-    ok "driver $driver, needed is $needed"
+    ok "driver $driver; the pack needs $needed"
   fi
 
   gpus=yes
@@ -144,7 +144,7 @@ check_each_gpu() {
   while IFS=, read -r index name capability total used; do
     [ -n "$name" ] || continue
     if [ -z "$capability" ]; then
-      note "GPU $index: $name; this driver does not say its compute capability"
+      note "GPU $index: $name; this driver does not report the compute capability"
       some=yes
       continue
     fi
@@ -155,20 +155,20 @@ check_each_gpu() {
         some=yes
         ;;
       *)
-        advice='no pack has kernels for one as old'
+        advice='no pack has kernels for a GPU of this age'
         [ "$major" -lt 13 ] || advice='take a pack built with CUDA 12, which has kernels for 6.x and 7.0, too'
         stop "GPU $index: $name has compute capability $capability, and the pack's kernels are for $(packed architectures): $advice"
         ;;
     esac
     case $used in
       '' | *[!0-9]*) ;;
-      *) [ "$used" -le 1024 ] || note "GPU $index: $used MiB are in use before anything ran: other programs make times and largest batches worthless" ;;
+      *) [ "$used" -le 1024 ] || note "GPU $index: $used MiB are in use before anything ran: times and largest batches are worthless while other programs use the GPU" ;;
     esac
   done <"$scratch"
   [ -n "$some" ] || kernels=no
   query index,mig.mode.current >"$scratch"
   while IFS=, read -r index mig; do
-    [ "$mig" != Enabled ] || note "GPU $index is divided (MIG): its times are those of a part of it"
+    [ "$mig" != Enabled ] || note "GPU $index is divided (MIG): times are those of one partition"
   done <"$scratch"
   others=$(nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv,noheader 2>/dev/null | head -n 5)
   [ -z "$others" ] || echo "$others" | while read -r line; do note "another program is on a GPU: $line"; done
@@ -176,18 +176,18 @@ check_each_gpu() {
 
 check_libraries() {
   missing=$(missing_libraries "$here"/programs/* "$here"/lib/ddl-oracle/*.so)
-  [ -n "$missing" ] || ok "every library that the pack's programs name is found"
+  [ -n "$missing" ] || ok "all libraries of the pack's programs are found"
   for library in $missing; do
     stop "$library is not found: it comes with $(comes_from "$library")"
     case $library in libnccl*) nccl=no ;; *) kernels=no ;; esac
   done
-  [ -z "$missing" ] || note "looked in $libraries, and where the system looks"
+  [ -z "$missing" ] || note "searched folders: $libraries, and the system's library folders"
   case $missing in *libcudnn*) return ;; esac
-  # Libraries that cuDNN opens itself.
+  # Checks libraries that cuDNN opens itself.
   major_of_cudnn=$(LD_LIBRARY_PATH=$libraries "$python" -c 'import ctypes
 print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null)
   if [ -n "$major_of_cudnn" ] && [ -n "$major" ] && [ "$major_of_cudnn" != "$major" ]; then
-    stop "libcudnn.so.9 that is found is one for CUDA $major_of_cudnn, and the pack is built with CUDA $major; needed is $(comes_from libcudnn)"
+    stop "libcudnn.so.9 is for CUDA $major_of_cudnn, but the pack is built with CUDA $major; install $(comes_from libcudnn)"
     kernels=no
   fi
   found=$(system_library "libnvrtc.so.$major")
@@ -196,19 +196,19 @@ print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null
   for folder in $libraries; do [ -n "$found" ] || [ ! -e "$folder/libnvrtc.so.$major" ] || found=$folder; done
   IFS=$old_ifs
   [ -n "$found" ] || [ -n "$missing" ] ||
-    note "libnvrtc.so.$major is not found, without which cuDNN has no kernels for norms, pooling and attention: it comes with $(comes_from libnvrtc)"
+    note "libnvrtc.so.$major is not found, so cuDNN has no kernels for norms, pooling and attention: the library comes with $(comes_from libnvrtc)"
 }
 
 check_program() {
   answer=$("$here/bin/ddl-oracle" backends --format csv 2>&1)
   if [ "$backend" != cuda ]; then
-    note "the back end is $backend: the script is tried out, and no GPU measured"
+    note "the back end is $backend: this tests the script, and no GPU is measured"
     return
   fi
   case $answer in
     *cuda,true,*)
       ok "the program finds $(echo "$answer" | sed -n 's/^cuda,true,"\{0,1\}\([^,"]*\).*/\1/p' | tr '\n' ' ')"
-      [ -z "$old_driver" ] || note "$old_driver; yet it starts, by a compatibility package"
+      [ -z "$old_driver" ] || note "$old_driver; yet the program starts, by a compatibility package"
       return
       ;;
   esac
@@ -221,7 +221,7 @@ check_program() {
 
 check_pytorch() {
   if ! command -v "$python" >/dev/null 2>&1; then
-    note "there is no $python: nothing is measured with PyTorch, and the summary is a short one"
+    note "there is no $python: nothing is measured with PyTorch, and the summary is shorter"
     pytorch=no
     return
   fi
@@ -231,18 +231,18 @@ print(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")' 
   device=$(echo "$answer" | tail -n 1)
   case $answer in
     PyTorch*'no GPU')
-      note "$(echo "$answer" | head -n 1): it finds no GPU, so nothing is measured with it"
+      note "$(echo "$answer" | head -n 1): PyTorch finds no GPU, so nothing is measured with PyTorch"
       pytorch=no
       ;;
     *PyTorch*) ok "$(echo "$answer" | grep '^PyTorch' | head -n 1), on $device" ;;
     *)
-      note "$python has no PyTorch that can be imported ($device): nothing is measured with it"
+      note "$python cannot import PyTorch ($device): nothing is measured with PyTorch"
       pytorch=no
       ;;
   esac
   of_torch=$(echo "$answer" | sed -n 's/^PyTorch .* of CUDA \([0-9]*\).*/\1/p')
   if [ -n "$of_torch" ] && [ "$of_torch" != "$major" ] && [ -n "$missing" ]; then
-    note "PyTorch is of CUDA $of_torch, and so are the libraries that it brings: a pack built with CUDA $of_torch would find them"
+    note "PyTorch includes libraries of CUDA $of_torch: a pack built with CUDA $of_torch would find these libraries"
   fi
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bin/NAME of a pack: starts the program of that name with the libraries that it needs, or lists the missing ones.
+# bin/NAME of a pack: starts the program NAME with its libraries, or lists the libraries that are missing.
 set -u
 here=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh

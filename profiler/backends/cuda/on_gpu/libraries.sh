@@ -1,23 +1,25 @@
-# shellcheck shell=sh disable=SC2154 # `here` is of the script that reads this
-# Sourced by the scripts of a pack, with its folder as `here`. Sets `libraries`, the folders in which the dynamic loader
-# looks for what the pack's programs need, and defines functions that report missing libraries and their source.
+# shellcheck shell=sh disable=SC2154 # the script that sources this file sets `here`
+# The scripts of a pack source this file, with the folder of the pack in `here`. It sets `libraries`, the
+# folders in which the dynamic loader looks for libraries of the pack's programs. It also defines
+# functions that report missing libraries and their source.
 
-# packed KEY: the value in pack.txt, which `./dev gpu-pack` wrote.
+# packed KEY: prints the value of KEY in pack.txt, which `./dev gpu-pack` wrote.
 packed() { sed -n "s/^$1 //p" "$here/pack.txt" 2>/dev/null; }
 
 # is_older A B: whether the version A is older than B.
 is_older() { [ "$1" != "$2" ] && [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
-# The system's path of a library; empty if it has none.
+# system_library LIBRARY: prints the path of a library of the system; nothing if the system lacks it.
 system_library() {
   PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | grep -F "$1 (" | grep x86-64 | sed 's/.* => //' | head -n 1
 }
 
-# The newest interface of a libstdc++, such as 3.4.30.
+# newest_glibcxx FILE: prints the newest interface of a libstdc++, such as 3.4.30.
 newest_glibcxx() { LC_ALL=C grep -ao 'GLIBCXX_3\.4\.[0-9]*' "$1" 2>/dev/null | sed 's/.*_//' | sort -V | tail -n 1; }
 
-# The compiler's libraries that the pack provides itself, one line each: `NAME: why`. Each is in a separate folder, so that
-# one can be used without the others: a newer libstdc++ than the system's needs a newer glibc, too.
+# own_base: prints the compiler's libraries that are taken from the pack, one line each: `NAME: why`. Each
+# library has its own folder and can be used alone, because a libstdc++ that is newer than the system's
+# also needs a newer glibc.
 own_base() {
   for folder in "$here"/lib/base/*; do
     name=${folder##*/}
@@ -34,8 +36,8 @@ own_base() {
   done
 }
 
-# Folders of NVIDIA's Python packages, PyTorch's own if it includes the libraries, and of what was installed into the pack's
-# folder `site`.
+# python_folders: prints the folders with libraries of NVIDIA's Python packages, of PyTorch if it includes
+# them, and of packages in the pack's folder `site`.
 python_folders() {
   "${PYTHON-python3}" - "$here/site" 2>/dev/null <<'END_OF_PYTHON'
 import glob, importlib.util, os, sys
@@ -53,13 +55,13 @@ print(":".join(folders))
 END_OF_PYTHON
 }
 
-# Programs that the pack starts inherit the result.
+# The folders are found once. Programs that the pack starts inherit DDL_PACK_LIBRARIES.
 if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
   DDL_PACK_LIBRARIES=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   found=$(python_folders)
   [ -z "$found" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$found
   for library in $(own_base | sed 's/: .*//'); do DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$here/lib/base/$library; done
-  # Last, a toolkit that is not registered with the system, and a driver mounted into a container.
+  # The last folders are a toolkit that the system does not know, and a driver mounted into a container.
   for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} /usr/local/cuda/lib64 /usr/local/cuda/lib /usr/local/nvidia/lib64; do
     [ ! -d "$folder" ] || DDL_PACK_LIBRARIES=$DDL_PACK_LIBRARIES:$folder
   done
@@ -67,7 +69,8 @@ if [ -z "${DDL_PACK_LIBRARIES-}" ]; then
 fi
 libraries=$DDL_PACK_LIBRARIES
 
-# What the dynamic loader finds for a program or a module. ldd is a shell script that small systems lack.
+# loaded_by FILE: prints the libraries that the dynamic loader finds for a program or a module. Small
+# systems lack ldd, which is a shell script.
 loaded_by() {
   if ldd --version >/dev/null 2>&1; then
     LD_LIBRARY_PATH=$libraries ldd "$1" 2>/dev/null
@@ -76,12 +79,12 @@ loaded_by() {
   fi
 }
 
-# missing_libraries FILE...: names of the libraries that the loader does not find for these programs and modules.
+# missing_libraries FILE...: prints the libraries of programs and modules that the loader does not find.
 missing_libraries() {
   for file in "$@"; do loaded_by "$file"; done | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p' | sort -u
 }
 
-# comes_from LIBRARY: the package that contains it, as text.
+# comes_from LIBRARY: prints which package contains a library.
 comes_from() {
   major=$(packed cuda | sed 's/\..*//')
   # NVIDIA's Python packages for CUDA 13 have different names.
@@ -91,7 +94,7 @@ comes_from() {
     libcudnn*) echo "cuDNN 9 for CUDA $major: python3 -m pip install --target $here/site 'nvidia-cudnn-cu$major==9.*'" ;;
     libnvrtc*) echo "NVRTC of CUDA $major: the toolkit's, or: python3 -m pip install --target $here/site '$nvrtc==$major.*'" ;;
     libnccl*) echo "NCCL 2 for CUDA $major: python3 -m pip install --target $here/site 'nvidia-nccl-cu$major'" ;;
-    libcuda.*) echo "the driver of the GPU; in a container, that it was started with the host's GPUs" ;;
-    *) echo "this pack, from which the file was lost: pack again" ;;
+    libcuda.*) echo "the driver of the GPU; start a container with the host's GPUs" ;;
+    *) echo "this pack, but the file is missing: make the pack again" ;;
   esac
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# ranks.sh COUNT COMMAND...: starts the command once for each GPU, with the variables that torchrun sets, and ends with the
-# status of the first failure. Only rank 0 prints to the standard output; the other ranks' output goes to stderr.
+# ranks.sh COUNT COMMAND...: starts the command once for each of COUNT GPUs, with the variables that
+# torchrun sets. The exit code is that of the first failure. Only rank 0 prints to the standard output;
+# the other ranks' standard output is discarded.
 set -u
 count=$1
 shift

@@ -1,34 +1,35 @@
 #!/bin/sh
-# Runs the contents of a pack from `./dev gpu-pack` on a machine with a GPU, the most informative parts first: a check of the
-# machine, single kernels, the contract suite, whole models compared with PyTorch, memory, a sweep with NCCL. Needs this
-# folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL (CUDA's, or those of PyTorch), and for PyTorch's parts a python3 with
-# it. Each part has its own files and time limit; a failed part is listed in the summary, and the next one begins.
+# Runs the contents of a pack from `./dev gpu-pack` on a machine with a GPU, the most informative
+# parts first: a check of the machine, single kernels, the contract suite, whole models compared with
+# PyTorch, memory, a sweep with NCCL. Needs this folder, NVIDIA's driver, cuDNN 9, cuBLASLt and NCCL
+# (from CUDA, or from PyTorch). The PyTorch parts also need a python3 with PyTorch. Each part has its
+# own files and time limit. If a part fails, the summary lists it, and the next part begins.
 set -u
 
 usage() {
   cat <<'END_OF_USAGE'
 usage: run.sh RESULTS
 
-  RESULTS  folder for all files; begun a second time, it goes on where the first run ended. RESULTS/summary.txt says
-           what came of it, RESULTS.tar.gz beside it has everything
+  RESULTS  folder for all files; a second call with this folder continues where the first call ended.
+           RESULTS/summary.txt shows the results; RESULTS.tar.gz contains all files
 
 Environment:
-  BUDGET      1800: seconds of this run, 0 for no end
-  PART_LIMIT  600: seconds of one part at most
-  PARTS       kernels contract profile pytorch memory sweep; the check of the machine always comes first
+  BUDGET      1800: seconds for this call; 0: no limit
+  PART_LIMIT  600: maximum seconds for one part
+  PARTS       kernels contract profile pytorch memory sweep: the parts that run after the check of the machine
   MODELS      resnet50 gpt2 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large convnext_tiny swin_t cosmoflow-128
   PRECISIONS  bf16 fp32 tf32
-  BATCHES     samples of a step, the first of them first; otherwise each model has a batch of its own, then 16 and 1
+  BATCHES     samples of a step, in this order; default: a batch of the model's own, then 16, then 1
   OPTIMIZER   momentum
-  LIMIT       0.05: seconds of samples of one problem
-  PYTORCH     more options for step_time.py
-  MACHINE     bundled machine whose memory is predicted, by default after the GPU's name
-  RETRY       yes: parts that failed or ran out of time are begun again
-  BACKEND     cuda; simulated tries the script out without a GPU
+  LIMIT       0.05: seconds for which one problem is measured
+  PYTORCH     additional options for step_time.py
+  MACHINE     bundled machine for the predicted memory; default: by the GPU's name
+  RETRY       yes: parts that failed or ran out of time run again
+  BACKEND     cuda; simulated tests this script without a GPU
   PYTHON      python3
-  MOST        15000000: bytes of RESULTS.tar.gz at most
+  MOST        15000000: maximum bytes of RESULTS.tar.gz
 
-Exit code: 0, 1 where a part failed, 2 where nothing can run, which RESULTS/check.txt explains.
+Exit code: 0: no part failed; 1: a part failed; 2: nothing can run, for the reasons in RESULTS/check.txt.
 END_OF_USAGE
 }
 
@@ -57,13 +58,13 @@ for each in $parts; do
   case $each in
     kernels | contract | profile | pytorch | memory | sweep) ;;
     *)
-      echo "error: there is no part '$each': PARTS has some of kernels contract profile pytorch memory sweep" >&2
+      echo "error: there is no part '$each': the parts are kernels contract profile pytorch memory sweep" >&2
       exit 2
       ;;
   esac
 done
 words() {
-  # words NAME VALUES KNOWN...: checks that each of the values is known.
+  # words NAME VALUES KNOWN...: checks that each of VALUES is one of KNOWN.
   words_name=$1
   words_values=$2
   shift 2
@@ -71,7 +72,7 @@ words() {
     case " $* " in
       *" $each "*) ;;
       *)
-        echo "error: $words_name has no '$each': it has some of $*" >&2
+        echo "error: $words_name has no '$each': known are $*" >&2
         exit 2
         ;;
     esac
@@ -104,10 +105,10 @@ here=$(dirname -- "$(readlink -f -- "$0")")
 mkdir -p "$1" || exit 2
 results=$(readlink -f -- "$1")
 program=$here/bin/ddl-oracle
-# Location of the driver's programs in some containers.
+# Some containers have the driver's programs in this folder.
 PATH=$PATH:/usr/local/nvidia/bin
 began=$(date +%s)
-# Time reserved for the summary and the archive at the end.
+# Seconds reserved for the summary and the archive at the end.
 reserve=15
 
 say() { printf '%s s: %s\n' "$(($(date +%s) - began))" "$*" | tee -a "$results/log"; }
@@ -116,9 +117,9 @@ can() { case " $runs " in *" $1 "*) true ;; *) false ;; esac; }
 
 # ---- parts ----
 
-# record NAME OUTCOME [SECONDS [FILE]]: a line of summary.csv; the last one of a name counts.
+# record NAME OUTCOME [SECONDS [FILE]]: adds a line to summary.csv; the last line of a part counts.
 record() { printf '%s,%s,%s,%s\n' "$1" "$2" "${3-}" "${4-}" >>"$results/summary.csv"; }
-# outcome_of NAME [log]: the last outcome of a part, or the path of its log.
+# outcome_of NAME [log]: prints the last outcome of a part; with `log`, also the path of its log.
 outcome_of() {
   answer=
   while IFS=, read -r each_name each_outcome _ each_file; do
@@ -127,7 +128,8 @@ outcome_of() {
   echo "$answer"
 }
 
-# limited SECONDS COMMAND...: sets `status`. Runs in the background, so that Ctrl-C is handled at once.
+# limited SECONDS COMMAND...: runs the command with a time limit, and sets `status`. The command
+# runs in the background, so that Ctrl-C is handled at once.
 limited() {
   timeout -k 20 "$@" 3>&- 4>&- &
   child=$!
@@ -136,8 +138,9 @@ limited() {
   child=
 }
 
-# part NAME FILE MOST LEAST COMMAND...: runs the command unless FILE exists. After success, its output becomes FILE, and its
-# stderr FILE.log. Its limit is MOST seconds, or the remaining time; it is not started with less than LEAST. Sets `outcome`.
+# part NAME FILE MOST LEAST COMMAND...: runs the command unless FILE exists, and sets `outcome`. After
+# success, the command's output is in FILE, and its stderr in FILE.log. The time limit is MOST seconds,
+# or the remaining time if it is shorter. With less than LEAST seconds, the command is not started.
 part() {
   outcome=
   name=$1
@@ -173,13 +176,14 @@ part() {
   took=$(($(date +%s) - start))
   case $status in
     0) outcome='done' ;;
-    # Killed: because it did not end when requested, or by another process, for example because of its memory.
+    # The command was killed: because it did not end when requested, or by another process, for
+    # example because it used too much memory.
     137) [ "$took" -ge "$allowed" ] && outcome='time is up' || outcome='failed (137)' ;;
     124) outcome='time is up' ;;
     *) outcome="failed ($status)" ;;
   esac
   [ "$outcome" != 'time is up' ] || [ "$allowed" -ge "$full" ] || outcome='cut short'
-  # The contract suite passes without a GPU, and prints that.
+  # Without a GPU, the contract suite passes, but prints `not run`.
   if grep -qs '^not run,' "$file.part"; then outcome='not run'; fi
   [ "$outcome" != 'done' ] || mv "$file.part" "$file"
   say "$name: $outcome in $took s"
@@ -205,13 +209,13 @@ kernels() {
     --problem "$attention pass=forward" --problem "$attention pass=backward-data"
 }
 
-# contract SECONDS: each test case in a separate process, so that a hang or crash affects no other. None is started after
-# this many seconds of the run; 0 for no limit.
+# contract SECONDS: runs each test case in a separate process, so that a hang or a crash affects no
+# other case. No case is started later than SECONDS after the start of this script; 0: no limit.
 contract() {
   timeout -k 5 60 "$here/bin/contract_cuda" --list-test-names-only >"$results/contract-cases" 2>"$results/contract-cases.log"
   if [ ! -s "$results/contract-cases" ]; then
     record contract 'failed (no test cases)' 0 contract-cases
-    say "contract: it does not start: $(head -n 1 "$results/contract-cases.log")"
+    say "contract: the suite does not start: $(head -n 1 "$results/contract-cases.log")"
     return
   fi
   number=0
@@ -220,19 +224,19 @@ contract() {
     [ "$1" -eq 0 ] || [ "$(($(date +%s) - began))" -lt "$1" ] || return 0
     number=$((number + 1))
     slug=$(printf '%s' "$tested" | sed 's/[^A-Za-z0-9]\{1,\}/-/g' | cut -c 1-50)
-    # A Catch2 pattern with special characters escaped.
+    # Prints a Catch2 pattern for a test name, with special characters escaped.
     pattern=$(printf '%s' "$tested" | sed 's/[][\\,*"~]/\\&/g')
     part "contract $(printf '%s' "$tested" | tr , ' ')" "contract-$number-$slug.txt" 120 20 "$here/bin/contract_cuda" "$pattern"
   done <"$results/contract-cases"
 }
 
-# Images and volumes have more than two numbers: channels and extents.
+# The input of a network of images or volumes has more than two numbers: channels and extents.
 is_of_images() {
   shape=$(tr -d ' \n' <"$here/models/$1.json" | grep -o '"input":\[[^]]*\]' | head -n 1)
   case $shape in *,*,*) true ;; *) false ;; esac
 }
 
-# A batch that keeps a data-center GPU busy and fits into 40 GB in bf16.
+# Prints a batch that keeps a data-center GPU busy and fits into 40 GB in bf16.
 own_batch() {
   case $1 in
     resnet50 | mobilenet_v2) echo 128 ;;
@@ -245,7 +249,8 @@ batches_of() {
   if [ -n "${BATCHES-}" ]; then echo "$BATCHES" | tr , ' '; else echo "$(own_batch "$1") 16 1"; fi
 }
 
-# steps NAME FILE MODEL PRECISION BATCH OPTION...: a part by step_time.py, with images as frameworks run them fastest.
+# steps NAME FILE MODEL PRECISION BATCH OPTION...: a part that runs step_time.py. Images are in
+# channels-last, the fastest format of frameworks.
 steps() {
   steps_name=$1
   steps_file=$2
@@ -258,8 +263,8 @@ steps() {
     --precision "$steps_precision" --optimizer "$optimizer" --device cuda --benchmark "$@"
 }
 
-# A problem that makes the GPU unusable ends the program, which names it for exclusion: the profile continues without it, up
-# to three times.
+# profile MODEL PRECISION BATCH: a part that profiles a model. A problem that makes the GPU unusable
+# ends the program. The profile then continues without this problem, up to three times.
 profile() {
   profiled="profile $1 $2 $3"
   stem=$1-$2-$3
@@ -271,7 +276,7 @@ profile() {
   while :; do
     resume=
     [ ! -s "$results/$stem.profile.begun" ] || resume=--resume
-    # shellcheck disable=SC2086 # an option or nothing
+    # shellcheck disable=SC2086 # $resume is an option or empty
     part "$profiled" "$stem.profile.json" 600 60 "$program" "$@" $resume
     resume=
     case $outcome in failed*) ;; *) break ;; esac
@@ -283,16 +288,17 @@ profile() {
     tried=$(printf '%s' "$tried" | sed "s/|$profiled|//")
   done
   [ -s "$left_out" ] || rm -f "$left_out"
-  # The report exists once the profile is complete.
+  # The report exists only if the profile is complete.
   if [ -e "$results/$stem.profile.json" ] && [ -s "$results/$stem.profile.begun" ]; then
     mv "$results/$stem.profile.begun" "$results/$stem.profile"
   fi
 }
 
-# beside MODEL PRECISION BATCH: PyTorch first, which is fast and reliable.
+# beside MODEL PRECISION BATCH: measures with PyTorch, and then with this program. PyTorch comes first,
+# because it is fast and reliable.
 beside() {
   if wants pytorch && can pytorch; then
-    # shellcheck disable=SC2086 # several words
+    # shellcheck disable=SC2086 # $PYTORCH has several words
     steps "pytorch $1 $2 $3" "$1-$2-$3.pytorch.json" "$1" "$2" "$3" --seconds 20 --phases --json ${PYTORCH-}
   fi
   if wants profile && can kernels; then profile "$@"; fi
@@ -323,8 +329,8 @@ memory() {
   done
 }
 
-# With one GPU, copies from the device to itself, alone and overlapped with a convolution: it shows that NCCL works, but not
-# a network.
+# sweep: measures NCCL on all GPUs of the machine. With one GPU, NCCL copies from the device to itself,
+# alone and overlapped with a convolution. This tests NCCL, but no network.
 sweep() {
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
   [ "$gpus" -ge 1 ] || gpus=1
@@ -333,25 +339,26 @@ sweep() {
 }
 
 all_parts() {
-  # shellcheck disable=SC2086 # a list
+  # shellcheck disable=SC2086 # $models is a list
   set -- $models
   first=${1-}
   best=${precisions%% *}
   if wants kernels && can kernels; then kernels; fi
-  # Cases compile engines as they try them and may take long: at most a quarter of the time before the first model.
+  # Cases of the contract suite may take long, because they compile engines. They get at most a quarter
+  # of the budget before the first model.
   if wants contract && can kernels && [ "$backend" = cuda ]; then contract $((budget / 4)); fi
   for model in "$@"; do
     own=$(batches_of "$model")
     beside "$model" "$best" "${own%% *}"
     [ "$model" = "$first" ] || continue
-    # Checks whether the device still runs at the same speed.
+    # The same products are timed again, to see whether the device still runs at the same speed.
     if wants kernels && can kernels; then products 'kernel products again' kernel-products-again.json; fi
     if wants contract && can kernels && [ "$backend" = cuda ]; then contract 0; fi
   done
   if [ -n "$first" ]; then operators "$first" "$best" 16; fi
   if wants memory && can pytorch; then memory; fi
   if wants sweep && can nccl; then sweep; fi
-  # First the other precisions at each model's own batch, then the other batches.
+  # The remaining time is for other precisions at each model's own batch, and then for other batches.
   for precision in $precisions; do
     for model in "$@"; do
       own=$(batches_of "$model")
@@ -370,14 +377,14 @@ all_parts() {
 clocks_fields=timestamp,index,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu
 start_clocks() {
   command -v nvidia-smi >/dev/null 2>&1 || return 0
-  # The field has a different name in older drivers.
+  # Older drivers have another name for the field of reasons.
   reasons=clocks_event_reasons.active
   nvidia-smi --query-gpu="$reasons" --format=csv >/dev/null 2>&1 || reasons=clocks_throttle_reasons.active
   nvidia-smi --query-gpu="$clocks_fields,$reasons" --format=csv,nounits -lms 500 >>"$results/clocks.csv" 2>/dev/null 3>&- 4>&- &
   clocks=$!
 }
 
-# One archive of all results within a size limit: the largest files are dropped first.
+# Makes one archive of all results within a size limit. The largest files are dropped first.
 archive() {
   if ! command -v tar >/dev/null 2>&1 || ! command -v gzip >/dev/null 2>&1; then
     say 'no archive: there is no tar or no gzip'
@@ -399,16 +406,16 @@ archive() {
   rm -f "$results.left" "$results.list"
 }
 
-# names OUTCOME: the parts with this outcome.
+# names OUTCOME: prints the parts with this outcome.
 names() {
   sed -n '2,$s/^\([^,]*\),.*/\1/p' "$results/summary.csv" | sort -u | while read -r each; do
     case $(outcome_of "$each") in "$1"*) echo "$each" ;; esac
   done
 }
 
-# The page without Python: the outcome of the parts, and the last lines of their output.
+# The summary without Python: the outcome of each part, and the paths of logs of failed parts.
 short_summary() {
-  printf '\nNo %s: this page lacks the times of models and kernels, memory and clocks, whose files are all here\n' "$python"
+  printf '\nNo %s: this page lacks the times of models and kernels, memory and clocks; their files are in this folder\n' "$python"
   printf '\nParts\n'
   for ended in 'done' 'time is up' 'cut short' 'not run'; do
     names "$ended" | while read -r each; do echo "  $each: $ended"; done
@@ -431,18 +438,18 @@ summarize() {
     printf '\nWhat to do next\n'
     sed -n 's/^STOP */  - /p' "$results/check.txt" 2>/dev/null
     count=$(names failed | wc -l)
-    [ "$count" -eq 0 ] || echo "  - $count failed: their last words are above, all of them in the .log named there; RETRY=yes begins them again"
+    [ "$count" -eq 0 ] || echo "  - $count failed: see the last lines of their output above, and the .log files named there; RETRY=yes runs them again"
     count=$(names 'time is up' | wc -l)
-    [ "$count" -eq 0 ] || echo "  - $count ran out of their time: profiles go on in the next run, others with a larger PART_LIMIT and RETRY=yes"
+    [ "$count" -eq 0 ] || echo "  - $count ran out of their time: call this script again; parts other than profiles also need a larger PART_LIMIT and RETRY=yes"
     count=$( (names 'not begun' && names 'cut short') | wc -l)
-    [ "$count" -eq 0 ] || echo "  - $count are still to do: the same command goes on with them"
-    echo "  - copy $results.tar.gz away before the machine goes back"
+    [ "$count" -eq 0 ] || echo "  - $count are still to do: call this script again with the same folder"
+    echo "  - copy $results.tar.gz to your own machine before you give this machine back"
   } >"$results/summary.part"
   mv "$results/summary.part" "$results/summary.txt"
   cat "$results/summary.txt"
 }
 
-# finish CODE: called on every exit.
+# finish CODE: writes summary and archive, and exits with CODE. It is called on every exit.
 finish() {
   trap '' INT TERM HUP
   trap - EXIT
@@ -494,7 +501,7 @@ fi
 cat "$results/check.txt"
 runs=$(sed -n 's/^runs: *//p' "$results/check.txt")
 if [ -z "$runs" ]; then
-  say 'nothing can run here; check.txt says why'
+  say 'nothing can run here; check.txt lists the reasons'
   finish 2
 fi
 if ! can kernels; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints what run.sh measured, on one page: parts, models against PyTorch, kernels, memory, contract, clocks. `summary.py RESULTS`
+"""Prints the measurements of run.sh on one page: models compared with PyTorch, kernels, contract suite, memory, clocks, parts.
 
-Needs nothing but Python 3.6. A file that cannot be read is named and left out.
+`summary.py RESULTS` needs only Python 3.6. Unreadable files are named and left out.
 """
 
 import collections
@@ -12,13 +12,13 @@ import os
 import re
 import sys
 
-shown = 8  # maximum lines of a list
+shown = 8  # maximum number of lines of a list
 
-# FLOPs and bytes of the single kernels, from their shapes: 2 m n k of the product; reading and writing 256 x 1,048,576 numbers of 4 bytes.
+# FLOPs of the matrix product (2 m n k), and bytes of relu, which reads and writes 256 x 1,048,576 numbers of 4 bytes.
 product_flops = 2 * 4096**3
 memory_bytes = 2 * 256 * 1048576 * 4
 
-# nvml.h, nvmlClocksEventReason*
+# Bits of nvmlClocksEventReason* in nvml.h, with their names on the page.
 reasons = [
     (0x4, "power cap"),
     (0x8, "hardware slowdown"),
@@ -41,7 +41,7 @@ def milliseconds(seconds):
 
 
 def table(head, rows):
-    """Columns as wide as they need; the first on the left, the others on the right."""
+    """Prints a table. The first column is aligned left, the other columns right."""
     widths = [max(len(str(row[i])) for row in [head] + rows) for i in range(len(head))]
     for row in [head] + rows:
         cells = [str(row[0]).ljust(widths[0])] + [str(cell).rjust(width) for cell, width in list(zip(row, widths))[1:]]
@@ -71,7 +71,7 @@ class Results:
             return []
 
     def json(self, name):
-        """None where it is not there; where a part did not end, what it had."""
+        """The JSON object of a file, or of its unfinished version `.part`; None if neither can be read."""
         for each in (name, name + ".part"):
             if os.path.exists(self.path(each)) and os.path.getsize(self.path(each)) > 0:
                 try:
@@ -85,7 +85,7 @@ class Results:
         return None
 
     def last_words(self, file):
-        """Of what a part said on stderr, or else printed."""
+        """The last error line of a part's log, or of its output if the log is empty; else the last line."""
         for name in (file + ".log", file + ".part"):
             try:
                 with open(self.path(name), errors="replace") as stream:
@@ -122,7 +122,7 @@ def kernels(results):
     lines = []
     floor = results.json("kernel-floor.json")
     for row in medians(floor or {}).values():
-        lines.append(("an empty kernel (32 numbers), the floor of every row", row, ""))
+        lines.append(("relu of 32 numbers, the shortest time of a kernel", row, ""))
     first, again = {}, {}
     for name, into in (("kernel-products.json", first), ("kernel-products-again.json", again)):
         into.update(medians(results.json(name) or {}))
@@ -152,7 +152,7 @@ def kernels(results):
 
 
 def heads(results):
-    """What the heads of profiles say of the floor of events."""
+    """The lines about the event floor in the heads of profiles."""
     said = set()
     for name in results.names("*.profile") + results.names("*.profile.begun"):
         try:
@@ -192,7 +192,7 @@ def models(results):
         else:
             row += [len(ours.get("refused", [])), ours.get("left", "-")]
             if ours.get("slow_share", 0) > 0:
-                unsteady.append(f"{stem}: one and the same kernel took up to {100 * (ours['slowest_over_full_speed'] - 1):.0f} % longer "
+                unsteady.append(f"{stem}: a repeated kernel took up to {100 * (ours['slowest_over_full_speed'] - 1):.0f} % longer "
                                 f"around {100 * ours['slow_share']:.0f} % of the rows")
             for each in ours.get("refused", []):
                 reason = re.sub(r"0x[0-9a-fA-F]+|\d+", "N", each.get("reason", ""))
@@ -202,12 +202,12 @@ def models(results):
         rows.append(row)
     if not rows:
         return
-    title("Models: ours is the whole step of the profile; sum check is how far the sum of its kernels is from it")
+    title("Models: ours is the time of a whole step; sum check is the deviation of the sum of its kernels")
     table(["model", "ours", "sum check", "PyTorch", "over ours", "refused", "left"], rows)
     for line in heads(results):
         print(f"  {line}")
     if refused:
-        title("Rows that were refused, by their reason (numbers as N)")
+        title("Refused problems, by reason (N stands for a number)")
         for reason, (count, of, first) in sorted(refused.items(), key=lambda item: -item[1][0])[:shown]:
             print(f"  {count} x in {', '.join(sorted(of))}: {first.get('reason', '')}")
             print(f"      the first: {first.get('problem', '')}")
@@ -241,7 +241,7 @@ def memory(results):
             else:
                 without.append(f"{what}: {row.get('reason') or 'no figure'}")
     if rows or without:
-        title("Memory at its peak, as PyTorch's allocator counts it")
+        title("Peak memory in PyTorch's allocator")
     if rows:
         table(["model", "format", "measured", "predicted", "error"], rows)
     for line in without[:shown]:
@@ -251,7 +251,7 @@ def memory(results):
 
 
 def number(text):
-    """None for what this GPU does not say."""
+    """The text as a number; None if the GPU does not report this value."""
     try:
         return float(text)
     except ValueError:
@@ -272,7 +272,7 @@ def clocks(results):
             try:
                 mask = int(cells[7], 16)
             except ValueError:
-                continue  # a heading, or a GPU without this value
+                continue  # the heading, or a GPU that does not report reasons
             total += 1
             if mask & idle_reason:
                 continue
@@ -289,16 +289,16 @@ def clocks(results):
         return
     speeds.sort()
     if speeds:
-        print(f"  SM clock from {speeds[0]:.0f} to {speeds[-1]:.0f} MHz, half the time at {speeds[len(speeds) // 2]:.0f} or more")
+        print(f"  SM clock from {speeds[0]:.0f} to {speeds[-1]:.0f} MHz, median {speeds[len(speeds) // 2]:.0f} MHz")
     if powers:
         print(f"  power up to {max(powers):.0f} W")
     if temperatures:
         print(f"  temperature up to {max(temperatures):.0f} C")
-    print(f"  worked in {busy} of {total} samples")
+    print(f"  busy in {busy} of {total} samples")
     for name, count in seen.most_common():
-        print(f"  held back {100 * count / busy:.0f} % of that time by: {name}")
+        print(f"  clocks lowered in {100 * count / busy:.0f} % of the busy samples by: {name}")
     if not seen:
-        print("  never held back")
+        print("  clocks never lowered")
 
 
 def main():

@@ -18,7 +18,7 @@ struct Network {
   std::vector<Flow> flows;
 };
 
-/// A few links, some as fast as others, and flows over some of them, some limited.
+/// Returns a few links, some of them equally fast, and flows over some of the links, some of them limited.
 Network random_network(std::mt19937_64& random) {
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   Network network;
@@ -43,7 +43,7 @@ std::vector<double> loads(const Network& network, const FairShares& shares) {
 }
 
 TEST_CASE("two flows share a link, and a third is bound by its own limit") {
-  // The limited one takes 10 of 100, and 90 are left to two.
+  // The limited flow takes 10 of 100, and 90 are left to the other two.
   const FairShares shares = max_min_shares({100}, {{{{0, 1}}}, {{{0, 1}}}, {{{0, 1}}, 10}});
   CHECK(shares.rate[0] == Approx(45));
   CHECK(shares.rate[1] == Approx(45));
@@ -53,8 +53,8 @@ TEST_CASE("two flows share a link, and a third is bound by its own limit") {
 }
 
 TEST_CASE("capacity that a flow cannot use goes to the other flows of a link") {
-  // The flow over both gets 1 of the narrow link's 2, like the other one there, and leaves 9 of 10 to the flow on the wide
-  // one.
+  // The flow over both links gets 1 of the narrow link's 2, and so does the other flow on that
+  // link. The flow on the wide link gets the remaining 9 of 10.
   const FairShares shares = max_min_shares({2, 10}, {{{{0, 1}, {1, 1}}}, {{{0, 1}}}, {{{1, 1}}}});
   CHECK(shares.rate[0] == Approx(1));
   CHECK(shares.rate[1] == Approx(1));
@@ -64,7 +64,7 @@ TEST_CASE("capacity that a flow cannot use goes to the other flows of a link") {
 }
 
 TEST_CASE("a striped flow takes its part of each link") {
-  // Half of it on each of two links of 10, one of which has another flow: both get 20/3.
+  // Half of the flow is on each of two links of 10. One of the links has another flow, so both flows get 20/3.
   const FairShares shares = max_min_shares({10, 10}, {{{{0, 0.5}, {1, 0.5}}}, {{{0, 1}}}});
   CHECK(shares.rate[0] == Approx(20.0 / 3));
   CHECK(shares.rate[1] == Approx(20.0 / 3));
@@ -78,7 +78,7 @@ TEST_CASE("a flow without links has its limit as rate, and an unbounded flow is 
   CHECK_THROWS_AS(max_min_shares({5}, {{}}), Error);
 }
 
-TEST_CASE("no link carries more than it can, and each flow has a full link on which none has more") {
+TEST_CASE("no link carries more than its capacity, and each flow has a full link on which no flow is faster") {
   std::mt19937_64 random(1);
   int limited = 0;
   int held_back = 0;
@@ -124,7 +124,8 @@ TEST_CASE("links and limits twice as fast make rates twice as fast") {
 }
 
 TEST_CASE("one more flow leaves the slowest of the others no faster, then the next slowest, and so on") {
-  // The other flows could have the same rates without it, and max-min shares are the largest such rates, sorted.
+  // Without the new flow, the other flows could still have the same rates, and max-min shares are
+  // the largest such rates, sorted.
   std::mt19937_64 random(3);
   int slower = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -147,8 +148,8 @@ TEST_CASE("one more flow leaves the slowest of the others no faster, then the ne
 }
 
 TEST_CASE("an additional flow may raise the total rate, if it slows a flow that shares links with all others") {
-  // Alone the long flow has 1 of 2 on each of three links. A second flow on a narrow one takes half of it, which the three
-  // others gain.
+  // Alone, the long flow has 1 of 2 on each of three links. A second flow on a narrow link takes
+  // half of this, and the three other flows gain it.
   const std::vector<double> capacities{2, 2, 2, 1};
   std::vector<Flow> flows{{{{0, 1}, {1, 1}, {2, 1}, {3, 1}}}, {{{0, 1}}}, {{{1, 1}}}, {{{2, 1}}}};
   const auto sum = [&] {
@@ -164,7 +165,7 @@ TEST_CASE("equal flows are one flow with a multiplicity") {
   std::mt19937_64 random(4);
   for (int i = 0; i < 500; ++i) {
     const Network network = random_network(random);
-    // Each flow three times over; against one whose links carry three.
+    // Each flow exists three times, or its crossings have three times the amount.
     Network copies{network.capacities, {}};
     Network classes = network;
     for (Flow& flow : classes.flows) {

@@ -22,7 +22,7 @@ constexpr Family data = family_bit(Axis::data);
 constexpr Family filter = family_bit(Axis::filter);
 constexpr Family spatial = family_bit(Axis::spatial);
 
-/// `nodes` of this many devices, two NICs of 100 B/s each, in a network of that shape.
+/// Returns `nodes` nodes of this many devices, with two NICs of 100 B/s each, in a network of this shape.
 Machine machine_of(NetworkShape shape, int nodes, int devices = 1) {
   Machine machine;
   machine.name = "shaped";
@@ -49,7 +49,8 @@ NetworkShape loop(std::vector<int> shortcuts, double link) {
   return shape;
 }
 
-/// Groups of four routers with two nodes each; links of 100 B/s, between groups of 50 B/s, one at each router.
+/// Returns groups of four routers with two nodes each. Links have 100 B/s; links between groups
+/// have 50 B/s, one at each router.
 NetworkShape dragonfly() {
   NetworkShape shape;
   shape.kind = NetworkShape::Kind::dragonfly;
@@ -74,7 +75,7 @@ NetworkShare shifted(const Machine& machine, double step, bool striped = true) {
   return machine.network->share(group_of_all(machine), flows);
 }
 
-/// The route, after checking that it is connected, has the right length, and contains no link twice.
+/// Returns the route, after checking that it is connected, has the right length, and contains no link twice.
 std::vector<Crossing> way(const Network& network, int from, int to) {
   std::vector<Crossing> path;
   network.route(from, to, -1, path);
@@ -92,7 +93,7 @@ TEST_CASE("flows mapped to the links of a fat tree get the shares computed by le
   const auto whole = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   int crossing = 0;
   for (int i = 0; i < 600; ++i) {
-    // Powers of two everywhere, so that groups fill units evenly.
+    // All numbers are powers of two, so that groups fill units evenly.
     Machine machine;
     for (int level = 0; level < 4; ++level) {
       machine.levels.push_back({"level", 1 << whole(level == 0 ? 0 : 1, 2), Seconds(1), Bandwidth(whole(1, 20) * 10.0),
@@ -124,7 +125,7 @@ TEST_CASE("flows mapped to the links of a fat tree get the shares computed by le
 }
 
 TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: local groups over rails") {
-  // Four parts in each node, so four rings leave it on two rails.
+  // Each node has four parts, so four rings leave the node on two rails.
   const Machine machine = nodes_of_four();
   Plan plan;
   plan.mesh.set(Axis::filter, 4);
@@ -138,7 +139,7 @@ TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: loc
   CHECK(bottleneck.flows == 4);
   CHECK(bottleneck.links == 2);
   CHECK(bottleneck.phi == 2);
-  // And link by link: eight nodes with one exit of 200 B/s, for four flows.
+  // The same holds link by link: eight nodes have one exit of 200 B/s each, for four flows.
   const NetworkShare laid = fat_tree_network(machine)->share(group_of(plan, machine, data), {Pattern::ring});
   CHECK(laid.rate == Approx(50));
   CHECK(laid.phi == Approx(2));
@@ -146,7 +147,7 @@ TEST_CASE("segmented Allreduces of data and filter share the NICs of a node: loc
   CHECK(laid.links == 2);
 }
 
-TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind it") {
+TEST_CASE("all halo pairs of the devices behind a PCIe switch share the switch") {
   Machine machine = nodes_of_four();
   machine.host = HostPath{Bandwidth(1000), 4, Seconds(3)};
   Plan plan;
@@ -157,12 +158,12 @@ TEST_CASE("halo pairs share a PCIe switch: as many as there are devices behind i
   const SharedLink link = ExchangeTimes(plan, machine, coefficients, assumptions).neighbour_link(spatial, Purpose::halo);
   CHECK(link.bottleneck.level == "host link");
   CHECK(link.bottleneck.phi == 4);
-  // Each crosses the switch's link twice: 4 · 2 / 1000 s/B.
+  // Each pair crosses the switch's link twice: 4 · 2 / 1000 s/B.
   CHECK(link.link.beta.value() == Approx(0.008));
 }
 
 TEST_CASE("a spine that is over-subscribed three times slows all-node traffic down three times") {
-  // Leaves of four nodes with one NIC, 4/3 links above each.
+  // There are leaves of four nodes with one NIC, and 4/3 links above each leaf.
   Machine machine;
   machine.levels.push_back({"node", 1, Seconds(1), Bandwidth(1e6), 1});
   machine.levels.push_back({"leaf", 4, Seconds(2), Bandwidth(100), 1});
@@ -170,16 +171,16 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   Plan plan;
   plan.mesh.set(Axis::filter, 4);
   plan.mesh.set(Axis::data, 4);
-  // Replicas are in different leaves: all four nodes of a leaf send to another.
+  // Replicas are in different leaves, so all four nodes of a leaf send to another leaf.
   const Group group = group_of(plan, machine, data);
   const SharedLink counted = share_of_levels(machine, group, {Pattern::ring}, true, {});
   CHECK(counted.bottleneck.level == "spine");
   CHECK(counted.bottleneck.phi == Approx(3));
-  const auto network = fat_tree_network(machine);  // its texts must outlive the share
+  const auto network = fat_tree_network(machine);  // the network must outlive the names of links in the share
   const NetworkShare laid = network->share(group, {Pattern::ring});
   CHECK(laid.phi == Approx(3));
   CHECK(laid.where == "spine");
-  // One ring through all leaves leaves each once.
+  // One ring through all leaves leaves each leaf once.
   plan.mesh.set(Axis::filter, 1);
   plan.mesh.set(Axis::data, 16);
   CHECK(share_of_levels(machine, group_of(plan, machine, data), {Pattern::ring}, true, {}).bottleneck.phi == 1);
@@ -187,17 +188,18 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
 
 TEST_CASE("neighbours in a torus are one link apart, and others share links") {
   const Machine machine = machine_of(torus({4, 4}, 100), 16);
-  // A ring through all nodes only leaves a row of four at its last node, by one link of 100 B/s each.
+  // A ring through all nodes leaves a row of four only at the row's last node, over one link of 100 B/s.
   CHECK(shifted(machine, 1).rate == Approx(100));
-  // Four places on is the next row.
+  // The node four places on is in the next row.
   CHECK(shifted(machine, 4).rate == Approx(100));
   CHECK(shifted(machine, 4).hops == 1);
-  // Two places on, both ways round a row of four: two hops of half the flow, and each link has two such halves.
+  // The node two places on is reached both ways round a row of four. There are two hops with half
+  // of the flow, and each link has two such halves.
   CHECK(way(*machine.network, 0, 2).size() == 2 + 2 * 2);
-  // Eight places on: two rows, both ways.
+  // The node eight places on is two rows away, in both directions.
   CHECK(shifted(machine, 8).rate == Approx(100));
   CHECK(shifted(machine, 8).hops == 2);
-  // A ring of eight: three places on is three links for each of eight nodes on eight links of that direction.
+  // In a ring of eight, the node three places on is three links away. Eight nodes use eight links of this direction.
   const Machine ring = machine_of(torus({8}, 100), 8);
   CHECK(shifted(ring, 3).rate == Approx(100.0 / 3));
   CHECK(shifted(ring, 3).phi == Approx(3));
@@ -211,12 +213,12 @@ TEST_CASE("on a loop with links to all powers of two, each round of shifted halv
     CHECK(shifted(machine, step).rate == Approx(50));
     CHECK(shifted(machine, step).hops == 1);
   }
-  // Without the links it takes as many hops as places, and shares them with as many flows: round the ring, eight the shorter
-  // way.
+  // Without additional links, a message takes as many hops as places, and shares them with as many
+  // flows. The shorter way round the ring has eight hops.
   const Machine bare = machine_of(loop({}, 50), 16);
   CHECK(shifted(bare, 4).rate == Approx(50.0 / 4));
   CHECK(shifted(bare, 4).hops == 4);
-  // Three is four and one back.
+  // A distance of three is a hop of four and a hop of one back.
   CHECK(way(*machine.network, 0, 3).size() == 2 + 2);
   CHECK(way(*machine.network, 0, 15).size() == 2 + 1);
 }
@@ -231,30 +233,30 @@ TEST_CASE("Allreduce on a distributed loop uses shifted halving-doubling instead
   };
   const Machine shaped = machine_of(loop({2, 4, 8}, 100), 16);
   CHECK(chosen(shaped, 4000).algorithm == AllreduceAlgorithm::shifted_halving_doubling);
-  // 8 rounds there and back: 8 · 2 s, and 2 · 15/16 · 4000 B on links of 100 B/s.
+  // There are 8 rounds in both phases together: 8 · 2 s, and 2 · 15/16 · 4000 B on links of 100 B/s.
   CHECK(chosen(shaped, 4000).time.value() == Approx(8 * 2 + 2 * 15.0 / 16 * 4000 / 100));
-  // The same in a tree, where only a level's links count.
+  // In a tree, where only the links of a level count, the time is the same.
   Machine tree = shaped;
   tree.network = nullptr;
   tree.shape = {};
   CHECK(chosen(tree, 4000).algorithm != AllreduceAlgorithm::shifted_halving_doubling);
 }
 
-TEST_CASE("groups of a dragonfly that all send to the next one share its links") {
-  // Five groups of eight nodes; four links lead from a group to each of four others.
+TEST_CASE("if all groups of a dragonfly send to the next group, they share the links between the groups") {
+  // There are five groups of eight nodes. Four links lead from a group to each of the four other groups.
   const Machine machine = machine_of(dragonfly(), 40);
-  // Eight nodes on one link of 50 B/s, both ways of a shift: φ of 16 against the local links' and NICs' 100 B/s would be
-  // with one flow each; here eight flows are on it.
+  // Eight nodes use one link of 50 B/s in both directions of a shift. With one flow per link, the
+  // local links and NICs have 100 B/s, so eight flows have a φ of 16.
   const NetworkShare next = shifted(machine, 8);
   CHECK(next.rate == Approx(50.0 / 8));
   CHECK(next.where == "global link");
   CHECK(next.flows == 8);
   CHECK(next.phi == Approx(8));
-  // From router to router in a group: two nodes on one link.
+  // Two nodes share one link from router to router in a group.
   const NetworkShare near = shifted(machine, 2);
   CHECK(near.rate <= 50.0);
   CHECK(near.rate > 50.0 / 8);
-  // At most a link in each of two groups, and one between them.
+  // A route has at most one link in each of two groups, and one link between the groups.
   for (int to = 1; to < 40; ++to) {
     const std::size_t links = way(*machine.network, 0, to).size();
     CHECK(links >= 2);
@@ -262,7 +264,7 @@ TEST_CASE("groups of a dragonfly that all send to the next one share its links")
   }
 }
 
-TEST_CASE("flows of one rail do not share another") {
+TEST_CASE("flows on one rail do not share another rail") {
   NetworkShape shape;
   shape.kind = NetworkShape::Kind::rail_optimised;
   Machine machine;
@@ -277,11 +279,11 @@ TEST_CASE("flows of one rail do not share another") {
   Flows flows{Pattern::neighbours};
   flows.striped = false;
   flows.extent = 4;
-  // Four parts in each node, each on a rail of its own.
+  // There are four parts in each node, each on its own rail.
   const NetworkShare apart = machine.network->share(group_of(plan, machine, data), flows);
   CHECK(apart.rate == Approx(100));
   CHECK(apart.phi == 1);
-  // All devices of a node to the next node's first and so on, striped: four flows on four rails.
+  // All devices of a node send to the next node, striped: four flows on four rails.
   CHECK(machine.network->share(group_of(plan, machine, data), {Pattern::ring}).rate == Approx(100));
   // A single ring has all rails to itself.
   plan.mesh.set(Axis::filter, 1);
@@ -329,7 +331,7 @@ TEST_CASE("no layer-wise collective on a network is shorter than the least time"
   CHECK(above_zero > 200);
 }
 
-TEST_CASE("the parts of all rounds of a halving are all but one rank's share") {
+TEST_CASE("the messages of all rounds of a recursive halving add up to the vector without one rank's slice") {
   for (double ranks = 2; ranks <= 70; ++ranks) {
     INFO(ranks);
     for (const auto& rounds : {halving_rounds(ranks), shifted_halving_rounds(ranks)}) {
@@ -344,13 +346,13 @@ TEST_CASE("the parts of all rounds of a halving are all but one rank's share") {
     }
   }
   CHECK(shifted_halving_rounds(1).empty());
-  // 11: six places on, then three, two, one.
+  // For 11 ranks, the distances are six places, then three, two and one.
   std::vector<double> steps;
   for (const HalvingRound& round : shifted_halving_rounds(11)) steps.push_back(round.step);
   CHECK(steps == std::vector<double>{6, 3, 2, 1});
 }
 
-TEST_CASE("a measured φ overrides the model at its level, and only there") {
+TEST_CASE("a measured φ overrides the model's φ only at its own level") {
   const Machine machine = nodes_of_four();
   Plan plan;
   plan.mesh.set(Axis::filter, 4);
@@ -363,7 +365,7 @@ TEST_CASE("a measured φ overrides the model at its level, and only there") {
   CHECK(shared.link.beta.value() == Approx(0.025));
   CHECK(share_of_levels(machine, group, {Pattern::ring}, true, {{"rack", 4, 9, ""}}).bottleneck.phi == 2);
   CHECK_FALSE(measured_phi(measured, "node", 4));
-  // Linear between two counts, beyond them proportional to the flows.
+  // φ is linear between two counts, and proportional to the number of flows beyond them.
   CHECK(*measured_phi(measured, "system", 3) == Approx(1.8));
   CHECK(*measured_phi(measured, "system", 1) == Approx(0.55));
   CHECK(*measured_phi(measured, "system", 8) == Approx(5.0));
@@ -385,7 +387,7 @@ TEST_CASE("congestion widens the time of collectives that cross its level, and l
   const ExchangeTimes::Choice alone = choice(std::nullopt, plan);
   CHECK(choice(0, plan).time.value() == Approx(1.5 * alone.time.value()));
   CHECK(choice(1, plan).time.value() == Approx(3 * alone.time.value()));
-  // Others never help.
+  // Other jobs never speed up an exchange.
   CHECK(choice(-1, plan).time.value() == Approx(alone.time.value()));
   CHECK(choice(1, plan).bottleneck.phi == alone.bottleneck.phi);
   Plan inside = plan;

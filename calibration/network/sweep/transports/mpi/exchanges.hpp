@@ -13,7 +13,7 @@ namespace ddl::mpi {
 /// Send and receive buffers, which grow and are never freed.
 class Buffers {
  public:
-  /// Resizes both buffers and writes to all their pages.
+  /// Resizes the send buffer and the receive buffer, in bytes, and writes to all pages of both.
   void resize(std::size_t sent, std::size_t received);
   [[nodiscard]] void* sent() { return sent_.data(); }
   [[nodiscard]] void* received() { return received_.data(); }

@@ -18,7 +18,7 @@ namespace {
 
 /// The role of this rank in concurrent groups: its group, and the communicator of all groups.
 struct Part {
-  int group = -1;  ///< none
+  int group = -1;  ///< -1: this rank is in no group
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Comm active = MPI_COMM_NULL;
 };

@@ -6,7 +6,8 @@
 
 namespace ddl::mpi {
 
-/// Exchanges among all ranks of MPI_COMM_WORLD. Initializes MPI, and finalizes it with the transport.
+/// Creates the transport for exchanges among all ranks of MPI_COMM_WORLD. Initializes MPI; the
+/// destructor of the transport finalizes MPI.
 [[nodiscard]] std::unique_ptr<Transport> make_transport();
 
 }  // namespace ddl::mpi

@@ -14,8 +14,8 @@
 namespace ddl::nccl {
 
 /// A GPU, its stream, and the communicators of the groups of this rank. NCCL waits forever for a missing rank, in calls and
-/// in kernels, so operations that do not return are abandoned with an error. The communicators are blocking. With
-/// non-blocking communicators, NCCL starts a thread for every exchange, and the measured times would include this.
+/// in kernels, so operations that do not return are abandoned with an error. The communicators are blocking, because NCCL
+/// starts a thread for every exchange of a non-blocking one, which would lengthen the measured times.
 class Communicators {
  public:
   Communicators(int device, Processes& processes, const TransportOptions& options);
@@ -24,8 +24,8 @@ class Communicators {
   /// Aborts the communicators, because destroying them would wait for other ranks. All exchanges must be finished.
   ~Communicators();
 
-  /// Seconds of one exchange of this rank's group, while all groups run concurrently; zero if the rank is in no group. All
-  /// processes must call it.
+  /// Returns the seconds of one exchange of this rank's group, while all groups run concurrently;
+  /// zero if the rank is in no group. All processes must call this function.
   [[nodiscard]] double time(const ExchangeStep& step, int repetitions);
 
  private:
@@ -33,7 +33,7 @@ class Communicators {
 
   const Group& group_in(const std::vector<std::vector<int>>& groups);
   void watch(const char* name, std::function<void(Device&)> work, ncclComm_t communicator);
-  /// Aborts running operations. Returns false if they do not end.
+  /// Aborts running operations. Returns false if the operations do not end.
   bool abort_communicators() noexcept;
 
   Processes& processes_;

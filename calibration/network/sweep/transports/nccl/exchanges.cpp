@@ -24,7 +24,7 @@ void grow(char*& memory, std::size_t& have, std::size_t want, cudaStream_t strea
   check(cudaMemsetAsync(memory, 0, want, stream), "clearing memory");
 }
 
-/// Waits until the queued work is done. It polls, because cudaStreamSynchronize would wait forever for a missing rank.
+/// Waits until the queued work is done, by polling. cudaStreamSynchronize would wait forever for a missing rank.
 void wait_for_stream(const Group& group, const char* what) {
   cudaError_t status = cudaSuccess;
   while ((status = cudaStreamQuery(group.stream)) == cudaErrorNotReady) {

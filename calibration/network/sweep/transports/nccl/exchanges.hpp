@@ -18,9 +18,9 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
   ~Buffers();
-  /// Resizes both buffers, and queues filling them with zeros in the stream.
+  /// Resizes the send buffer and the receive buffer, in bytes. Queues work in the stream that fills both with zeros.
   void resize(std::size_t sent, std::size_t received, cudaStream_t stream);
-  /// Does not free the memory, because that would wait for a device that does not respond.
+  /// Drops the buffers without freeing their memory, because cudaFree would wait for a device that does not respond.
   void forget();
   [[nodiscard]] char* sent() const { return sent_; }
   [[nodiscard]] char* received() const { return received_; }

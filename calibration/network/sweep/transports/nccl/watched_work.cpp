@@ -15,7 +15,7 @@
 namespace ddl::nccl {
 namespace {
 
-/// A thread and its result. The thread may outlive the thread that started it.
+/// A thread and its result. The thread may outlive the thread that created it.
 class Worker {
  public:
   explicit Worker(std::function<void()> work) {
@@ -54,7 +54,7 @@ class Worker {
 };
 
 constexpr Seconds between_looks(5e-3);
-/// Abandoned work returns within milliseconds, or not at all.
+/// How long to wait for abandoned work. It returns within milliseconds, or not at all.
 constexpr Seconds to_come_back(5);
 
 }  // namespace

@@ -7,16 +7,16 @@
 
 namespace ddl::nccl {
 
-/// Work that may never return, and how to supervise it.
+/// Work that may never return, and how to watch it.
 struct WatchedWork {
-  /// The work, which runs in a separate thread. If the work does not return, the thread is abandoned. So the work must own
-  /// everything that it uses.
+  /// The work, which runs in a separate thread. A thread that does not return is abandoned, so the
+  /// work must own everything that it uses.
   std::function<void()> work;
   std::string name;  ///< name of the work in messages: `joining a group`
   Seconds limit;
-  /// Called every few milliseconds while the work runs. It throws if waiting has become pointless.
+  /// Called every few milliseconds while the work runs. `look` throws if waiting has become pointless.
   std::function<void()> look = [] {};
-  /// Called once if `look` threw or the limit has passed. It makes the work return.
+  /// Called once if `look` threw or the limit has passed. `give_up` must make the work return.
   std::function<void()> give_up = [] {};
 };
 

@@ -86,8 +86,9 @@ class NetworkTransport final : public Transport {
     Link link{.alpha = network_.latency_inside, .beta = SecondsPerByte(1 / network_.bandwidth_inside.value())};
     if (crosses) {
       link.alpha = network_.latency;
-      // Each rank of a node has its own rail, if there are enough rails. Like NCCL's channels, a ring or a tree uses the
-      // rails of all its ranks on a node, but it is not faster than inside the node. Other messages use one rail each.
+      // Each rank of a node has its own rail, if there are enough rails. As with NCCL's channels, a
+      // ring or a tree uses the rails of all its ranks on a node, but a ring or tree between nodes
+      // is not faster than inside a node. All other messages use one rail each.
       const auto on_node = static_cast<double>(
           std::count_if(group.begin(), group.end(), [&](int rank) { return node(rank) == node(group.front()); }));
       const double of_group = network_.rails / static_cast<double>(step.groups.size());
@@ -112,7 +113,7 @@ class NetworkTransport final : public Transport {
         return link.alpha + message * link.beta;
       case SweepOperation::bandwidth:
       case SweepOperation::two_way_bandwidth:
-        // The time of the window and its acknowledgement.
+        // The time per message includes a share of the acknowledgement of the window.
         return 2 * link.alpha / static_cast<double>(step.window) + message * link.beta;
       case SweepOperation::allreduce:
         return ring_allreduce_time(message, ranks, link);

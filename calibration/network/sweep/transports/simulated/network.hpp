@@ -31,12 +31,13 @@ struct SimulatedNetwork {
   int rails = 1;
   /// The slowdown of exchanges by concurrent kernels, and vice versa.
   double exchange_slowdown = 1, kernel_slowdown = 1;
-  /// Protocols by the message size of the full vector. Without protocols, all messages have α and the bandwidth of the
-  /// network.
+  /// Protocols, selected by the size of the full vector. Without protocols, all messages have α and
+  /// the bandwidth of the network.
   std::vector<SimulatedProtocol> protocols{};
-  /// The largest message of a protocol grows as the number of nodes to this power.
+  /// The largest message of a protocol is proportional to the number of nodes to this power.
   double protocol_growth = 1;
-  /// Messages of a step of at least this size use a rendezvous, as in MPI, and take three α.
+  /// Messages of at least this size use a rendezvous, as in MPI, and take three α. In an operation
+  /// with parts, the size of a part counts.
   std::optional<Bytes> rendezvous{};
   double noise = 0.01;  ///< standard deviation of the factor's logarithm
   std::uint64_t seed = 1;
