@@ -178,7 +178,7 @@ class RowReader {
         read = parse_settings(cell, SettingOrigin::run);
         if (const SettingRow* const lacking = lacking_allreduce(read)) {
           throw Error(fmt::format("{} needs allreduce={}", lacking->key, lacking->only_with),
-                      "add it, or leave this one out");
+                      "set allreduce to the required value, or leave out the setting that requires it");
         }
       });
     for (const SettingRow& row : setting_rows()) {

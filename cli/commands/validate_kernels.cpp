@@ -111,7 +111,7 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
       .one_value_each();
   add_number(command, "--overhead-us", asked->overhead_us, 0, most_overhead_us,
              "overhead in each measured time in microseconds, such as the kernel launch (default 0)");
-  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "maximum median |error| of a group for exit status 0");
+  add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "exit with status 1 if a group's median |error| is larger");
   add_report_options(command, request.report, {Content::rows});
   command.callback([asked, &request] { request.run = [asked] { return validate(*asked); }; });
 }

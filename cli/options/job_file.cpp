@@ -149,7 +149,7 @@ class JobReader {
     if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
       root_.at(lacking->key)
           .fail(fmt::format("'{}' needs 'allreduce: {}'", lacking->key, lacking->only_with),
-                "add it, or leave this one out");
+                "set 'allreduce' to the required value, or leave out the key that requires it");
     }
     const bool has_input = job_.settings.number("input") != input_none;
     if (!has_input && job_.settings.flag("input_exposed").value_or(false)) {

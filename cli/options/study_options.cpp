@@ -259,7 +259,7 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.settings.override_by(o.settings);
   if (const SettingRow* const lacking = lacking_allreduce(spec.settings)) {
     throw Error(fmt::format("{} needs --allreduce {}", option_of(*lacking), lacking->only_with),
-                "add it, or leave this one out");
+                "set --allreduce to the required value, or leave out the option that requires it");
   }
   if (spec.settings.number("input") == input_none && spec.settings.flag("input_exposed").value_or(false))
     throw Error("input_exposed=yes and input=none contradict each other", "leave one of them out");

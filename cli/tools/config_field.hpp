@@ -65,7 +65,7 @@ enum class ConfigField {
   // The batch.
   global_batch,
   samples_each,    ///< sequences in each sample that global_batch counts
-  micro_batch,     ///< samples that a replica processes at a time
+  micro_batch,     ///< samples that a replica processes at once
   accumulation,    ///< micro-batches that a replica processes per update
   pipeline_batch,  ///< samples per micro-batch of a pipeline, if micro_batch counts all samples of a replica
   micro_batches,

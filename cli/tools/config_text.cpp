@@ -67,14 +67,14 @@ bool is_written_by(const ArgumentRow& row, const RunValues& values) {
   return !row.is_only_read && (row.only_with.empty() || values.is(ConfigField::distributed_type, row.only_with));
 }
 
-/// Whether a configuration that this program writes in this format contains the field.
+/// Returns whether this program writes the field in configurations of this format.
 bool is_written(const ConfigurationFormat& format, RunField field, const RunValues& values) {
   return std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
     return row.field == field && is_written_by(row, values) && said_by(format, row, values).has_value();
   });
 }
 
-/// Whether the field only gives a part of another field's value, and that other field is written.
+/// Returns whether the field only gives a part of another field's value, and the other field is written.
 bool is_redundant(const ConfigurationFormat& format, RunField field, const RunValues& values) {
   const auto says_it = [&](const StandIn& each) {
     return each.by == field && !each.is_added && is_written(format, each.of, values);

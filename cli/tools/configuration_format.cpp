@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// Defaults that most tools share. A format may have a default of its own.
+/// Defaults that most tools share. A format may override them.
 constexpr std::array usual_values{
     UsualValue{ConfigField::tensor, "1"},
     UsualValue{ConfigField::pipeline, "1"},
@@ -52,8 +52,8 @@ const UsualValue* usual_in(std::span<const UsualValue> all, RunField field) {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Whether `word` also gives the right values to the other fields that the argument sets. A field
-/// is ignored if its row has no word for its value.
+/// Returns whether `word` also gives the right values to the other fields that the argument sets. Fields are ignored if
+/// their rows have no word for their values.
 bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std::string_view word, const RunValues& values) {
   return std::all_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& other) {
     if (other.key != row.key || other.field == row.field || !values[other.field]) return true;

@@ -39,9 +39,9 @@ struct ArgumentRow {
   std::string_view alone{};               ///< what the argument means if it has no value
   std::span<const ArgumentWord> words{};  ///< the words that the argument takes; empty: it takes a whole number or a name
   std::string_view only_with{};           ///< the distributed_type to which the row applies; empty: all
-  bool is_only_read = false;              ///< this program does not write the argument
-  bool is_weak = false;                   ///< any other argument that sets the field takes precedence
-  bool is_list = false;                   ///< the argument takes several words, and this row knows some of them
+  bool is_only_read = false;              ///< whether this program reads the argument, but never writes it
+  bool is_weak = false;                   ///< whether every other argument that sets the field takes precedence
+  bool is_list = false;                   ///< whether the argument takes several words, some of which are in this row
 };
 [[nodiscard]] constexpr ArgumentRow only_read(ArgumentRow row) {
   row.is_only_read = true;
@@ -62,18 +62,18 @@ struct UsualValue {
   std::string_view value;
 };
 
-/// The reason why a tool's configuration can only have the tool's default for a field.
+/// A field that a tool's configuration cannot set, so the tool's default applies, and the reason for this.
 struct MissingValue {
   RunField field;
   std::string_view reason;
 };
 
-/// An argument that requests something which this program does not predict.
+/// An argument of a tool, for a feature that this program does not predict.
 struct RefusedArgument {
   std::string_view key;       ///< name of the argument; may end in `*`
   std::string_view reason;    ///< the message is the argument, then the reason: `--mtp-num-layers 1: …`
   std::string_view hint;      ///< what the user can do instead
-  bool is_of_model = false;   ///< the argument is allowed if --model names the trained model
+  bool is_of_model = false;   ///< whether the argument is allowed if --model names the trained model
   std::string_view values{};  ///< the refused values, separated by blanks; empty: all except neutral values such as `no`
 };
 
@@ -81,7 +81,7 @@ struct RefusedArgument {
 struct OtherProgram {
   std::string_view name;  ///< name of the program's file or module; may begin and end with `*`
   std::string_view reason, hint;
-  bool is_of_model = false;  ///< the program is allowed if --model names the trained model
+  bool is_of_model = false;  ///< whether the program is allowed if --model names the trained model
 };
 [[nodiscard]] const OtherProgram* other_program(std::string_view program);
 
@@ -110,15 +110,15 @@ struct ConfigurationFormat {
   /// `marks`: keys that only configurations of this tool have; may end in `*`. `programs`: words of
   /// command lines that start the tool.
   std::span<const std::string_view> marks{}, programs{};
-  /// Arguments that change neither time nor memory; may end in `*`. Arguments that no table
-  /// contains are reported as not modeled.
+  /// Arguments that change neither time nor memory; names may end in `*`. Arguments that are in no table are reported as not
+  /// modeled.
   std::span<const std::string_view> harmless{};
   std::span<const RefusedArgument> refused{};
   /// A second language of the tool's configurations, with the same keys.
   std::optional<ConfigurationLanguage> also{};
   std::string_view note{};  ///< a warning about parts of a training run that are not predicted
 };
-/// Whether `name` matches `pattern`, which may end in `*`. Dashes and underscores count as equal.
+/// Returns whether `name` matches `pattern`, which may end in `*`. Dashes and underscores count as equal.
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 
 // Each format is defined in the file of its tool.
@@ -143,10 +143,10 @@ inline constexpr std::string_view null_tokenizer = "NullTokenizer";
 [[nodiscard]] std::optional<std::string> said_by(const ConfigurationFormat& format, const ArgumentRow& row,
                                                  const RunValues& values);
 
-/// A field that some tools use to express part of another field's value: `by` expresses part of `of`.
+/// Two fields of some tools: `by` expresses a part of the value of `of`.
 struct StandIn {
   RunField of, by;
-  bool is_added = false;  ///< `by` is written even if `of` is written
+  bool is_added = false;  ///< whether `by` is written even if `of` is written
 };
 [[nodiscard]] std::span<const StandIn> stand_ins();
 [[nodiscard]] bool is_stand_in(RunField field);

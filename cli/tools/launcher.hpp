@@ -61,8 +61,8 @@ struct LaunchNodes {
 /// Returns the command that starts a script on every device: `torchrun --standalone
 /// --nproc-per-node=8`. With several nodes, the user must run the command on each node.
 [[nodiscard]] std::string torchrun_command(const LaunchNodes& nodes);
-/// Returns a command line that runs a script with torchrun. `command`: begins with torchrun_command(). With several nodes,
-/// `command` is preceded by MASTER_ADDR, the address of the first node.
+/// Returns a command line that runs a script with torchrun. `command` begins with torchrun_command(). With several nodes,
+/// the command line sets MASTER_ADDR, the address of the first node, before `command`.
 [[nodiscard]] std::string told_first_node(const LaunchNodes& nodes, std::string_view command);
 
 /// Names the plan's axes that are not in `axes`: `filter and spatial`; empty if all axes of the plan are in `axes`.

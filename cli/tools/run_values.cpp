@@ -7,7 +7,7 @@
 namespace ddl {
 namespace {
 
-/// Sets the fields of the choices that have an effect on the plan, by the names of the choices' values.
+/// For each choice that has an effect on the plan, sets the field to the name of the chosen value.
 void add_used_choices(RunValues& values, const Plan& plan) {
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);

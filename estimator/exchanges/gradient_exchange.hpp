@@ -41,8 +41,8 @@ struct GradientExchange {
   void add(const GradientExchange& other);
 };
 
-/// Bytes that are sent per parameter. A gradient is sent in the precision in which it is stored, or in which the software
-/// sums gradients. A weight is sent if ZeRO gathers it.
+/// Bytes that a rank sends for each parameter. A gradient is sent in the precision in which it is stored, or in which the
+/// software sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
   [[nodiscard]] double least() const { return std::min(gradient, weight); }

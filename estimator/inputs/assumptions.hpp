@@ -108,8 +108,8 @@ struct Assumptions {
   bool slot_pipeline = false;       ///< every slot of a pipeline is as long as the longest stage
   bool ring_only = false;           ///< every collective is one flat ring
   bool optimizer_slots = true;      ///< memory counts the optimizer's state
-  /// The factor γ of [ParaDL]'s memory formula 2γδ Σ(B(|x|+|y|)+|w|). If unset, memory contains the
-  /// tensors that backward keeps.
+  /// The memory reuse factor γ. If γ is set, memory is [ParaDL]'s 2γδ Σ(B(|x|+|y|)+|w|) bytes. If unset, memory is the sum
+  /// of the tensors that are kept for backward.
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
@@ -134,22 +134,24 @@ struct Assumptions {
   /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take the same share of the
   /// update time of the whole model.
   UpdateImplementation update = UpdateImplementation::layer;
-  /// Bytes per parameter that passes over gradients and weights move in addition to the optimizer's kernel, in mixed
-  /// precision: unscaling, the norm, clipping, and copies to half precision.
+  /// In mixed precision, the bytes per parameter that are moved in addition to the optimizer's kernel: by unscaling
+  /// gradients, their norm, clipping, and copies to half precision.
   double extra_update_bytes = 0;
-  /// PyTorch before 2.0 with CUDA before 11.7. Gradients are filled with zeros after the update and keep their memory
-  /// (`set_to_none` was off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]). All kernels of the libraries are
-  /// loaded at once (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy Loading"]).
+  /// Whether the software is PyTorch before 2.0 with CUDA before 11.7. If so, gradients are filled with zeros after the
+  /// update and keep their memory (`set_to_none` was off [PyTorch docs, torch.optim.Optimizer.zero_grad, 1.12 and 2.0]). All
+  /// kernels of the libraries are loaded at once (CUDA 11.7 brought lazy loading [CUDA C++ programming guide, "Lazy
+  /// Loading"]).
   bool older_framework = false;
-  /// Communicators that a framework creates but a plan does not use: for unused groups, and for groups of one rank.
+  /// The number of communicators that a framework creates but a plan does not use: for unused groups, and for groups of one
+  /// rank.
   int idle_communicators = 0;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank concatenates the gradients of its shard into one tensor,
   /// and copies this tensor to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
   bool flat_gradients = false;
-  /// A stage of a pipeline keeps activations that it has sent to the next stage, until the backward of their micro-batch
-  /// [DeepSpeed, deepspeed/runtime/pipe/engine.py].
+  /// Whether a stage of a pipeline keeps activations after sending them to the next stage, until the backward of their
+  /// micro-batch [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
-  /// The engine creates communicators in addition to those of the axes: for all ranks, for the ranks of one replica, for
+  /// Whether the engine creates more communicators than those of the axes: for all ranks, for the ranks of one replica, for
   /// neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
   /// p2p.py].
   bool engine_groups = false;
@@ -157,7 +159,7 @@ struct Assumptions {
   std::optional<AllreduceAlgorithm> allreduce;
   double parameter_servers = 1;  ///< number of parameter servers s
   double sparse_density = 0.01;  ///< share of the gradients that a sparse Allreduce sends
-  /// The number of standard deviations above their median at which exchange times are predicted. Congestion coefficients and
+  /// Exchange times are predicted at this number of standard deviations above their median. Congestion coefficients and
   /// repeated measurements give the standard deviation. Unset: the median of a job that is alone.
   std::optional<double> congestion_quantile;
   /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally

@@ -19,7 +19,7 @@ struct LibraryHabits {
   double ring_fill = 0;    ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
   double tree_fill = 0;    ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)
   double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
-  double doubt = 1;        ///< factor within which 95 % of the times of clusters that were left out of the fit are predicted
+  double doubt = 1;        ///< 95 % of times of held-out clusters are predicted within this factor
   friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;
 };
 

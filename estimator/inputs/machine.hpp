@@ -38,8 +38,8 @@ struct Device {
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
   /// The number of streaming multiprocessors; unset if the datasheet does not give it.
   std::optional<int> multiprocessors{};
-  /// Fitted constants of kernels on this type of device, and in `other_kernels` constants of other devices, which are used
-  /// for missing constants. If both pointers are null, kernels have roofline times.
+  /// `kernels` has the constants fitted to this type of device. `other_kernels` has the constants of other devices, which
+  /// are used where `kernels` has none. If both pointers are null, kernels have roofline times.
   std::shared_ptr<const DeviceKernels> kernels{}, other_kernels{};
   std::string kernels_file{};  ///< file of kernel constants, or `none`; empty if the datasheet gives neither
   /// Launch overhead of one kernel, including the framework's work. Unset if the datasheet gives no launch overhead.

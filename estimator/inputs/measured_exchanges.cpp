@@ -16,7 +16,7 @@ namespace {
 constexpr double count_doubt = 0.1;
 /// Additional possible error for each doubling of nodes beyond the measured counts, as a logarithm.
 constexpr double doubling_doubt = 0.15;
-/// The time of the largest message is limited by bandwidth if bytes take at least this share of it.
+/// The time of the largest message is limited by bandwidth if its bytes take at least this share of the time.
 constexpr double deciding_share = 0.9;
 /// Noise of one measurement that was not repeated, as a geometric standard deviation.
 constexpr double single_spread = 1.03;
@@ -43,8 +43,8 @@ bool same_shape(Count a, Count b) {
   return std::abs(a.ranks * b.nodes - b.ranks * a.nodes) < 1e-6 * a.ranks * b.nodes;
 }
 
-/// Returns whether libraries may run this operation as a tree: the whole vector passes each rank,
-/// or the operation has a root.
+/// Returns whether libraries may run this operation as a tree. They may if the whole vector passes each rank, or if the
+/// operation has a root.
 bool has_tree(Collective operation) {
   return operation == Collective::allreduce || operation == Collective::broadcast || operation == Collective::reduce;
 }
@@ -102,7 +102,7 @@ std::optional<Collective> like(Collective operation) {
 }
 
 /// Returns the least time per byte of a curve. Between two sizes, the time per byte lies between the values at these sizes.
-/// Below the smallest size, it grows; above the largest size, it approaches the curve's last slope.
+/// Below the smallest size, the time per byte grows. Above the largest size, it approaches the curve's last slope.
 double least_per_byte_of(const MeasuredCurve& curve) {
   double least = curve.last_slope().value();
   for (const MeasuredCurve::Point& point : curve.points) least = std::min(least, (point.time / point.message).value());

@@ -50,8 +50,8 @@ struct SettingRow {
   double least = 0, most = 0;    ///< smallest and largest allowed number
   bool by_software = false;      ///< whether a software file may set the setting
   bool by_coefficients = false;  ///< whether a file of coefficients may set the setting
-  bool has_option = false;       ///< whether the setting has an option and a key in jobs of its own
-  bool has_column = false;       ///< whether the setting has a column of its own in tables of runs
+  bool has_option = false;       ///< whether the setting has its own option, and its own key in job files
+  bool has_column = false;       ///< whether the setting has its own column in tables of runs
   bool with_ideal = true;        ///< whether the setting has an effect with `--ideal`
   std::string_view usual{};      ///< shown as the default of the option
   std::string_view only_with{};  ///< the value of `allreduce` that the setting requires

@@ -19,7 +19,8 @@ struct Software {
   Route gradient_route = Route::direct;
   Route layer_route = Route::direct;
   Route halo_route = Route::direct;
-  /// Whether gradients are exchanged while backward runs. Unset: gradients are exchanged then if this is faster.
+  /// Whether gradients are exchanged while backward runs. Unset: the faster of exchanging during backward and after
+  /// backward.
   std::optional<bool> overlaps_gradients;
   /// Whether the gather of weights after the update of ZeRO-1 and -2 overlaps with the next
   /// forward, as with Megatron-LM's `--overlap-param-gather`; unset: no.
@@ -47,9 +48,10 @@ struct Software {
   /// The share of the gradients that the software sends, largest gradients first. A sparse
   /// Allreduce may then be the fastest algorithm.
   std::optional<double> gradient_density;
-  /// Ranks exchange the gradients of the whole layer, although each rank holds only a slice of the filters.
+  /// Whether ranks exchange the gradients of the whole layer, although each rank holds only a slice of the filters.
   bool whole_gradients_in_hybrids = false;
-  /// Gradients in hybrids are exchanged layer by layer, one message each, and not fused.
+  /// Whether gradients in hybrids are exchanged layer by layer, with one message for each layer, instead of in fused
+  /// messages.
   bool layered_gradients_in_hybrids = false;
   /// The host's time to launch one kernel, including the framework's work. The host runs ahead of
   /// the device, so the kernels and exchanges of a phase take at least the sum of their launch

@@ -101,7 +101,8 @@ void Estimator::complete(Estimate& result) const {
   const Breakdown& time = result.time;
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double batch = static_cast<double>(plan.global_batch);
-  // A batch that is larger than the data set still counts as one epoch. The closed forms count fractions of a step.
+  // If the batch is larger than the data set, an epoch has one step. In the closed forms, an epoch then has a fraction of a
+  // step.
   const double steps = job_.samples_per_epoch / batch;
   result.epoch = time.step_time() * (job_.assumptions.linear_kernels ? steps : std::max(1.0, steps));
   // For comparison, one device processes the batch in micro-batches of the reference size, or of

@@ -30,9 +30,9 @@ struct Estimate {
   Limits limits;
   Seconds epoch{};
   double efficiency = 0;      ///< time that one device needs for the step, divided by the total time of all devices
-  Seconds hidden_exchange{};  ///< part of the gradient exchange that is overlapped with backward
+  Seconds hidden_exchange{};  ///< time of the gradient exchange that is overlapped with backward
   Seconds hidden_input{};
-  Seconds host_waiting{};  ///< waiting for a host that launches kernels more slowly than the device executes them
+  Seconds host_waiting{};  ///< time in which the device waits for a host that launches kernels too slowly
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< name of this algorithm, or `measured`
   double replicated_share = 0;  ///< share of the kernel time for work that other ranks repeat
   /// The share of the blocks' forward FLOPs that full recomputation recomputes.

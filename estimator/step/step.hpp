@@ -65,8 +65,8 @@ struct Task {
   friend bool operator==(const Task&, const Task&) = default;
 };
 
-/// One training step, as tasks in the order of their stages and the data for scheduling them. Work
-/// that is done once for all micro-batches is not included.
+/// One training step: the tasks, in the order of their stages, and the data that a schedule of the tasks needs. Work that is
+/// done once for all micro-batches is not included.
 struct Step {
   Learned origin;  ///< the coefficients at which the times of terms were computed
   std::vector<Task> tasks;
@@ -79,7 +79,7 @@ struct Step {
   bool in_slots = false;       ///< whether each slot is as long as the longest forward and backward [ParaDL, Table III]
   bool several_ranks = false;  ///< whether several ranks wait for each other
   double slowest_of = 1;       ///< number of nodes
-  /// time to copy managed memory from the host for one micro-batch; one of the tasks includes it
+  /// time to copy managed memory from the host for one micro-batch; also included in the time of one of the tasks
   Seconds paging{};
   /// Factors on the launch times of forward and backward if one process launches the kernels of several devices.
   double forward_hosts = 1, backward_hosts = 1;

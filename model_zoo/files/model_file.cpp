@@ -138,7 +138,7 @@ class ItemReader {
         item.from[1].fail(fmt::format("{} reads one tensor", item.place.text()));
       }
       if (item.operation != nullptr && item.operation->of_sample) {
-        from->fail(fmt::format("{} is part of the sample and reads no layer", item.place.text()), "leave 'from' out");
+        from->fail(fmt::format("{} is part of the sample and cannot have inputs", item.place.text()), "leave 'from' out");
       }
     }
     if (const auto condition = node.find("when")) {

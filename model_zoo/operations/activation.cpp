@@ -74,10 +74,10 @@ class Activation final : public Operation {
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     std::vector<Work> kernels{work(pass, inputs, output)};
     if (!composed_ || (pass != Pass::forward && pass != Pass::backward_data)) return kernels;
-    // Each number is the number of tensors that an unfused operator reads and writes; the first operator of a pass is left
-    // out. Forward computes x/2, the cube (the first operator), dx³, x + dx³, its multiple, the tangent, the sum with 1, and
-    // the product. Backward computes the gradients of both factors (one of them is the first operator), of the tangent, of
-    // two multiples, of the cube in three operators, of x/2, and the sums of the three gradients of x.
+    // For each unfused operator except the first of a pass, the number of tensors that the operator reads and writes.
+    // Forward computes x/2, the cube (the first operator), dx³, x + dx³, its multiple, the tangent, the sum with 1, and the
+    // product. Backward computes the gradients of both factors (one of them is the first operator), of the tangent, of two
+    // multiples, of the cube in three operators, of x/2, and the sums of the three gradients of x.
     constexpr std::array<double, 7> forward{2, 2, 3, 2, 2, 2, 3};
     constexpr std::array<double, 10> backward{3, 3, 2, 2, 2, 2, 3, 2, 3, 3};
     const auto add = [&](double tensors) {

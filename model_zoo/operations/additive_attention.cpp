@@ -99,7 +99,7 @@ class AdditiveAttention final : public Operation {
     return reduction_depth({real(inputs[0].channels), real(features_), keys, keys});
   }
 
-  // Splits are conservatively not supported. If features were split, ranks would have to sum scores before the softmax.
+  // The estimator does not split this operation. If features were split, ranks would have to sum scores before the softmax.
   bool is_attention() const override { return true; }
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {

@@ -21,7 +21,7 @@ class Attention final : public Operation {
   struct Settings {
     std::int64_t heads = 1, kv_heads = 1, head_size = 1;
     std::int64_t value_size = 1;  ///< channels of the values of one head
-    bool apart = false;           ///< whether values have a size of their own in the file, with keys in a separate tensor
+    bool apart = false;           ///< whether keys and values have separate sizes, in a separate tensor
     bool causal = false;
     double dropout = 0;
     std::int64_t window = 0;    ///< number of tokens to which each token attends, including itself; 0: all tokens
@@ -33,7 +33,7 @@ class Attention final : public Operation {
     bool soft_cap = false;      ///< whether a hyperbolic tangent limits each score
     bool padded = false;        ///< whether samples are padded to one length, and a mask hides the padding
     std::int64_t document = 0;  ///< tokens of each document that is packed into a sequence; 0: not packed
-    std::int64_t contexts = 1;  ///< number of context parts that divide the tokens; this rank has one of them
+    std::int64_t contexts = 1;  ///< number of context shards of the tokens; this rank has one shard
   };
   explicit Attention(const Settings& settings) : s_(settings) {}
 

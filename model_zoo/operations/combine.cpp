@@ -28,7 +28,7 @@ class Combine final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double copies = items(inputs.front());
-    // Each copy is read and added to its token. Before that, the token is set to zero.
+    // Forward sets each token to zero, reads each copy, and adds the copy to its token.
     if (pass == Pass::forward) return {.flops = 2 * copies, .activation_items = 3 * copies + items(output)};
     // The gradient of a copy is the token's gradient multiplied by the weight. The gradient of the
     // weight is the sum of the products of the token's gradient and the copy.

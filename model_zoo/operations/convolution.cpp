@@ -116,8 +116,8 @@ class Convolution final : public Operation {
   }
   double depth(Pass /*pass*/, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // The depth is log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] states for the direct method. In fact,
-    // backward-weight sums over samples and positions, but the value of the source is used.
+    // The depth is log Kx + log Ky + log Cin in all three passes, as [BH18, Table 4] states for the direct method.
+    // Backward-weight actually sums over samples and positions, but the source's value is used.
     return reduction_depth(
         {real(window_.kernel[0]), real(window_.kernel[1]), real(window_.kernel[2]), real(summed_channels(inputs.front()))});
   }

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// Copies each token for each of its experts, grouped by expert. The result is a sequence that is `active` times as long.
-/// The inputs are the tokens, and the choice of the router. Experts neither drop nor pad tokens.
+/// Makes a copy of each token for each of its experts. The copies are grouped by expert. The result is a sequence that is
+/// `active` times as long. The inputs are the tokens, and the choice of the router. Experts neither drop nor pad tokens.
 class Dispatch final : public Operation {
  public:
   explicit Dispatch(std::int64_t active) : active_(active) {}
@@ -33,7 +33,7 @@ class Dispatch final : public Operation {
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    // Each copy is read and written.
+    // For each copy, the token is read, and the copy is written.
     if (pass == Pass::forward) return {.activation_items = 2 * items(output)};
     // The gradients of the copies are added up. The gradient of each token is first set to zero. For each copy, the copy's
     // gradient is read, and the token's gradient is read and written. The choice of experts has no gradient. The operation

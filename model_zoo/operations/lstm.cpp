@@ -69,12 +69,12 @@ class Lstm final : public Operation {
         work.k = rows;
         return work;
       case Pass::backward_weight:
-        // Backward through the time steps is always required, even for the first layer. It computes the gradients of the
-        // gates, and from them the gradient of the previous state. For each unit, the two gradients of the state are added,
-        // the tanh of the cell is recomputed, and the gradient through this tanh is added to the next time step's gradient
-        // of the cell (5 FLOPs). The product and function of each gate take four FLOPs, and the previous cell takes one
-        // product. The gradients of both matrices, for all time steps at once, and the sums for the gradients of the biases
-        // follow.
+        // Backward through the time steps is always required, even for the first layer. Backward computes the gradients of
+        // the gates, and from them the gradient of the previous state. For each unit, backward adds the two gradients of the
+        // state (1 FLOP), recomputes the tanh of the cell, and adds the gradient through this tanh to the next time step's
+        // gradient of the cell (5 FLOPs). The gradient of each gate takes 4 FLOPs for a product and the derivative of the
+        // gate's function. The gradient of the previous cell takes one product. Finally, backward computes the gradients of
+        // both matrices for all time steps at once, and sums the gradients of the biases.
         work.flops = of_state + of_input + of_state + (1 + tanh_flops + 5 + gates * 4 + 1 + gates) * units;
         work.activation_items = (3 * gates + 6) * units + items(inputs.front());
         work.weight_items = steps * rows * state + rows * (from + state) + 2 * rows;
@@ -97,7 +97,7 @@ class Lstm final : public Operation {
     return back + reduction_depth({pass == Pass::backward_data ? real(gates * output.channels) : steps * samples});
   }
 
-  // Splits are conservatively not supported. Ranks with split units would have to exchange the state at every time step.
+  // The estimator does not split this operation. Ranks with split units would have to exchange the state at every time step.
   Divisible divisible() const override { return {}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     // In addition to input and states, backward needs the gates and the cell of each time step,

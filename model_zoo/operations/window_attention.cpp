@@ -8,7 +8,7 @@ namespace {
 
 /// Self-attention between the projections inside each window of an image, with a trained bias for each head and relative
 /// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask
-/// separates items that were not neighbours before. Work and traffic are counted kernel by kernel, as in torchvision 0.14.1.
+/// separates items that were not neighbours before. Work and memory traffic are sums over kernels, as in torchvision 0.14.1.
 class WindowAttention final : public Operation {
  public:
   WindowAttention(std::int64_t heads, std::int64_t head_size, const Extents& window, std::int64_t shift)
@@ -80,8 +80,8 @@ class WindowAttention final : public Operation {
     return reduction_depth({real(head_size_), real(area()), real(area())});
   }
 
-  // Spatial splits are conservatively not supported. Borders of tiles would have to be borders of
-  // windows, and shifted windows wrap around the edges of the whole image.
+  // The estimator does not split this operation spatially. Borders of tiles would have to be borders of windows, and shifted
+  // windows wrap around the edges of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     return {.input = true, .extra_items = score_items(output)};

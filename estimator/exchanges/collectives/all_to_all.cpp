@@ -5,14 +5,15 @@
 
 namespace ddl {
 
-// (P−1)(α + (m/P)β). In step i of a pairwise exchange, every rank trades one slice with the rank i places ahead [BH18, §2].
+// The time is (P−1)(α + (m/P)β). In round i of a pairwise exchange, every rank exchanges one slice with the rank i places
+// ahead [BH18, §2].
 Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   return (ranks - 1) * (link.alpha + message / ranks * link.beta);
 }
 
-// Traffic inside a node overlaps with traffic between nodes. `calibrate` fits All-to-alls between
-// nodes with this form, without the bytes that stay inside a node.
+// Traffic inside a node overlaps with traffic between nodes. `calibrate` fits this formula to All-to-alls between nodes,
+// without the bytes that stay inside a node.
 Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                      const Link& between) {
   const double ranks = ranks_per_node * nodes;

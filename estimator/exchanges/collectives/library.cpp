@@ -13,13 +13,15 @@ Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGro
 
 Seconds call_of(const LibraryGroup& group, const LibraryHabits& habits) { return group.alpha_factor * habits.call; }
 
-/// How many times the vector leaves a node in two trees. A node is a leaf of one tree and has two children in the other
-/// tree. If there are only two nodes, each node is the root of one tree and the only child in the other tree.
+/// Returns how many times the vector leaves a node in an Allreduce over two trees. A node is a leaf of one tree and has two
+/// children in the other tree. If there are only two nodes, each node is the root of one tree and the only child in the
+/// other tree.
 double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 
 }  // namespace
 
-// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes. n of the P hops round the ring lead to another node.
+// Start-ups take r(P−1)/P · (nα + (P−n)αi), and bytes take r(P−1)/P · mβ. Of the P hops round the ring, n lead to another
+// node.
 Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double turns = rounds * (group.ranks - 1) / group.ranks;
   const Seconds startups = turns * (group.nodes * group.between + (group.ranks - group.nodes) * group.inside);
@@ -38,7 +40,7 @@ Seconds library_tree_time(Bytes message, const LibraryGroup& group, const Librar
   return call_of(group, habits) + pipelined(startups, bytes, habits.tree_fill, group) + message * group.add;
 }
 
-// (P−g)·m′α + (m/P)(P−g)β/s: traffic inside a node overlaps with the traffic between nodes.
+// The time is (P−g)·m′α + (m/P)(P−g)β/s. Traffic inside a node overlaps with traffic between nodes.
 Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double others = group.ranks - group.ranks / group.nodes;
   return call_of(group, habits) + others * habits.message * group.between +

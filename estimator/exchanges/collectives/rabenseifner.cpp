@@ -5,7 +5,8 @@
 
 namespace ddl {
 
-// 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P. [BH18] §2: Reduce-scatter by halving, then Allgather by doubling.
+// A Reduce-scatter by halving is followed by an Allgather by doubling. The time is 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P
+// [BH18, §2].
 Seconds rabenseifner_allreduce_time(Bytes message, double ranks, const Link& link) {
   if (ranks <= 1) return {};
   const double moved = (ranks - 1) / ranks;  // share of the vector that each of the two phases sends

@@ -18,7 +18,7 @@ std::vector<HalvingRound> shifted_halving_rounds(double ranks) {
   return rounds;
 }
 
-// 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P: the parts of all rounds add up to (P−1)/P of the vector.
+// The time is 2α⌈log2 P⌉ + 2mβ(P−1)/P + mc(P−1)/P, because the rounds together send (P−1)/P of the vector in each phase.
 Seconds shifted_halving_doubling_allreduce_time(Bytes message, double ranks, const Link& link) {
   return rabenseifner_allreduce_time(message, ranks, link);
 }

@@ -21,7 +21,7 @@ namespace ddl {
 /// Returns the time of an Allreduce on two binary trees at once: 2α⌈log2 P⌉ + 2mβ + mc. Each tree
 /// carries half of the vector in slices [SST09].
 [[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
-/// Recursive doubling: (α + mβ + mc)⌈log2 P⌉.
+/// Returns the time of an Allreduce by recursive doubling: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds butterfly_allreduce_time(Bytes message, double ranks, const Link& link);
 /// Returns the time of a ring Allreduce: 2(P−1)(α + (m/P)β) + mc(P−1)/P.
 [[nodiscard]] Seconds ring_allreduce_time(Bytes message, double ranks, const Link& link);
@@ -47,10 +47,10 @@ struct HalvingRound {
 [[nodiscard]] Seconds ring_allgather_time(Bytes message, double ranks, const Link& link);
 /// Returns the time of a ring Reduce-scatter: (P−1)(α + (m/P)β) + mc(P−1)/P.
 [[nodiscard]] Seconds ring_reduce_scatter_time(Bytes message, double ranks, const Link& link);
-/// Pairwise exchange: (P−1)(α + (m/P)β).
+/// Returns the time of a pairwise exchange: (P−1)(α + (m/P)β).
 [[nodiscard]] Seconds pairwise_all_to_all_time(Bytes message, double ranks, const Link& link);
-/// A pairwise exchange among P ranks in n nodes of g ranks. Traffic inside a node overlaps with traffic between nodes:
-/// (P−1)αe + (m/P)·max((P−g)βe, (g−1)βi).
+/// Returns the time of a pairwise exchange among P ranks in n nodes of g ranks. Traffic inside a node overlaps with traffic
+/// between nodes: (P−1)αe + (m/P)·max((P−g)βe, (g−1)βi).
 [[nodiscard]] Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                    const Link& between);
 /// Returns the share of a token's copies that is sent if each of n units receives at most one copy.
@@ -78,8 +78,8 @@ struct HalvingRound {
 /// of the leaders, and a broadcast inside each node. Reduce and broadcast are modelled as rings.
 [[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                             const Link& between, double phi);
-/// Like leader_allreduce_time, but each node has k leaders, and each leader exchanges 1/k of the
-/// vector: 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/(kn)·βe).
+/// Returns the time of an Allreduce with k leaders per node, which each exchange 1/k of the vector: 2(g−1)(αi + m/g·βi) +
+/// 2(n−1)(αe + m/(kn)·βe).
 [[nodiscard]] Seconds multi_leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, double leaders,
                                                   const Link& inside, const Link& between);
 }  // namespace ddl

@@ -41,15 +41,15 @@ enum class Pattern {
 /// How the flows of a phase use the machine's links.
 struct Flows {
   Pattern pattern = Pattern::ring;
-  /// Flows that one group sends out of a unit at once.
+  /// The number of flows that one group sends out of a unit at once.
   double per_group = 1;
   /// Whether a flow is striped over all parallel links, as NCCL's channels are. Otherwise a flow uses one link.
   bool striped = true;
   /// The innermost and the outermost level whose links the flows may use. Levels above the level
   /// that joins all ranks of the group are ignored.
   std::size_t from = 0, to = Group::max_levels;
-  /// `step`: the distance to the receiver in places, for neighbours, shift and exchange. `extent`:
-  /// for neighbours, the number of ranks in a row at this distance from each other.
+  /// `step`: distance to the receiver, in ranks; used by `neighbours`, `shift` and `exchange`. `extent`: number of ranks in
+  /// a row with this distance between neighbours; used by `neighbours`.
   double step = 1, extent = 0;
 };
 

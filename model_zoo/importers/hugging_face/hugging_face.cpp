@@ -61,13 +61,13 @@ struct RefusedType {
 constexpr std::string_view delta_rule = "the delta rule of these models is not among the operations of model files",
                            mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
-                           layer_embeddings = "layers with their own embedding tables are not among the bundled families",
+                           layer_embeddings = "no bundled family has layers with their own embedding tables",
                            disentangled = "attention with separate keys of relative positions is not among the operations",
                            contrast = "a loss that compares all images and texts of a batch is not among the operations",
                            indexed =
                                "attention to tokens that an indexer chooses is not among the operations of model files";
 constexpr auto refused_types = std::to_array<RefusedType>({
-    {"albert", "layers that share the weights of a single layer are not among the bundled families"},
+    {"albert", "no bundled family has layers that share the weights of a single layer"},
     {"bailing_hybrid", "layers of linear attention are not among the operations of model files"},
     {"clip", contrast},
     {"deberta", disentangled},
@@ -84,7 +84,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"kimi_linear", delta_rule},
     {"mamba", mamba_1},
     {"minimax", "layers of lightning attention are not among the operations of model files"},
-    {"mllama", "layers that read the tokens of an image are not among the bundled families"},
+    {"mllama", "no bundled family has layers that read the tokens of an image"},
     {"modernbert", "attention to a window on both sides of a token is not among the operations of model files"},
     {"olmo_hybrid", delta_rule},
     {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
@@ -97,8 +97,8 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"whisper",
      "attention in which keys have no bias, but queries and values have one, is not among the bundled "
      "families"},
-    {"zamba", "layers that share a block's weights are not among the bundled families"},
-    {"zamba2", "layers that share a block's weights, each with adapters, are not among the bundled families"},
+    {"zamba", "no bundled family has blocks that share weights"},
+    {"zamba2", "no bundled family has blocks that share weights and have adapters of their own"},
 });
 
 /// Keys that contain the language model of a multimodal model.
@@ -193,7 +193,7 @@ std::string name_of_path(std::string_view path) {
 std::string model_text(const std::string& name, std::string_view type, const FamilyModel& model) {
   std::string text = fmt::format(
       "format: 1\nmodel: {}\ndescription: Imported from a configuration of the type {}\n"
-      "source: the configuration, read as Hugging Face's transformers {} read it\nfamily: {}\n",
+      "source: the configuration, interpreted as in Hugging Face's transformers {}\nfamily: {}\n",
       name, type, library_version, model.family);
   if (!model.input.empty()) text += fmt::format("input: {}\n", model.input);
   text += "parameters:\n";

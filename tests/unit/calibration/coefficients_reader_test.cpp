@@ -56,7 +56,7 @@ const MeasuredModel& model_of(const Coefficients& coefficients, const std::strin
 // ---- the fit of split layers ----
 
 TEST_CASE("times that follow T(p) = T(1)·(s + (1−s)/p) give the undivided fraction s") {
-  // T(1) = 100 ms, s = 0.5: T(2) = 100 · (0.5 + 0.25) = 75 ms, T(4) = 62.5 ms.
+  // With T(1) = 100 ms and s = 0.5, T(2) = 100 · (0.5 + 0.25) = 75 ms and T(4) = 62.5 ms.
   const std::array points{SplitPoint{2, Seconds(0.075)}, SplitPoint{4, Seconds(0.0625)}};
   CHECK(fit_undivided_fraction(Seconds(0.1), points) == Approx(0.5));
 }
@@ -100,7 +100,7 @@ TEST_CASE("a coefficients file is read into coefficients") {
 }
 
 TEST_CASE("the time of a step on several devices becomes the time of a sample on one device") {
-  // 640 ms / 64 samples · 4 devices.
+  // A sample takes 640 ms / 64 samples · 4 devices.
   CHECK(parse_coefficients(small_file, "c.yaml").models[1].per_sample.value() == Approx(40e-3));
 }
 

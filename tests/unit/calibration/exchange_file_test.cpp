@@ -247,7 +247,7 @@ TEST_CASE("all_reduce_bench.py states operation and ranks above its table, and t
   CHECK(series.nodes == 4);
   CHECK(series.tool == "PyTorch");
   REQUIRE(series.rows.size() == 20);
-  // 16 GiB at 194.43 GB/s.
+  // The message has 16 GiB, and the bandwidth is 194.43 GB/s.
   CHECK(row_of(series, 0x1p34, true).time.value() == Approx(0x1p34 / 194.43e9));
   CHECK(row_of(series, 0x1p34, true).line == 24);
   CHECK(reading.warnings.empty());
@@ -388,7 +388,7 @@ TEST_CASE("a file of one rank includes waiting, and each operation and group is 
            record("All2All", 5, 0, 8, 2, 1000, 70) + record("AllReduce", 6, 0, 8, 2, 1000, 9, "kernel_cpu") +
            R"({"header":{"rank":0,"n_ranks":8,"nnodes":2},"p2p_perf":{"p2p":"Send","p2p_exec_time_us":5}})");
   REQUIRE(reading.series.size() == 3);
-  // NCCL counts the bytes of one rank.
+  // NCCL's number of bytes is that of one rank.
   CHECK(row_of(reading.series[0], 4000).time.value() == Approx(50e-6));
   CHECK(reading.series[1].ranks == 8);
   CHECK(row_of(reading.series[1], 8000).time.value() == Approx(70e-6));
@@ -607,12 +607,12 @@ TEST_CASE("a time from OSU's bandwidths is the time of one message of a window")
   CHECK(bw.pattern == ExchangePattern::one_way);
   CHECK(bw.window == 64);
   CHECK(bw.level == NetworkLevel::between_nodes);
-  // 4194304 B at 23989.54 MB/s of 10^6 bytes
+  // The message has 4194304 B, and the bandwidth is 23989.54 MB/s, with MB = 10^6 B.
   CHECK(row_of(bw, 4194304).time.value() == Approx(4194304 / 23989.54e6));
   const Reading both = load("osu-5.3-bibw.txt", otherwise({.level = NetworkLevel::node}));
   const ExchangeSeries& bibw = both.series.at(0);
   CHECK(bibw.pattern == ExchangePattern::both_ways);
-  // The bandwidth is counted in both directions: 2 * 4194304 B at 9788.05 MB/s.
+  // The bandwidth is the sum of both directions: 2 * 4194304 B at 9788.05 MB/s.
   CHECK(row_of(bibw, 4194304).time.value() == Approx(2 * 4194304 / 9788.05e6));
   const Reading slow = load("osu-7.4-bw-slow-link.txt", otherwise({.nodes = 2}));
   CHECK(warns(slow, "2 rows that round to zero"));
@@ -713,7 +713,7 @@ TEST_CASE("facts that contradict each other are refused") {
 }
 
 TEST_CASE("NCCL's log states algorithm and protocol, and may interrupt rows") {
-  // The row has three parts in one stream, with the log directly after the previous cell.
+  // Log lines split the row into three pieces. Each log line begins directly after a cell of the row.
   const std::string listed = "#  Rank  0 Group  0 Pid  7 on 9node1 device  0 [0x1b] NVIDIA H100\n";
   const std::string host = "9node1:7:7 [0] NCCL INFO ";
   const std::string before_2_23 = listed + nccl_header + "     1048576        262144     float     sum      -1" + host +

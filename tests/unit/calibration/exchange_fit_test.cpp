@@ -150,13 +150,13 @@ TEST_CASE("more noise widens the intervals, and their coverage is about the stat
   CHECK(wide > 3 * narrow);
   // The fit rarely finds a knee that does not exist.
   CHECK(known > 0.9 * 2 * trials);
-  // 95 % of 120 are 114, with a standard deviation of 2.4. The bounds are four standard deviations on both sides.
+  // Of 120 intervals, 95 % are 114, with a standard deviation of 2.4. The bounds are four standard deviations on both sides.
   CHECK(alpha_held > 0.87 * known);
   CHECK(beta_held > 0.87 * known);
 }
 
 TEST_CASE("a change of protocol is found at its size, and unchanged coefficients are shared") {
-  // Messages are eager up to 64 KiB. Above, they take a handshake of two more latencies on the same link.
+  // Messages are eager up to 64 KiB. Larger messages need a handshake, which takes two more latencies on the same link.
   ExchangeSeries series = sweep(Collective::point_to_point, 2, 2,
                                 [](double bytes) { return (bytes > 65536 ? 5 * alpha : alpha) + 1e-10 * bytes; });
   add_noise(series, 0.01, 4);

@@ -73,7 +73,7 @@ TEST_CASE("a message between two nodes uses one rail, an Allreduce all rails") {
   Coefficients coefficients;
   coefficients.exchanges = MeasuredExchanges({pair});
   const PredictedExchange exchange = ExchangePredictor(sheet, coefficients).predict(Collective::allreduce, 1_GiB, 16, 2);
-  // There are eight rails of 20 GB/s: 2 · 15/16 · 1 GiB over 160 GB/s.
+  // The eight rails of 20 GB/s reach 160 GB/s, so the time is 2 · 15/16 · 1 GiB / 160 GB/s.
   CHECK(exchange.time.value() == Approx(1.875 * 1073741824 / 160e9).epsilon(0.05));
   CHECK(exchange.basis == ExchangeBasis::fitted_links);
 }

@@ -44,7 +44,7 @@ TEST_CASE("a fit to steps on two and four devices predicts eight") {
   const Validation before = validate(select_runs(runs, std::vector<RunFilter>{parse_where("gpus=8")}), "dgx-a100", "none");
   const Validation learned = RunFitter(runs, "dgx-a100", "none").fit_up_to(4);
   REQUIRE(learned.cases.size() == before.cases.size());
-  // Observed: 0.910 with the fit, 0.899 without, and above 0.82 for every strategy.
+  // The accuracy is 0.910 with the fit, 0.899 without the fit, and above 0.82 for every strategy.
   CHECK(learned.summary.overall.accuracy > 0.88);
   CHECK(learned.summary.overall.accuracy > before.summary.overall.accuracy);
   for (const auto& [strategy, group] : learned.summary.groups) {
@@ -66,7 +66,7 @@ TEST_CASE("families of plans agree on the launch overhead, which large models do
     CHECK(fit.choices.back().determined() == fit.coefficients.software.launch_overhead.has_value());
     starts.push_back(fit.coefficients.software.launch_overhead.value_or(Seconds(usual)).value());
   }
-  // Each family is fitted separately. Observed: 58 to 69 us, and 25 us for the 51 runs of
+  // Each family is fitted separately. The fitted launch overheads are 58 to 69 us, and 25 us for the 51 runs of
   // data+pipeline+tensor, the smallest family.
   std::sort(starts.begin(), starts.end());
   CHECK(starts.back() < 1.2 * usual);
@@ -94,7 +94,7 @@ TEST_CASE("PyTorch's launch overhead is the median of measured step times over t
   CHECK(starts.size() == 20);
   const double usual = load_software("pytorch").settings.number("launch_overhead").value();
   CHECK(usual == Approx(median(starts)).epsilon(0.02));
-  // Observed: 0.80, and 0.18 without the launch overhead. The kernels of the large models (VGG) limit their steps.
+  // The accuracy is 0.80, and 0.18 without the launch overhead. The kernels of the large models (VGG) limit their steps.
   CHECK(validate(runs, "dgx-a100", "none").summary.overall.accuracy > 0.78);
 }
 

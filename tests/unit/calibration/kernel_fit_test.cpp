@@ -223,7 +223,7 @@ TEST_CASE("tables of kernels are read by their columns") {
   CHECK(both.samples[1].kernels[0].first.k == 16);
   CHECK(both.samples[1].kernels[1].first.k == 8);
 
-  // Inference software copies keys and values into a cache, and each of these copies is written. Encoders have no cache.
+  // Inference software also writes keys and values into a cache, so its rows have a second kernel. Encoders have no cache.
   const KernelTable attention =
       read_kernel_table(written("attention.csv",
                                 "source,dtype,pass,batch,seq,heads,kv_heads,head_dim,causal,time_us\n"

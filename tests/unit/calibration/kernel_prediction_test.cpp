@@ -123,7 +123,7 @@ TEST_CASE("of two measurements of a kernel, the narrower interval is used") {
   const std::vector<FoundProfile> found{profile({{pool(4), 10}}), profile({{pool(4), 12}}, false)};
   const PredictedKernels predicted = predict_kernels(kernels({pool(4)}), load_machine("dgx-a100"), {}, found);
   CHECK(predicted.kernels.front().time.value() == Approx(12e-6));
-  // A single sample has no interval.
+  // A measurement of one repetition has no interval.
   CHECK_FALSE(predicted.kernels.front().low);
 }
 

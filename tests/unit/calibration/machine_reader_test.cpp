@@ -133,7 +133,7 @@ TEST_CASE("the sustained fraction of products may differ by precision") {
 }
 
 TEST_CASE("the attainable fraction of a level lowers its bandwidth") {
-  // 100 Gb/s are 12.5 GB/s, of which 0.8 are 10.
+  // The link has 100 Gb/s = 12.5 GB/s, and messages reach 0.8 of this: 10 GB/s.
   CHECK(parse_machine(small_machine, "m.yaml").levels[1].bandwidth.value() == Approx(10e9));
 }
 

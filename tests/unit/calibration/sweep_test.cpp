@@ -133,7 +133,7 @@ TEST_CASE("The output of a sweep in OSU's format reads back as its measurements"
 TEST_CASE("Concurrent groups share the rails of a node, and the time per byte gives φ") {
   SweepPlan plan = plan_of({});
   plan.contention = true;
-  // There are eight ranks on each node: one, two, four or eight groups on two rails.
+  // On each node, eight ranks form one, two, four or eight groups, which share two rails.
   const std::vector<ContentionPoint> points = run("ranks=16 nodes=2 rails=2 noise=0", plan).contention;
   REQUIRE(points.size() == 4);
   const std::vector<std::pair<int, double>> expected{{1, 1}, {2, 1}, {4, 2}, {8, 4}};
@@ -148,7 +148,8 @@ TEST_CASE("Concurrent groups share the rails of a node, and the time per byte gi
 }
 
 TEST_CASE("A ring with several ranks per node uses the rails of all ranks of the node") {
-  // 2 nodes of 8 ranks need 30 messages of α and of a sixteenth of 256 MiB, at the rate of 8 rails, of 2, and of one.
+  // A ring over 2 nodes of 8 ranks sends 30 messages. Each message takes α plus the time of a sixteenth of 256 MiB at the
+  // rate of 8 rails, 2 rails or one rail.
   const auto last = [](const std::string& figures, SweepOperation operation) {
     SweepPlan plan = plan_of({operation});
     plan.smallest = plan.largest = std::int64_t{1} << 28U;
@@ -170,7 +171,7 @@ TEST_CASE("A ring with several ranks per node uses the rails of all ranks of the
 }
 
 TEST_CASE("Protocols of a simulated network are recovered, and their sizes grow with the nodes") {
-  // Each protocol has α and β as a part of 14 us and 46 GB/s, and a size where the next protocol begins.
+  // Each protocol has fractions of 14 us and 46 GB/s as α and rate, and a size at which the next protocol begins.
   const std::string protocols =
       " protocols=LL:0.3:0.25:64 KiB/LL128:0.5:0.9:4 MiB/Simple:1:1 rails=8 latency=14 us "
       "bandwidth=46 GB/s latency_inside=4 us bandwidth_inside=400 GB/s";
@@ -274,7 +275,7 @@ TEST_CASE("A size that would take too long is skipped, with a warning") {
   SweepPlan plan = plan_of({SweepOperation::latency});
   plan.longest_row = Seconds(1);
   const SweepResult result = run("ranks=2 nodes=2 bandwidth=1 MB/s noise=0", plan);
-  // Six samples take 0.79 s for 128 KiB, and 1.6 s for 256 KiB.
+  // With 128 KiB, six samples take 0.79 s. With 256 KiB, they take 1.6 s.
   REQUIRE(result.tables.size() == 1);
   CHECK(result.tables[0].rows.back().bytes == 128 << 10);
   REQUIRE(result.warnings.size() == 1);

@@ -61,11 +61,11 @@ constexpr std::array<double, 9> some_ranks{2, 3, 4, 5, 7, 8, 64, 1000, 4096};
 }  // namespace
 
 TEST_CASE("one-level collectives take the time of the formulas") {
-  // P = 8: ⌈log2 P⌉ = 3, slices of 100 B: mβ/P = 1 s, mc/P = 0.1 s.
+  // With P = 8, ⌈log2 P⌉ is 3. A slice of 100 B takes mβ/P = 1 s to send, and mc/P = 0.1 s to add.
   const double p = 8;
   // 7 · (1 + 8 + 0.8)
   CHECK(linear_reduce_time(message, p, wire).value() == Approx(68.6));
-  // the linear reduce, and 7 · (1 + 8) of broadcast
+  // the time of the linear reduce, plus 7 · (1 + 8) for the broadcast
   CHECK(linear_allreduce_time(message, p, wire).value() == Approx(68.6 + 63.0));
   // 2 · 3 · (1 + 8) + 3 · 0.8
   CHECK(tree_allreduce_time(message, p, wire).value() == Approx(56.4));
@@ -90,7 +90,8 @@ TEST_CASE("one-level collectives take the time of the formulas") {
 TEST_CASE("an All-to-all among nodes takes the longer of its traffic between and inside nodes") {
   constexpr Bytes eight(8000.0);
   const Link slow{Seconds(2), Seconds(10) / Bytes(1000.0)}, fast{Seconds(1), Seconds(1) / Bytes(1000.0)};
-  // The time is 7 · 2 + 4 slices of 1,000 bytes to the other node. 3 slices stay in the node.
+  // The seven messages have start-ups of 7 · 2 s. Four slices of 1,000 bytes go to the other node, and three stay in the
+  // node.
   CHECK(hierarchical_all_to_all_time(eight, 4, 2, fast, slow).value() == Approx(14 + 4 * 10.0));
   CHECK(hierarchical_all_to_all_time(eight, 4, 2, slow, fast).value() == Approx(7 + 3 * 10.0));
   // With nodes of one rank, the exchange is pairwise.
@@ -102,14 +103,15 @@ TEST_CASE("tokens that are routed once are sent once to each unit") {
   // With one copy, or with a single receiver, all copies are sent.
   CHECK(share_of_copies(4, 1) == 1);
   CHECK(share_of_copies(1e9, 8) == Approx(1));
-  // Two experts on two nodes are on one node in half of the cases, so 1.5 of 2 copies are sent.
+  // In half of the cases, a token's two experts are on the same node. On average, 1.5 of 2 copies are therefore sent.
   CHECK(share_of_copies(2, 2) == Approx(0.75));
   // A single node receives one of eight copies.
   CHECK(share_of_copies(1, 8) == Approx(1.0 / 8));
 }
 
 TEST_CASE("ranks that are not a power of two need an additional round") {
-  // P = 5: ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8); Rabenseifner 6 · 1 + 16 · 4/5 + 0.8 · 4/5.
+  // With P = 5, recursive doubling has ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8) s. Rabenseifner takes 6 · 1 + 16 · 4/5 + 0.8 ·
+  // 4/5 s.
   CHECK(butterfly_allreduce_time(message, 5, wire).value() == Approx(29.4));
   CHECK(rabenseifner_allreduce_time(message, 5, wire).value() == Approx(19.44));
   // Powers of two take no additional round: 2^20 ranks are 20 rounds of (1 + 8).
@@ -118,29 +120,32 @@ TEST_CASE("ranks that are not a power of two need an additional round") {
 }
 
 TEST_CASE("parameter servers are bound by the busier end of a link") {
-  // P = 8, s = 2: each server carries m/2 of each of 8 workers, which is 4m in each direction: 2 · 8 · 4 + 2 · 1.
+  // With P = 8 and s = 2, each server transfers m/2 for each of 8 workers: 4m in each direction. The time is 2 · 8 · 4 + 2 ·
+  // 1 s.
   CHECK(parameter_server_time(message, 8, 2, wire).value() == Approx(66.0));
-  // With s = 8 or more, the worker's own m in each direction counts: 2 · 8 + 2 · 1. More servers do not help.
+  // With s = 8 or more, a worker's own link limits the time: m in each direction takes 2 · 8 + 2 · 1 s. More servers do not
+  // help.
   CHECK(parameter_server_time(message, 8, 8, wire).value() == Approx(18.0));
   CHECK(parameter_server_time(message, 8, 80, wire).value() == Approx(18.0));
 }
 
 TEST_CASE("sparse exchange switches to dense blocks when these are smaller") {
-  // P = 8, N2 = 50 B: 14 · 1 + 14 · 0.5, and 3 s for compression.
+  // With P = 8 and N2 = 50 B, the exchange takes 14 · 1 + 14 · 0.5 s, and compression takes 3 s.
   CHECK(sparse_allreduce_time(Bytes(50), std::nullopt, 8, Seconds(3), wire).value() == Approx(24.0));
-  // N1/P = 800/8 = 100 B > N2, so the vector stays sparse.
+  // A dense block has N1/P = 800/8 = 100 B, which is more than N2, so the vector stays sparse.
   CHECK(sparse_allreduce_time(Bytes(50), message, 8, Seconds(3), wire).value() == Approx(24.0));
-  // N2 = 500 B > 100 B: 14 · 1 + 14 · 1 + 3.
+  // With N2 = 500 B, dense blocks of 100 B are smaller. The time is 14 · 1 + 14 · 1 + 3 s.
   CHECK(sparse_allreduce_time(Bytes(500), message, 8, Seconds(3), wire).value() == Approx(31.0));
 }
 
 TEST_CASE("two-level collectives share the outer link among φ flows") {
   // g = 4 ranks in each of n = 2 nodes; inside α = 0.1 s, β = 1 ms/B, c = 0.5 ms/B; between as `wire`; φ = 3.
   const Link inside{Seconds(0.1), SecondsPerByte(0.001), SecondsPerByte(0.0005)};
-  // inside: 2 · 3 · (0.1 + 200 · 0.001) + 3 · 200 · 0.0005 = 1.8 + 0.3;
-  // between, slices of 800/4 = 200 B in a ring of 2: 2 · 1 · (1 + 100 · 0.03) + 100 · 0.001 = 8 + 0.1
+  // Inside nodes, the time is 2 · 3 · (0.1 + 200 · 0.001) + 3 · 200 · 0.0005 = 1.8 + 0.3 s. Between nodes, a ring of 2
+  // exchanges a slice of 800/4 = 200 B: 2 · 1 · (1 + 100 · 0.03) + 100 · 0.001 = 8 + 0.1 s.
   CHECK(hierarchical_allreduce_time(message, 4, 2, inside, wire, 3).value() == Approx(10.2));
-  // inside as before; between nodes, the whole 800 B in a ring of 2: 2 · 1 · (1 + 400 · 0.03) + 400 · 0.001 = 26 + 0.4
+  // The time inside nodes is as before. Between nodes, a ring of 2 exchanges all 800 B: 2 · 1 · (1 + 400 · 0.03) + 400 ·
+  // 0.001 = 26 + 0.4 s.
   CHECK(leader_allreduce_time(message, 4, 2, inside, wire, 3).value() == Approx(28.5));
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("a step takes at least the time that the host needs to launch all kern
   CHECK(slow.step_time().value() ==
         Approx(launches + without.step_time().value() -
                (without[Part::forward] + without[Part::backward] + without[Part::layer_collectives]).value()));
-  // Repeated launches count again: forward in backward, each micro-batch, and each first launch of a stage.
+  // Launch times are added for every repetition: for forward that is recomputed in backward, and for each micro-batch.
   Plan parts = plan;
   parts.micro_batches = 4;
   CHECK((estimate(2.0, parts).step_time() - estimate(1.0, parts).step_time()).value() == Approx(4 * launches));
@@ -87,7 +87,8 @@ TEST_CASE("a step takes at least the time that the host needs to launch all kern
 }
 
 TEST_CASE("one process launches forward of its devices one after the other, and backward with a thread each") {
-  // Launches take so long that no other part of a pass counts. One device needs s launches in forward, and b in backward.
+  // Launches take so long that all other parts of a pass are negligible. One device needs s launches in forward, and b in
+  // backward.
   const auto step_time = [](bool one_process, int devices, Pass pass) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
@@ -111,7 +112,7 @@ TEST_CASE("one process launches forward of its devices one after the other, and 
 }
 
 TEST_CASE("backward launches take a fraction of the time of forward launches, and one process serializes a part of them") {
-  // Launches take so long that no other part counts.
+  // Launches take so long that all other parts are negligible.
   const auto step_time = [](double backward_launches, double serial_forward, int devices) {
     Coefficients coefficients;
     coefficients.software.launch_overhead = Seconds(1e12);
@@ -203,14 +204,15 @@ TEST_CASE("efficiency is the time that one device needs, divided by the total ti
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 4);
   const Estimate estimate = Estimator(matrix.job).estimate(plan);
-  // One device needs 32 · 3 + 12 s. Four replicas take 8 · 3 + 12 s, and 6 · (1 + 80 · 0.001) = 6.48 s for their gradients.
+  // One device needs 32 samples · 3 s + 12 s for the update. Each of four replicas takes 8 samples · 3 s + 12 s, and 6
+  // rounds · (1 s + 80 B · 1 ms/B) = 6.48 s to exchange gradients.
   CHECK(estimate.time.step_time().value() == Approx(36 + 6.48));
   CHECK(estimate.efficiency == Approx(108 / (4 * 42.48)));
 }
 
 TEST_CASE("an epoch has as many steps as its samples fill") {
   const Matrix matrix(Assumptions{});
-  // 1000 samples in batches of 32: 31.25 steps of 32 · 3 + 12 s.
+  // 1000 samples in batches of 32 are 31.25 steps. A step takes 32 samples · 3 s + 12 s.
   const Estimate estimate = Estimator(matrix.job).estimate(plan_of(32));
   CHECK(estimate.time.step_time().value() == Approx(108.0));
   CHECK(estimate.epoch.value() == Approx(31.25 * 108));
@@ -240,8 +242,8 @@ TEST_CASE("recomputed layers exchange their forward again") {
   const Matrix matrix(Assumptions{}, {}, true);
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 2);
-  // The Allgather of the output between two ranks takes 1 + 8 · 10 · 4 / 2 · 0.001 s. The first
-  // layer has no exchange in backward.
+  // The Allgather of the output between two ranks takes 1 s + (8 samples · 10 items · 4 B)/2 · 1 ms/B. The first layer has
+  // no exchange in backward.
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(1.16));
   plan.recompute = Recompute::full;
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(2 * 1.16));
@@ -267,7 +269,7 @@ TEST_CASE("ZeRO-1 and -2 exchange as many bytes as an Allreduce, and ZeRO-3 exch
     plan.zero_stage = stage;
     return Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value();
   };
-  // A Reduce-scatter and an Allgather of 320 B take 3 · (1 + 0.08) each.
+  // A Reduce-scatter of 320 B takes 3 rounds · (1 + 0.08) s, and so does an Allgather.
   CHECK(exchange(1) == Approx(6.48));
   CHECK(exchange(2) == Approx(6.48));
   CHECK(exchange(3) == Approx(9.72));
@@ -291,8 +293,8 @@ TEST_CASE("ZeRO in groups scatters and gathers within a group, and sums the shar
     return Estimator(matrix.job).estimate(plan);
   };
   const auto exchange = [&](int group) { return estimate(group).time[Part::gradient_exchange].value(); };
-  // There are groups of two of the four ranks: a Reduce-scatter and two Allgathers of 320 B between two ranks, 1 + 0.16
-  // each, and an Allreduce of 160 B between two ranks, which is one round of a butterfly, 1 + 0.16.
+  // The four ranks form groups of two. A Reduce-scatter and two Allgathers of 320 B between two ranks take 1.16 s each. An
+  // Allreduce of 160 B between two ranks is one round of a butterfly, which takes 1.16 s.
   CHECK(exchange(2) == Approx(4 * 1.16));
   plan.micro_batches = 8;
   // The groups sum their shards once [Zha22, section 3.4].
@@ -322,14 +324,14 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
     plan.secondary_shards = ranks;
     return estimator.estimate(plan).time[Part::gradient_exchange].value();
   };
-  // There are a Reduce-scatter and an Allgather of 320 B among four ranks, 3 · (1 + 0.08) each, and
-  // an Allgather between two ranks, 1 + 0.16.
+  // Among four ranks, a Reduce-scatter and an Allgather of 320 B take 3 · (1 + 0.08) s each. An Allgather between two ranks
+  // takes 1.16 s.
   CHECK(exchange(2) == Approx(2 * 3.24 + 1.16));
   plan.micro_batches = 8;
   // The secondary shards are valid until weights are updated.
   CHECK(exchange(2) == Approx(8 * 3.24 + 3.24 + 15 * 1.16));
-  // Secondary shards among all ranks take the time of ZeRO-3, and a quarter of the weights in
-  // addition. With one rank, there are no secondary shards.
+  // With secondary shards among all ranks, a step takes as long as with ZeRO-3, and memory contains another quarter of the
+  // weights. With one rank, there are no secondary shards.
   CHECK(exchange(4) == exchange(0));
   CHECK(exchange(1) == exchange(0));
   const auto weights = [&](int ranks) {
@@ -365,8 +367,8 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
 }
 
 TEST_CASE("the ranks of a shard group are neighbours, and its replicas are a group's size apart") {
-  // There are eight ranks of data on two nodes of four. A group of four is inside a node, and the
-  // two ranks at equal positions are in two nodes.
+  // Eight data-parallel ranks are on two nodes of four. A shard group of four ranks is inside a node. Two ranks with copies
+  // of the same shard are in different nodes.
   Plan plan;
   plan.mesh.set(Axis::data, 8);
   const Machine machine = nodes_of_four();
@@ -455,7 +457,7 @@ TEST_CASE("forward products of experts take at least the launches for each exper
     if (model.layers[i].operation->experts() == 1) {
       CHECK(behind.layers[i].costs[LayerTime::forward] == ahead.layers[i].costs[LayerTime::forward]);
     } else {
-      // A rank of four has two of the eight experts, each with half a launch of 1,000 s.
+      // Each of four ranks has two of the eight experts. Each expert adds 0.5 launches, and a launch takes 1,000 s.
       CHECK(behind.layers[i].costs[LayerTime::forward].value() == Approx(2 * 0.5 * 1000));
       CHECK(all.layers[i].costs[LayerTime::forward].value() == Approx(8 * 0.5 * 1000));
     }
@@ -493,8 +495,8 @@ TEST_CASE("with ZeRO, each replica updates its shard of the parameters") {
   }
 }
 
-/// A model with 200 MiB of gradients, in eight buckets of 25 MiB, which two replicas exchange in
-/// one second by a ring without start-up. Backward takes `backward` per sample.
+/// A model with 200 MiB of gradients, in eight buckets of 25 MiB, which two replicas exchange in one second by a ring
+/// without start-up. Backward takes `backward` seconds per sample.
 struct EightBuckets : OwnedJob {
   EightBuckets(Seconds backward, const Assumptions& some_assumptions, const Coefficients& some_coefficients = {})
       : OwnedJob(parse_model("format: 1\nmodel: m\ninput: {features: 6400}\nlayers:\n  - fully_connected: {features: 8192, "
@@ -611,7 +613,7 @@ TEST_CASE("slices exchange the gradients of their own weights, unless the softwa
   Plan plan = plan_of(32);
   plan.mesh.set(Axis::data, 2);
   plan.mesh.set(Axis::filter, 2);
-  // One round of a butterfly with half of 320 B
+  // The exchange is one round of a butterfly with half of 320 B.
   const Matrix matrix(without_overlap());
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::gradient_exchange].value() == Approx(1 + 0.16));
   Coefficients coefficients;
@@ -626,7 +628,7 @@ TEST_CASE("layers that all ranks compute count as replicated work") {
                        Assumptions{}, 1000, std::vector<LayerTimes>(2, {Seconds(1), Seconds(2), Seconds()}));
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 4);
-  // Each sample and rank takes 3/4 + 3 s, but 6/4 s would be sufficient.
+  // Each of four ranks takes 3/4 + 3 s per sample. Without replicated work, 6/4 s would be sufficient.
   CHECK(Estimator(owned.job).estimate(plan).replicated_share == Approx(1 - 1.5 / 3.75));
   plan.mesh.set(Axis::filter, 1);
   plan.mesh.set(Axis::data, 4);
@@ -643,7 +645,8 @@ TEST_CASE("the imbalance is the time of the longest stage divided by the mean, m
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::pipeline, 4);
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(6.0 / 3 - 1));
-  // With the stages 1 2 | 6 3, the longest has 9, and the mean is 6. The cut 1 2 6 | 3 is no better.
+  // With the stages 1 2 | 6 3, the longest stage takes 9, and the mean of the stages is 6. The cut 1 2 6 | 3 has a longest
+  // stage of 9, too.
   plan.mesh.set(Axis::pipeline, 2);
   CHECK(Estimator(owned.job).estimate(plan).imbalance == Approx(9.0 / 6 - 1));
 }

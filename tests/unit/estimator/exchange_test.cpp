@@ -89,7 +89,7 @@ TEST_CASE("groups that share a node's rails have φ = flows / rails") {
 
 TEST_CASE("the placement determines which ranks are neighbours, and which groups share rails") {
   Setting setting = with_plan(8, 4);
-  // Parts inside a node: 3 · (1 + 200 · 0.001)
+  // The parts are inside a node. The time is 3 · (1 + 200 · 0.001) s.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   const auto place_of = [&](Axis axis) {
     return std::find(setting.plan.placement.begin(), setting.plan.placement.end(), axis);
@@ -97,7 +97,7 @@ TEST_CASE("the placement determines which ranks are neighbours, and which groups
   std::iter_swap(place_of(Axis::filter), place_of(Axis::data));
   // Replicas are neighbours now. One ring fills two nodes, alone on both rails: φ = 1/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
-  // The parts are eight ranks apart, in four nodes. There are four rings with one member per node: φ = 4/2.
+  // Neighbouring parts are eight ranks apart, in four nodes. Four rings have one rank each on every node, so φ = 4/2.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("Allgather and Reduce-Scatter across nodes are hierarchical if that is
   // rails, φ = 4/2: 1 · (2 + 100 · 0.02) = 4. One ring would take 7 · (2 + 100 · 0.005) = 17.5.
   CHECK(setting.time(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
   CHECK(setting.time(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6));
-  // Additions of 1 ms/B: 3 slices of 200 B inside a node, and one of 100 B between nodes.
+  // At 1 ms/B, 3 slices of 200 B are added inside a node, and one slice of 100 B is added between nodes.
   setting.assumptions.add = SecondsPerByte(0.001);
   CHECK(setting.time(Collective::reduce_scatter, 800, data, Purpose::gradient) == Approx(7.6 + 0.6 + 0.1));
   CHECK(setting.time(Collective::allgather, 800, data, Purpose::gradient) == Approx(7.6));
@@ -125,7 +125,7 @@ TEST_CASE("broadcast and reduce are trees, all-to-all is pairwise") {
   CHECK(with_plan(4).time(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
   // 3 · (1 + 200 · 0.001)
   CHECK(with_plan(4).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
-  // All four ranks of a node send to the other node at once, φ = 4/2: 7 · 2 + 4 · 100 · 0.02
+  // All four ranks of a node send to the other node at once, so φ = 4/2. The time is 7 · 2 + 4 · 100 · 0.02 s.
   CHECK(with_plan(8).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(22.0));
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a message to a neighbour has one rail, which it shares with its node'
   Setting setting;
   setting.plan.mesh.set(Axis::pipeline, 4);
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));
-  // Across nodes, a single message is not striped: 10 ms/B, although a second rail is idle.
+  // Between nodes, a single message uses one rail of 10 ms/B, although a second rail is idle.
   setting.plan.mesh.set(Axis::pipeline, 8);
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
   // Four concurrent pipelines put four messages on two rails.
@@ -148,15 +148,15 @@ TEST_CASE("exchanges go through the host if the software has no direct route") {
   setting.machine.host = slow_host();
   setting.coefficients.software.layer_route = Route::host;
   setting.coefficients.software.halo_route = Route::host;
-  // Collectives have direct links inside a node: 3 · (1 + 200 · 0.001). Halo transfers have no direct links. They go down
-  // and up the same PCIe link, which two devices share, 2 · 2 · 20 ms/B: 3 · (1 + 200 · 0.08)
+  // Collectives have direct links inside a node, so the time is 3 · (1 + 200 · 0.001) s. Halo transfers have no direct
+  // links. A halo goes down and up the same PCIe link, which two devices share, at 2 · 2 · 20 ms/B: 3 · (1 + 200 · 0.08) s.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
   // Gradients do not go through the host.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
   setting.coefficients.software.gradient_route = Route::host;
-  // Four rings leave a node over two PCIe links, each crossed twice: 20 · 2 · 2 ms/B. The rails
-  // would take only 10 · 4/2 ms/B.
+  // Four rings leave a node over two PCIe links. Each ring crosses its link twice, at 20 · 2 · 2 ms/B. The rails would take
+  // only 10 · 4/2 ms/B.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.08)));
   // A single ring has a PCIe link to itself: 20 · 2 ms/B.
   setting.plan.mesh.set(Axis::filter, 1);
@@ -213,7 +213,7 @@ TEST_CASE("the fastest allowed algorithm is used") {
   // 0.02) for slices. A ring takes 35, and Rabenseifner 2 · 3 · 2 + 2 · 16 · 7/8 = 40.
   CHECK(chosen(8, 800).algorithm == AllreduceAlgorithm::hierarchical);
   CHECK(chosen(8, 800).time.value() == Approx(15.2));
-  // For two ranks, Rabenseifner and ring are the same, 2 · 1 + m. A butterfly takes 1 · (1 + m).
+  // For two ranks, Rabenseifner takes as long as a ring: 2 · 1 + m. A butterfly takes 1 · (1 + m).
   CHECK(chosen(2, 1e6).algorithm == AllreduceAlgorithm::butterfly);
   // For three ranks, a ring takes 4 · (1 + m/3), and Rabenseifner 4 · 1 + 4/3 · m. If times are equal, the ring is chosen.
   CHECK(chosen(3, 3e6).algorithm == AllreduceAlgorithm::ring);
@@ -249,8 +249,8 @@ TEST_CASE("hierarchical exchanges through the host stay direct inside the node")
   Setting setting = with_plan(8);
   setting.machine.host = slow_host();
   setting.coefficients.software.gradient_route = Route::host;
-  // The time is 7.2 inside. Four slices share two PCIe links, which are crossed twice, 20 · 2 · 2
-  // ms/B: 2 · (2 + 100 · 0.08).
+  // Inside a node, the time is 7.2 s. Four slices share two PCIe links and cross them twice, at 20 · 2 · 2 ms/B: 2 · (2 +
+  // 100 · 0.08) s.
   CHECK(setting.allreduce(AllreduceAlgorithm::hierarchical, 800) == Approx(7.2 + 20));
   // One leader has a PCIe link to itself: 2 · (2 + 400 · 0.04).
   CHECK(setting.allreduce(AllreduceAlgorithm::leader, 800) == Approx(7.2 + 36));
@@ -266,9 +266,10 @@ TEST_CASE("the assumptions give the number of parameter servers") {
 
 TEST_CASE("a sparse exchange sends an index with each value, until dense blocks are smaller") {
   Setting setting = with_plan(4);
-  // A hundredth of 800 B, and as many bytes of indices, are 16 B: 6 · (1 + 0.016)
+  // A hundredth of 800 B, and as many bytes of indices, are 16 B. The time is 6 · (1 + 0.016) s.
   CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(6.096));
-  // Half of the gradients would be 800 B with their indices, so the dense block of 800/4 = 200 B is sent: 6 · (1 + 0.2)
+  // Half of the gradients would be 800 B with their indices, so the dense block of 800/4 = 200 B is sent. The time is 6 · (1
+  // + 0.2) s.
   setting.assumptions.sparse_density = 0.5;
   CHECK(setting.allreduce(AllreduceAlgorithm::sparse, 800) == Approx(7.2));
 }
@@ -298,7 +299,7 @@ TEST_CASE("a requested algorithm is used for gradients, and overrides the algori
 }
 
 TEST_CASE("a group of one rank exchanges nothing") {
-  // There are four parts, but a single replica, and no exchange along other axes.
+  // The plan has four filter parts, but a single replica, and no exchange along other axes.
   const Setting setting = with_plan(1, 4);
   for (const Family axes : {data, spatial, pipeline, data | spatial}) {
     for (const Purpose purpose : all_purposes) {
@@ -391,7 +392,7 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
   int above_zero = 0;
   for (int i = 0; i < 2000; ++i) {
     Setting setting = random_setting(random);
-    // Each setting in turn has another Allreduce algorithm.
+    // Each setting uses the next Allreduce algorithm.
     setting.assumptions.allreduce =
         enum_values<AllreduceAlgorithm>[static_cast<std::size_t>(i) % enum_values<AllreduceAlgorithm>.size()];
     setting.coefficients.software.layer_algorithm = setting.assumptions.allreduce;

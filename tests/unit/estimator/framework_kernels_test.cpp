@@ -45,7 +45,7 @@ TEST_CASE("cross entropy has the memory traffic of its operators") {
   // the picked logarithm (4), that of the softmax (4 + 4 + 4), and the copy (4 + 2).
   CHECK(entropy_bytes(operators, Pass::forward, true) == 2 + 4 + 4 + 4);
   CHECK(entropy_bytes(operators, Pass::backward_data, true) == 4 + 12 + 6);
-  // There is no copy in fp32.
+  // In fp32, cross entropy makes no copy.
   CHECK(entropy_bytes(operators, Pass::forward, false) == 8);
   CHECK(entropy_bytes(operators, Pass::backward_data, false) == 16);
   // Forward has the copy 6, maximum 4, subtraction 8, exponential 8, sum 4 and division 8. Backward
@@ -106,7 +106,8 @@ TEST_CASE("groups are convolved one by one in channels-first order, together or 
     CHECK(group_kernels(groups(32, channels, channels), true, last) == KernelKind::packed_convolution);
     CHECK(group_kernels(groups(64, channels, channels), true, last) == KernelKind::packed_convolution);
   }
-  // These are wide groups, RegNet's numbers of groups, and SENet, whose groups write twice as many channels as they read.
+  // These cases are wide groups, RegNet's numbers of groups, and SENet, in which a group writes twice as many channels as it
+  // reads.
   CHECK(group_kernels(groups(32, 64, 64), true, last) == KernelKind::direct_convolution);
   CHECK(group_kernels(groups(10, 16, 16), true, last) == KernelKind::direct_convolution);
   CHECK(group_kernels(groups(64, 4, 8), true, last) == KernelKind::direct_convolution);
@@ -356,9 +357,10 @@ TEST_CASE("only the biases of the experts' last layer are weighted by operators"
     return *last;
   };
   using enum ExpertBiases;
-  // In fp32, where each item counts as two, forward moves: p·b 2; y 1, p·b 1·2, the sum 2; concatenated 2 and 2; converted 2
-  // and 1. Backward moves: converted 1 and 2, for y 2 and 1, concatenated gradients 1 and 1, the product 2 and 2 and its sum
-  // 2. Backward with the weights moves: the product 2 and 2, its sum 2.
+  // The numbers are items that each operator moves, where an fp32 item counts as two. In fp32, forward moves: p·b 2; y 1,
+  // p·b 1·2, the sum 2; concatenated 2 and 2; converted 2 and 1. Backward moves: converted 1 and 2, for y 2 and 1,
+  // concatenated gradients 1 and 1, the product 2 and 2 and its sum 2. Backward with the weights moves: the product 2 and 2,
+  // its sum 2.
   for (const Precision half : {Precision::bf16, Precision::fp8}) {
     const Items wide = added("gpt-oss-20b@layers=2", half, fp32_operators);
     CHECK(wide.forward == Approx(14));

@@ -47,8 +47,8 @@ TEST_CASE("an in-place output is not fresh, but its gradient is") {
 }
 
 TEST_CASE("temporaries between the operators of a layer are fresh, and so are their gradients") {
-  // GPT-2's scores, 12 heads x 1,024 x 1,024 and 48 MiB, exist as product, scaled, masked and
-  // softmax. Its output has only 3 MiB.
+  // GPT-2's scores have 12 heads x 1,024 x 1,024 items, which are 48 MiB. Separate tensors hold their product, the scaled
+  // scores, the masked scores and the softmax. The output of attention has only 3 MiB.
   const double scores = 12.0 * 1024 * 1024 * 4;
   const std::string attention = "attention heads=12 causal=yes in=2304x1024t samples=1 pass=";
   CHECK(fresh(attention + "forward") == 4 * scores);

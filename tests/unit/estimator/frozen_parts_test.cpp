@@ -106,7 +106,7 @@ TEST_CASE("LoRA computes the gradients of inputs and the adapters' products, and
   const SampleFlops of_whole = sample_flops(whole.facts), of_adapted = sample_flops(adapted.facts);
   CHECK(of_adapted.forward > of_whole.forward);
   CHECK(of_adapted.forward < of_whole.forward * 1.02);
-  // Attention has two gradients of products without weights, and each matrix has one.
+  // The two products of attention, which have no weights, have two gradients each. Each frozen matrix has one gradient.
   CHECK(of_adapted.backward > of_whole.backward / 2);
   CHECK(of_adapted.backward < of_whole.backward / 2 * 1.15);
 }

@@ -38,7 +38,7 @@ Assumptions with_leader() {
 TEST_CASE("the ranks of a node share its bandwidth, and all nodes share the bandwidth of the file system") {
   Reading reading;
   reading.plan.mesh.set(Axis::data, 8);
-  // Each of the two nodes reads half of 32 · 10 B: 160 / 20
+  // Each of the two nodes reads half of 32 · 10 B at 20 B/s, which takes 160 / 20 s.
   reading.storage().shared_per_node = Bandwidth(20);
   CHECK(reading.time() == Approx(8.0));
   // The total of 320 / 80 is shorter than a node's time, and 320 / 32 is longer.
@@ -46,7 +46,7 @@ TEST_CASE("the ranks of a node share its bandwidth, and all nodes share the band
   CHECK(reading.time() == Approx(8.0));
   reading.storage().shared_total = Bandwidth(32);
   CHECK(reading.time() == Approx(10.0));
-  // A part of a node counts as one node.
+  // If the ranks fill only a part of a node, one node reads.
   reading.plan.mesh.set(Axis::data, 2);
   reading.storage().shared_total.reset();
   CHECK(reading.time() == Approx(16.0));
@@ -57,7 +57,7 @@ TEST_CASE("each rank that splits a sample reads the whole sample") {
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);
   reading.plan.mesh.set(Axis::filter, 4);
-  // Four times 320 B are read by two nodes: 640 / 20
+  // Two nodes read 4 · 320 B at 20 B/s each, which takes 640 / 20 s.
   CHECK(reading.time() == Approx(32.0));
   reading.storage().shared_total = Bandwidth(10);
   CHECK(reading.time() == Approx(128.0));
@@ -95,7 +95,7 @@ TEST_CASE("a leader may read the samples once and send them to the other ranks")
   CHECK(reading.time() == Approx(8.0 + 5.2));
   reading.plan.precision = Precision::fp16;
   CHECK(reading.time() == Approx(8.0 + 2 * (1 + 0.8)));
-  // Tiles are scattered, a quarter to each of three other ranks: 3 · (1 + 400 · 0.001)
+  // The leader sends a tile, which is a quarter, to each of three other ranks: 3 · (1 + 400 · 0.001) s.
   reading.plan.mesh.set(Axis::filter, 1);
   reading.plan.mesh.set_tiles({4, 1, 1});
   reading.plan.precision = Precision::fp32;
@@ -127,9 +127,9 @@ TEST_CASE("only the first stage of a pipeline reads") {
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 8);
   reading.plan.mesh.set(Axis::pipeline, 4);
-  // The eight ranks of the stage fill two nodes: 160 / 20
+  // The eight ranks of the stage fill two nodes, which read for 160 / 20 s.
   CHECK(reading.time() == Approx(8.0));
-  // The two ranks are in one node: 320 / 20
+  // The two ranks are in one node, which reads for 320 / 20 s.
   reading.plan.mesh.set(Axis::data, 2);
   CHECK(reading.time() == Approx(16.0));
 }

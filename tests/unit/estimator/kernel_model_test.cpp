@@ -85,8 +85,8 @@ TEST_CASE("the time of a matrix product depends on full tiles and waves, and its
   // An output of 512 × 512 has four tiles of 256, which are one wave of four multiprocessors.
   const double whole = 2.0 * 512 * 512 * 4096 / 4e12;
   CHECK(model.seconds(product(512, 512, 4096), Pass::forward, 1).value() == Approx(1e-6 + whole).epsilon(0.002));
-  // One more row is one more row of tiles. With 64 × 64 tiles there are 72 tiles instead of 64,
-  // which are 18 waves instead of 16.
+  // One more row of the output needs another row of tiles. With tiles of 64 × 64, 72 tiles in 18 waves replace 64 tiles in
+  // 16 waves.
   const double more = model.seconds(product(513, 512, 4096), Pass::forward, 1).value();
   CHECK(more > 1.05 * (1e-6 + whole));
   // Samples that are rows count as rows.
@@ -206,7 +206,8 @@ TEST_CASE("measured neighbours correct the formula more if they are near, and no
   CHECK(ratio(product(1024, 512, 4096)) < 2);
   CHECK(ratio(product(1024, 512, 4096)) > 1.8);
   CHECK(ratio(product(524288, 524288, 8)) < 1.15);
-  // Near measured rows, the interval has the spread of held-out rows. Beyond them, it has the spread of the formula.
+  // Near measured rows, the interval has the spread of held-out rows. Far from measured rows, the interval has the spread of
+  // the formula.
   const KernelTime near = with.time(product(512, 512, 4096), Pass::forward, 1);
   CHECK(near.high->value() == Approx(near.time.value() * std::exp(0.1)));
   CHECK(near.source == Provenance::curve);
@@ -241,7 +242,8 @@ TEST_CASE("narrow tiles of a convolution wait for their operands in all passes")
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     // There is no limit by operands, and the smallest tile has lost half a percent five times.
     CHECK(slower(enough, 32, pass) == Approx(1).epsilon(0.03));
-    // 4 TFLOP/s read 4 TB/s over 1 and 1. Tiles of 32 by 64 read a 21st of this, and tiles of 256 by 256 a 128th.
+    // At 4 TFLOP/s, tiles of a by b read operands at 4 TB/s · (1/a + 1/b). Tiles of 32 by 64 read at a 21st of 4 TB/s, and
+    // tiles of 256 by 256 at a 128th.
     const double cycles = device_peaks(device_with({}), Precision::bf16).cycle_rate;
     const double reading = 4e12 / (cycles * scarce);
     CHECK(slower(scarce, 32, pass) == Approx(reading * (1.0 / 32 + 1.0 / 64)).epsilon(0.03));

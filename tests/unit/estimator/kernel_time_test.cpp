@@ -66,8 +66,8 @@ TEST_CASE("the host launches the messages of a halo and the copies that join the
   Plan plan;
   plan.mesh.set_tiles({4, 1, 1});
   plan.global_batch = 1;
-  // Forward has two messages and two copies. Backward has two and three, except in the first layer,
-  // whose input needs no gradient.
+  // Forward has two messages and two copies. Backward has two messages and three copies, except in the first layer, because
+  // its input needs no gradient.
   const LayerCosts first = costs_of(owned, plan, 0), second = costs_of(owned, plan, 2);
   CHECK(first[LayerCount::forward_exchanges] == 4);
   CHECK(first[LayerCount::backward_exchanges] == 0);
@@ -250,9 +250,9 @@ TEST_CASE("without measurements, split filters thinner than a tile save no time"
   // 16 of 64 filters are a quarter of the work, which is rounded up to four times as much.
   CHECK(costs_of(owned, split, 2)[LayerTime::forward].value() ==
         Approx(costs_of(owned, serial, 2)[LayerTime::forward].value()));
-  // In backward, the gradient of the weights has sides of 16 → 64 and 576, as large as without the
-  // split. The gradient of the input sums over the filters, 8,192 by 64, a quarter. Half of the
-  // pass stays, and of the other half an eighth of the pass is left.
+  // In backward, the output of the weights' gradient has a side of 16 filters, which is rounded up to 64, and a side of 576.
+  // This gradient takes as long as without the split, which is half of the pass. The gradient of the input, 8,192 by 64,
+  // sums over a quarter of the filters, so its half of the pass shrinks to an eighth.
   CHECK(costs_of(owned, split, 2)[LayerTime::backward].value() ==
         Approx(costs_of(owned, serial, 2)[LayerTime::backward].value() * (0.5 + 0.125)));
   // With tiles that fit, the whole time is divided.
@@ -329,7 +329,7 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                    "features: 8}\n  - fully_connected: 8\n",
                                    "m.yaml"),
                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  // Three times 2 · 8 items, and the table, are moved: 4 bytes each at 100 GB/s.
+  // Backward moves three times 2 · 8 items, and the items of the table. Each item has 4 bytes, which are moved at 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0)[LayerTime::backward].value() == Approx((48 + 8e6) * 4 / 1e11));
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((48 + 2e6) * 4 / 1e11));
   // A layer that shares the table with another layer behaves in the same way.

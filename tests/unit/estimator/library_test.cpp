@@ -55,7 +55,8 @@ TEST_CASE("a library's ring has the start-ups of its hops and the time to fill i
 }
 
 TEST_CASE("in a library's two trees the vector leaves each node twice, or once among two nodes") {
-  // Two levels up and down of 50 us each, and one message of the chain of 2.5 us in each direction, are 205 us.
+  // Two levels of the tree take 50 us each, up and down. A message of the chain takes 2.5 us in each direction. The sum is
+  // 205 us.
   const double startups = 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
   CHECK(library_tree_time(Bytes(1e6), four_nodes(), test_habits).value() ==
         Approx(5e-6 + startups + 2e-3 + std::sqrt(startups * 2e-3)));
@@ -70,7 +71,7 @@ TEST_CASE("in a library's two trees the vector leaves each node twice, or once a
 }
 
 TEST_CASE("a library's all-to-all sends a message to each rank of each other node") {
-  // Six messages of 10 us are sent, and 6/8 of 1 MB at 2 ns over 0.8.
+  // Six messages take start-ups of 10 us each. 6/8 of 1 MB take 2 ns / 0.8 per byte.
   CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_habits).value() ==
         Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
 }

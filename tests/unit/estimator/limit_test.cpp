@@ -16,7 +16,7 @@ namespace {
 
 using namespace ddl;
 
-/// Returns a model with F = 16, 6, 20, 10 and C = 3, 16, 6, 20. The last F and the first C do not count.
+/// Returns a model with F = 16, 6, 20, 10 and C = 3, 16, 6, 20. The limits ignore the last F and the first C.
 Model images() {
   return parse_model(R"(format: 1
 model: images
@@ -110,8 +110,8 @@ TEST_CASE("the tensor degree is at most the number of heads of a transformer") {
 
 TEST_CASE("a tile is at least as wide as the halo that its neighbours read") {
   Images images;
-  // A kernel of 11 extends 5 rows beyond its own row. 32/6 rows are sufficient, 32/7 are not. 40/8
-  // columns are sufficient, 40/9 are not.
+  // A kernel of 11 extends 5 rows beyond its own row. Six tiles of 32/6 rows are high enough, but seven tiles are not. Eight
+  // tiles of 40/8 columns are wide enough, but nine are not.
   images.plan.mesh.set_tiles({6, 1, 1});
   CHECK(images.limits().empty());
   images.plan.mesh.set_tiles({7, 1, 1});

@@ -81,7 +81,8 @@ TEST_CASE("the spread of a count between two measured counts is between their sp
 TEST_CASE("a ring predicts rings among fewer and more nodes") {
   const MeasuredExchanges measured({curve_of(Collective::allreduce, 64, 16, [](double m) { return ring(m, 64); }),
                                     curve_of(Collective::allgather, 64, 16, [](double m) { return ring(m, 64) / 2; })});
-  // Here, rounds are limited by bytes, or by start-ups and a ring has fewer start-ups than a tree with the same times.
+  // Either bytes limit the rounds, or start-ups limit the rounds and a ring has fewer start-ups than a tree that takes as
+  // long.
   for (const double bytes : {1e8, 3e8, 1e9}) {
     for (const double nodes : {2.0, 8.0, 32.0}) {
       INFO(bytes << " bytes, " << nodes << " nodes");

@@ -95,7 +95,8 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
   Assumptions assumptions;
   assumptions.mixed_precision = MixedPrecision::autocast;
   assumptions.older_framework = true;
-  // Counts are for all rows, for rows that existed while the rules were made, for all other rows, and by memory format.
+  // The test counts all rows, the rows that existed while the rules were made, all other rows, and the rows of each memory
+  // format.
   struct Counts {
     int right = 0, at_risk = 0, wrong = 0;
     [[nodiscard]] int all() const { return right + at_risk + wrong; }

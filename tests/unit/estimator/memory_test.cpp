@@ -76,8 +76,8 @@ TEST_CASE("before the update, concatenated gradients of a rank's shard exist twi
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks({owned.job, plan, table, 0, 4}).in_update[MemoryItem::gradients].value();
   };
-  // There are 40,000 gradients of 2 bytes. A rank has 10,000 of them: 20,000 bytes in half precision and 40,000 in fp32. An
-  // update without concatenation only has the gradients of backward.
+  // There are 40,000 gradients of 2 bytes. A rank has a shard of 10,000 gradients: 20,000 bytes in half precision and 40,000
+  // in fp32. An update without concatenation needs no memory in addition to the gradients of backward.
   CHECK(in_update(true) == 80'000 + 20'000 + 40'000);
   CHECK(in_update(false) == 80'000);
   plan.zero_stage = 0;
@@ -98,13 +98,14 @@ TEST_CASE("a stage that keeps sent tensors has its output once for each micro-ba
     const LayerCostTable table(owned.job, plan, kinds);
     return stage_peaks({owned.job, plan, table, first, last}).earlier.allocated.value();
   };
-  // The output has 512 samples of 100 features of 2 bytes. The last stage sends nothing.
+  // The output has 512 samples, 100 features per sample and 2 bytes per feature. The last stage sends nothing.
   CHECK(kept(0, 2, true) - kept(0, 2, false) == 512 * 100 * 2);
   CHECK(kept(2, 4, true) == kept(2, 4, false));
 }
 
 TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
-  // By PyTorch's CublasHandlePool.cpp, the workspace is 2 · 4096 KiB and 8 · 16 KiB, or 32 MiB.
+  // By PyTorch's CublasHandlePool.cpp, the workspace is 2 · 4096 KiB + 8 · 16 KiB below compute capability 9.0, and 32 MiB
+  // from 9.0 on.
   constexpr double small = 8519680, large = 33554432;
   const auto range = [](std::optional<double> capability, double bandwidth = 2e12) {
     Device device;
@@ -157,8 +158,7 @@ TEST_CASE("layers of one kind keep the same tensors, regardless of which input i
 }
 
 TEST_CASE("the dropout of attention keeps factors of 4 bytes on a processor, as a dropout layer does") {
-  // There is one head of 4 channels over 3 tokens: 9 scores. The softmax, its dropout and the mask
-  // are kept, but not the output.
+  // One head of 4 channels over 3 tokens has 9 scores. The softmax, its dropout and the mask are kept, but not the output.
   const Model model = parse_model(R"(format: 1
 model: attentive
 input: {channels: 12, tokens: 3}
@@ -212,7 +212,7 @@ layers:
 }
 
 TEST_CASE("a stage has one copy of another stage's weights, for any number of layers that read them") {
-  // The first layer owns a table of 10 × 8, which the third and fifth layers read. The fourth layer has 64 weights.
+  // The first layer owns a table of 10 × 8 weights, which the third and fifth layers read. The fourth layer has 64 weights.
   const Model model = parse_model(R"(format: 1
 model: shared
 input: {tokens: 4}
@@ -254,7 +254,8 @@ TEST_CASE("mixed precision keeps two bytes for weight and gradient, and a master
 }
 
 TEST_CASE("ZeRO divides the optimizer's state, then gradients, then weights among the replicas") {
-  // There are 1000 parameters of 2 + 2 + 12 bytes, and eight replicas.
+  // There are eight replicas. Each of 1000 parameters has 2 bytes of weight, 2 bytes of gradient and 12 bytes of optimizer
+  // state.
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.mesh.set(Axis::data, 8);
   const auto total = [&](int stage) {
@@ -293,7 +294,7 @@ TEST_CASE("tiles hold all parameters, as replicas do, but slices of filters or c
 TEST_CASE("a rank holds the parameters of its own slice and of its own stage") {
   const OwnedJob owned(chain_of(4), exact_nodes(), Assumptions{}, 1000);
   Plan plan = plan_with(Optimizer::momentum, Precision::fp32);
-  // Each layer has 10,000 weights of 4 + 4 + 4 bytes.
+  // Each layer has 10,000 weights. Each weight has 4 bytes, and so do its gradient and its momentum.
   CHECK(whole_memory(owned, plan).weights.value() == 160000);
   CHECK(whole_memory(owned, plan).gradients.value() == 160000);
   CHECK(whole_memory(owned, plan).optimizer.value() == 160000);
@@ -327,7 +328,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B, and all
     CHECK(activations(Schedule::one_forward_one_backward, 100, stage) ==
           Approx(activations(Schedule::gpipe, 4 - stage, stage)));
   }
-  // If there are fewer micro-batches than stages, all of them are held.
+  // If there are fewer micro-batches than stages, the first stage holds all of them.
   CHECK(activations(Schedule::one_forward_one_backward, 2, 0) == Approx(activations(Schedule::gpipe, 2, 0)));
 }
 
@@ -336,7 +337,8 @@ TEST_CASE("backward of the last layer needs all kept tensors, its input gradient
   Plan plan;
   plan.global_batch = 2400;
   // Backward of the third layer needs the inputs of the first three layers, of which the first is the batch, and two
-  // gradients. Each has 2400 samples · 100 items · 4 B. The gradients of the last two matrices exist at this time.
+  // gradients. Each of these five tensors has 2400 samples · 100 items · 4 B. The gradients of the last two matrices exist
+  // at this time.
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 960000));
   CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
   CHECK(whole_memory(owned, plan).gradients.value() == Approx(80000));
@@ -385,7 +387,7 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // The input of each block has 50 items, with 1000 samples of 4 B. The first block's input is the batch.
+  // The input of each block has 1000 samples, 50 items per sample and 4 B per item. The first block's input is the batch.
   const double input = 50 * 4000;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
   // Backward of a block needs the block's input, the recomputed tensors (four times as much after the first layer), and
@@ -403,7 +405,8 @@ TEST_CASE("the first blocks are recomputed, and the others keep what backward ne
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // Each block has 50 items of input, and four times as many if the block is not recomputed, with 1000 samples of 4 B.
+  // Each block keeps an input of 1000 samples, 50 items per sample and 4 B per item. A block that is not recomputed keeps
+  // four times as many bytes in addition.
   const double input = 50 * 4000;
   for (int blocks = 1; blocks <= 3; ++blocks) {
     plan.recompute_blocks = blocks;
@@ -416,8 +419,8 @@ TEST_CASE("the first blocks are recomputed, and the others keep what backward ne
 }
 
 TEST_CASE("a transformer layer with sequence parallelism and selective recomputation keeps 34sbh/t bytes") {
-  // By [Kort22, Table 2], a layer with dropout keeps sbh(34 + 5as/h)/t bytes, here without the part inside of attention. The
-  // statistics of two norms, two numbers of 4 bytes per token, are not counted there.
+  // By [Kort22, Table 2], a layer with dropout keeps sbh(34 + 5as/h)/t bytes, here without the term 5as/h of attention. The
+  // formula does not include the statistics of two norms, which are two numbers of 4 bytes per token.
   const double s = 512, h = 256, t = 4;
   const auto kept = [&](int layers, Recompute recompute) {
     const Model model = parse_model(fmt::format("format: 1\nmodel: run\nfamily: gpt\nparameters: {{layers: {}, hidden: 256, "
@@ -447,7 +450,7 @@ TEST_CASE("with full recomputation each micro-batch in flight holds only the inp
     plan.global_batch = 10 * micro_batches;
     return memory_of(owned, plan, 1, 3, 6).activations.value();
   };
-  // The input of the second block has 50 items, with 10 samples of 4 B.
+  // The second block keeps an input of 10 samples, 50 items per sample and 4 B per item.
   CHECK(second_stage(9) - second_stage(4) == Approx(5 * 50 * 40));
 }
 
@@ -460,7 +463,7 @@ TEST_CASE("if memory reuse γ is given, memory is 2γδ(B(|x|+|y|)+|w|) for any 
                        nodes_of_four(), assumptions, 1000);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.global_batch = 7;
-  // The sum is 2 · 0.5 · 2 B · (7 · (3 + 5) + 15).
+  // Memory is 2 · γ · 2 B · (7 samples · (3 + 5 items) + 15 weights), with γ = 0.5.
   const MemoryBreakdown memory = whole_memory(owned, plan);
   CHECK(memory.total().value() == Approx(142.0));
   CHECK(memory.weights.value() == Approx(15.0));
@@ -480,8 +483,8 @@ TEST_CASE("an engine has communicators of all ranks, a replica, neighbouring sta
   plan.mesh.set(Axis::pipeline, 4);
   const Device device = nodes_of_four().device;
   const auto bytes = [&](EngineGroups engine) { return communication_buffers(plan, device, engine).expected.value() / mib; };
-  // The communicators are those of data and pipeline with four ranks, of tensor with two ranks, of
-  // 32 ranks, of 8 ranks of a replica, and of two pairs.
+  // The communicators are: data and pipeline with 4 ranks each, tensor with 2 ranks, all 32 ranks, a replica with 8 ranks,
+  // and two pairs of stages.
   CHECK(bytes(EngineGroups::none) == 2 * 688 + 544);
   CHECK(bytes(EngineGroups::untied) == 2 * 688 + 544 + 2 * 688 + 544);
   CHECK(bytes(EngineGroups::tied) == 2 * 688 + 544 + 2 * 688 + 2 * 544);

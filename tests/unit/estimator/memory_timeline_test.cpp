@@ -93,7 +93,7 @@ TEST_CASE("gradients appear in backward and stay until the update") {
   CHECK(timeline.peak[MemoryItem::input].value() == 9600);
   CHECK(timeline.peak[MemoryItem::activations].value() == 9600);
   CHECK(timeline.rounding().value() == 0);
-  // Momentum is allocated in the first update, when no tensors exist.
+  // Momentum is allocated in the first update, when no activations exist, and is kept in later steps.
   plan.optimizer = Optimizer::momentum;
   CHECK(timeline_of(owned, plan).peak.allocated.value() == 6 * 40000 + 2 * 9600);
 }

@@ -333,7 +333,7 @@ TEST_CASE("the smallest number of filters and channels in ResNet-50 and VGG16 is
   CHECK(facts.smallest_filters == 64);
   CHECK(name_of(resnet, facts.smallest_filters_layer) == "conv1");
   CHECK(facts.smallest_channels == 64);
-  // The first layer has 3 channels and does not count.
+  // The first layer, which has 3 channels, is ignored.
   CHECK(facts.smallest_channels_layer > facts.first_matrix);
   CHECK(facts.parameters == 25557032);  // torchvision 0.14.1
   CHECK(facts.matrix.size() == 54);     // 1 + 3 · (3 + 4 + 6 + 3) + 4 projections + 1

@@ -60,8 +60,9 @@ TEST_CASE("the optimizer in host memory: no state on the device, gradients are c
   CHECK(off.memory.optimizer.value() == 0);
   CHECK(off.memory.weights == on.memory.weights);
   CHECK(off.memory.gradients == on.memory.gradients);
-  // There are 80,000 parameters. 4 bytes are copied down and 4 up over half a link. The weight, gradient and two moments, 28
-  // bytes of four reads and three writes, use a quarter of the memory's bandwidth.
+  // For each of 80,000 parameters, 4 bytes of gradient are copied to the host and 4 bytes of weight are copied back, over
+  // half a link. The host reads weight, gradient and two moments, and writes all but the gradient: 28 bytes, at a quarter of
+  // the memory's bandwidth.
   CHECK(off.time[Part::weight_update].value() == Approx(80000 * 8 / 0.5e6 + 80000 * 28 / 1e6));
   // ZeRO-1 divides the update among ranks, each of which has its own shard.
   const Estimate shared = owned.estimate(plan_of(Offload::optimizer, 4, 1));

@@ -202,8 +202,8 @@ TEST_CASE("under 1F1B, stages with less memory come first, because they hold the
   }
   StageBalance balance(before, {.micro_batches = 8}, 4);
   CHECK(balance.light_first().places == std::vector<int>{0, 1, 4, 7, 10});
-  // The stages 1 3 3 3 hold activations of 4, 9, 6 and 3 layers and micro-batches, and the stages 2
-  // 2 3 3 hold 8, 6, 6 and 3.
+  // A stage holds its number of layers times its number of micro-batches in flight. The stages 1 3 3 3 hold 4, 9, 6 and 3
+  // activations, and the stages 2 2 3 3 hold 8, 6, 6 and 3.
   CHECK(balance.least_full().places == std::vector<int>{0, 2, 4, 7, 10});
   CHECK(balance.least_full().fullest.value() == 8);
 }
@@ -353,7 +353,7 @@ TEST_CASE("the first micro-batch passes all stages, the others follow at the pac
   const Breakdown time = four_stages({1, 2, 6, 3}, Assumptions{}, Schedule::gpipe);
   CHECK((time[Part::forward] + time[Part::backward]).value() == Approx(96.0));
   CHECK(time[Part::bubble].value() == Approx(24.0 + 7 * 12 - 96));
-  // There are p+S-1 slots of the longest stage: 11 · 12.
+  // The pipeline has p+S-1 = 11 slots. Each slot takes as long as the longest stage, 12 s.
   const Breakdown slots = four_stages({1, 2, 6, 3}, ideal_assumptions(), Schedule::gpipe);
   CHECK((slots[Part::forward] + slots[Part::backward] + slots[Part::bubble]).value() == Approx(132.0));
 }
@@ -417,14 +417,14 @@ layers:
   // While backward accumulates the gradients of a layer, they exist once more.
   CHECK((both.memory.gradients - usual.memory.gradients).value() == Approx(440));
   CHECK(usual.time[Part::gradient_exchange].value() == 0);
-  // The exchange is between two ranks inside a node, with 1 s and 1 ms/B, of two layers of 110
-  // parameters of 4 B: 2 · (1 + 880/2 · 0.001).
+  // Two ranks inside a node exchange two layers of 110 parameters of 4 B, with α = 1 s and β = 1 ms/B: 2 · (1 + 880/2 ·
+  // 0.001) s.
   CHECK(both.time[Part::gradient_exchange].value() == Approx(2 * 1.44));
 }
 
 TEST_CASE("stages send micro-batches forward and gradients back in p+S-2 slots each") {
   const Breakdown time = four_stages({3, 3, 3, 3}, Assumptions{}, Schedule::gpipe);
-  // Inside a node, a transfer takes 1 s and 2 samples · 10 items · 4 B at 1 ms/B. There are 2 · (4 + 8 - 2) slots.
+  // Inside a node, a transfer takes 1 s + 2 samples · 10 items · 4 B · 1 ms/B. Stages send in 2 · (4 + 8 - 2) slots.
   CHECK(time[Part::pipeline].value() == Approx(20 * (1 + 0.08)));
 }
 

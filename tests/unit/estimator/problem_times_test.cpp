@@ -98,7 +98,8 @@ TEST_CASE("scratch memory is that of the same problem, or lies between that of t
   CHECK(of(convolution(64, 64, 56, 4)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 4)).source == Provenance::measured);
   CHECK(of(convolution(64, 64, 56, 16)).expected.value() == 8e6);
-  // Twice as many samples move twice the tensors and the same weights, 36,864 items. 16 samples move 2 · 16 · 200,704 items.
+  // Twice as many samples move twice as many tensor items, but the same 36,864 weights. 16 samples move 2 · 16 · 200,704
+  // items.
   const double share = (2 * 32 * 200704.0 + 36864) / (2 * 16 * 200704.0 + 36864);
   CHECK(of(convolution(64, 64, 56, 32)).expected.value() == 8e6);
   CHECK(of(convolution(64, 64, 56, 32)).most.value() == Approx(8e6 * share));
@@ -171,7 +172,8 @@ TEST_CASE("times are interpolated between neighbours along filters, channels, ex
   const ProblemTimes updates = times({{update(1000), 1e-6}, {update(16000), 8e-6}});
   const KernelCost own = cost_of(updates, update(4000));
   CHECK(own.source == Provenance::interpolated);
-  // The time is the geometric mean of 1 and 1/2 of the traffic's time, for four times the bytes.
+  // Per byte, the larger measured update takes half as long as the smaller one. The interpolated update has four times the
+  // bytes of the smaller one, and the geometric mean of both times per byte.
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
 }
 

@@ -279,8 +279,8 @@ TEST_CASE("spatial: halos of a strided window") {
     const LayerShard shard = Divided(model, spatial_plan({2, 1, 1})).shard("conv");
     return std::pair(shard.exchanges.at(0).items, shard.exchanges.at(1).items);
   };
-  // The halo is half of the window's overlap, (K-s)/2 rows of 64, rounded up. Backward needs as
-  // many rows of the output, with a width of 64/s, as contribute to these.
+  // The halo is half of the window's overlap: (K-s)/2 rows of 64 positions, rounded up. Backward needs the rows of the
+  // output, with 64/s positions each, that contribute to the halo.
   CHECK(halos("kernel: 3") == std::pair(64.0, 64.0));
   CHECK(halos("kernel: 3, stride: 2") == std::pair(64.0, 32.0));
   CHECK(halos("kernel: 7, stride: 2") == std::pair(3 * 64.0, 2 * 32.0));
@@ -371,7 +371,7 @@ layers:
   const LayerShard excite = divided.shard("excite.multiply1");
   CHECK(excite.output == TensorShape{.channels = 8, .extent = {8, 8, 1}, .rank = 2});
   CHECK(exchanges_of(excite) == Texts{"backward allreduce of 8 among spatial (halo)"});
-  // No strategy divides the small layers on the branch, so their few filters are not a limit.
+  // No strategy divides the small layers on the branch. Their few filters therefore do not limit the degree.
   CHECK(divided.facts.matrix == std::vector<int>{0, 9});
   CHECK(exchanges_of(Divided(model, plan_of(Axis::filter, 2)).shard("excite.reduce")).empty());
   CHECK(exchanges_of(Divided(model, plan_of(Axis::channel, 2)).shard("excite.reduce")).empty());

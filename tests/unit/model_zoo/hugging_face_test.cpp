@@ -195,7 +195,7 @@ TEST_CASE("an imported model is a short file of a bundled family, and equals the
         "format: 1\n"
         "model: llama-2-70b\n"
         "description: Imported from a configuration of the type llama\n"
-        "source: the configuration, read as Hugging Face's transformers 5.24 read it\n"
+        "source: the configuration, interpreted as in Hugging Face's transformers 5.24\n"
         "family: llama\n"
         "parameters:\n"
         "  layers: 80\n"

@@ -465,7 +465,7 @@ TEST_CASE("an additional input has its declared shape, and has no work") {
   CHECK(error_in(words, "  - input\n") == "input needs 'tokens'");
   CHECK(error_in(words, "  - input: {features: 2, tokens: 3}\n") == "the shape of a sample is not clear");
   CHECK(error_in(words, "  - input: 3\n") == "input does not take a value alone");
-  CHECK(error_in(words, "  - {input: {tokens: 3}, from: input}\n") == "input is part of the sample and reads no layer");
+  CHECK(error_in(words, "  - {input: {tokens: 3}, from: input}\n") == "input is part of the sample and cannot have inputs");
 }
 
 TEST_CASE("attention multiplies each pair of tokens twice") {

@@ -188,7 +188,7 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
 
 TEST_CASE("neighbours in a torus are one link apart, and others share links") {
   const Machine machine = machine_of(torus({4, 4}, 100), 16);
-  // A ring through all nodes leaves a row of four only at the row's last node, over one link of 100 B/s.
+  // In a ring through all nodes, only the last node of each row of four sends to another row, over one link of 100 B/s.
   CHECK(shifted(machine, 1).rate == Approx(100));
   // The node four places on is in the next row.
   CHECK(shifted(machine, 4).rate == Approx(100));
