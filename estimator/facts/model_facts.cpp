@@ -425,6 +425,12 @@ ModelFacts facts_of(const Model& model) {
   const BlocksOfLayers blocks = blocks_of(model);
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
   if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
+  facts.blocks_before.assign(1, 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int block = model.layers[i].block;
+    const bool starts = block >= 0 && (i == 0 || model.layers[i - 1].block != block);
+    facts.blocks_before.push_back(facts.blocks_before.back() + (starts ? 1 : 0));
+  }
   facts.again_with_products = again_with_products(model);
   facts.modules = module_layers(model, facts);
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);

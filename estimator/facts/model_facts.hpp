@@ -82,6 +82,7 @@ struct ModelFacts {
   int like_blocks = 0;
   /// The number of blocks if at least three quarters of them have equal layers, else 0.
   int similar_blocks = 0;
+  std::vector<double> blocks_before;  ///< for each layer, and after the last one: the number of blocks that start before
   bool has_attention = false;
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules it belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
@@ -130,6 +131,11 @@ struct ModelFacts {
 [[nodiscard]] double trained_share(const Layer& layer);
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);
+
+/// Returns the number of blocks that start in layers [first, last).
+[[nodiscard]] inline double blocks_between(const ModelFacts& facts, int first, int last) {
+  return facts.blocks_before[static_cast<std::size_t>(last)] - facts.blocks_before[static_cast<std::size_t>(first)];
+}
 
 /// Returns the precision of a layer's kernels in a plan of this precision. With fp8 and nvfp4, only kernels of linear layers
 /// have that precision.
