@@ -50,6 +50,13 @@ struct ValidationSummary {
   Group overall;
   bool is_taught = false;               ///< whether coefficients are fitted to runs
   std::map<std::string, Group> groups;  ///< results by the values of the requested column
+  /// Results of a range of runs, such as "to 64 GPUs".
+  struct Range {
+    std::string name;
+    Group group;
+  };
+  /// Results by number of GPUs, and by measured length of a step, in increasing order. Ranges without runs are left out.
+  std::vector<Range> by_gpus, by_length;
   /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs with the same model, GPU count and
   /// quantity; NaN without such pairs.
   double kendall_tau = 0, ideal_kendall_tau = 0;

@@ -67,6 +67,20 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
+/// Errors by number of GPUs and by length of a step. Errors of opposite signs may cancel in the mean over all runs.
+Table range_table(const ValidationSummary& summary) {
+  Table table({words("range"), figures("cases"), figures("mean |error|"), figures("mean error"), figures("covered")});
+  for (const std::vector<ValidationSummary::Range>* ranges : {&summary.by_gpus, &summary.by_length}) {
+    if (ranges->size() < 2) continue;
+    for (const auto& [name, group] : *ranges) {
+      const std::optional<double> absolute = mean_absolute_error(group);
+      table.add({name, std::to_string(group.cases), absolute ? tenths(*absolute) : "-", signed_percent(mean_error(group)),
+                 group.coverage() ? part(*group.coverage()) : "-"});
+    }
+  }
+  return table;
+}
+
 /// The machine on which the runs were measured, or the number of machines.
 std::string machines_text(const Validation& validation, const ValidateOptions& options) {
   std::set<std::string> names;
@@ -125,6 +139,9 @@ Document document_of(const Validation& validation, const ValidateOptions& option
     groups.add(cells);
   }
   document.apart(std::move(groups));
+  constexpr int enough_cases = 30;
+  if (summary.overall.cases >= enough_cases && (summary.by_gpus.size() > 1 || summary.by_length.size() > 1))
+    document.apart(range_table(summary));
   document.apart(case_table(validation));
   document.section();
   document.paragraph(
@@ -180,6 +197,16 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
     if (const auto found = scaling.groups.find(name); found != scaling.groups.end())
       groups[name]["scaling_efficiency"] = json_of(found->second);
   }
+  const auto ranges = [](const std::vector<ValidationSummary::Range>& all) {
+    Json list = Json::object();
+    for (const auto& [name, group] : all) {
+      list[name] = {{"cases", group.cases},
+                    {"mean_error", or_null(mean_error(group))},
+                    {"mean_absolute_error", or_null(mean_absolute_error(group))},
+                    {"coverage", or_null(group.coverage())}};
+    }
+    return list;
+  };
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},
                      {"ideal_accuracy", summary.overall.ideal_accuracy},
@@ -188,6 +215,8 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
                      {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
                      {"scaling_efficiency", scaling.overall.runs > 0 ? json_of(scaling.overall) : Json(nullptr)},
                      {"by_" + options.by, groups},
+                     {"by_number_of_gpus", ranges(summary.by_gpus)},
+                     {"by_step_length", ranges(summary.by_length)},
                      {"kendall_tau", number_or_null(summary.kendall_tau)},
                      {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};
   return json;
