@@ -49,7 +49,10 @@ std::optional<bool> ValidationCase::is_held() const {
 
 ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients) {
   ValidationCase one;
-  const auto predicted = predictor.predict(run, coefficients, false, &one.sensitivity);
+  PredictionDetails details;
+  const auto predicted = predictor.predict(run, coefficients, false, &details);
+  one.sensitivity = details.sensitivity;
+  one.verdict = details.verdict;
   const auto ideal = predictor.predict(run, coefficients, true);
   if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
   if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
@@ -95,6 +98,9 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     group.mean_absolute_error += std::abs(one.error().value_or(0.0));
     group.with_interval += one.is_held().has_value() ? 1 : 0;
     group.held += one.is_held().value_or(false) ? 1 : 0;
+    group.with_verdict += one.verdict ? 1 : 0;
+    group.refused += one.verdict == Verdict::does_not_fit ? 1 : 0;
+    group.at_risk += one.verdict == Verdict::at_risk ? 1 : 0;
   };
   struct Series {
     std::vector<double> measured, predicted, ideal;

@@ -26,11 +26,22 @@ struct TiedLayer {
   int previous = -1;  ///< the previous layer that reads the same weights; if there is none, the owner
 };
 
+/// The form in which matrix products keep their inputs for backward.
+enum class KeptForm {
+  computed,  ///< the tensor that the producer has written
+  autocast,  ///< a copy in half precision, if the producer has written fp32
+  narrow,    ///< a copy in fp8 or nvfp4, which one product makes for all products that read the tensor
+};
+
 /// A layer that produces or reads a tensor.
 struct TensorReader {
   int layer = -1;
-  bool keeps = false;       ///< backward of the reading layer needs the tensor
-  bool keeps_cast = false;  ///< like `keeps`, under autocast, where readers in half precision keep copies of their own
+  bool keeps = false;         ///< backward of the reading layer needs the tensor
+  bool keeps_cast = false;    ///< the same under autocast, except for readers that keep copies of their own
+  bool keeps_narrow = false;  ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
+  [[nodiscard]] bool keeps_as(KeptForm form) const {
+    return form == KeptForm::autocast ? keeps_cast : form == KeptForm::narrow ? keeps_narrow : keeps;
+  }
 };
 
 /// Kernel fusion with a producer by a graph compiler. The fused input is not read back, and it is not written at all if no
@@ -50,6 +61,13 @@ struct ModelFacts {
   std::vector<bool> output_kept;  ///< the layer's output is needed by its own backward or by a consumer's backward
   AutocastTypes autocast;
   std::vector<bool> output_kept_cast;  ///< output_kept under autocast, where readers in half precision keep copies
+  std::vector<bool> output_kept_narrow;  ///< output_kept with fp8 and nvfp4, where linear layers keep narrow copies
+  std::vector<bool> narrow_copies;       ///< the layer makes a copy of its first input in fp8 or nvfp4 for backward
+  [[nodiscard]] bool keeps_output(std::size_t layer, KeptForm form) const {
+    return form == KeptForm::autocast ? output_kept_cast[layer]
+           : form == KeptForm::narrow ? output_kept_narrow[layer]
+                                      : output_kept[layer];
+  }
   /// For each layer, the layer whose memory holds the output: the layer itself or, if the output is a view or written in
   /// place, the layer whose memory holds the first input. −1 is the batch.
   std::vector<int> storage;

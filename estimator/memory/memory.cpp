@@ -72,6 +72,12 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
 ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed) {
   ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, mixed);
   if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += 4 * facts.factored_share;
+  if (is_narrow(plan.precision) && facts.parameters > 0) {
+    // Frozen weights are never updated, so they exist in the narrow format alone. Their transposes are made when backward
+    // needs them.
+    const double trained = facts.trained_parameters / facts.parameters;
+    bytes.weight = bytes.weight * trained + narrow_item_bytes(plan.precision) * (1 - trained);
+  }
   return bytes;
 }
 

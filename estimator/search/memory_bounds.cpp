@@ -28,7 +28,8 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
     return Bytes(2.0 * *job.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
   }
   const double trained = on_rank(job.facts.trained_parameters, job.facts.trained_expert_parameters);
-  return parameter_memory({parameters, trained}, plan, parameter_bytes(plan.optimizer, plan.precision)).total();
+  return parameter_memory({parameters, trained}, plan, parameter_bytes(job.facts, plan, MixedPrecision::half_gradients))
+      .total();
 }
 
 bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
