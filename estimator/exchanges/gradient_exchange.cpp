@@ -34,7 +34,8 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions)
   const GradientSums own = mixed == MixedPrecision::half_gradients ? GradientSums::half : GradientSums::full;
   const bool full = assumptions.gradient_sums.value_or(own) == GradientSums::full;
   // With autocast, the weights are stored in 4 bytes.
-  return {full ? 4 : item, mixed == MixedPrecision::autocast ? 4 : item};
+  const double weight = mixed == MixedPrecision::autocast ? 4 : has_primary_fp8(plan, assumptions) ? 1 : item;
+  return {full ? 4 : item, weight};
 }
 
 void divide_into_messages(const Software& software, const Assumptions& assumptions, const Plan& plan, double blocks,

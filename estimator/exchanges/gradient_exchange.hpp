@@ -45,6 +45,12 @@ struct GradientExchange {
   void add(const GradientExchange& other);
 };
 
+/// Whether the weights of a plan exist in fp8 alone.
+[[nodiscard]] inline bool has_primary_fp8(const Plan& plan, const Assumptions& assumptions) {
+  return plan.precision == Precision::fp8 && assumptions.narrow_weights == NarrowWeights::primary &&
+         assumptions.mixed_precision != MixedPrecision::autocast;
+}
+
 /// Bytes that are sent per parameter. A gradient is sent in the precision in which it is stored, or in which the software
 /// sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {

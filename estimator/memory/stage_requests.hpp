@@ -52,7 +52,7 @@ class StageRequests {
            owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
     parts_ = stage.parts;
-    memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, mixed));
+    memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, job_.assumptions));
     const double item = tensor_item_bytes(facts_, plan_, job_.assumptions, -1);
     if (first_ == 0) {
       input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan_) * item / plan_.mesh[Axis::spatial]);
