@@ -25,12 +25,13 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
     try {
       std::unique_ptr<RunPredictor>& predictor = predictors[machine];
       if (!predictor) predictor = std::make_unique<RunPredictor>(machine, table.coefficients, ProfileChoice{}, "", known);
-      std::optional<TimeSensitivity> sensitivity;
+      PredictionDetails details;
       // A run does not test factors that were fitted to it, so fitted factors are removed.
       Coefficients untaught = predictor->coefficients();
       untaught.learned.clear();
       untaught.learned_runs.clear();
-      const auto predicted = predictor->predict(run, untaught, false, &sensitivity);
+      const auto predicted = predictor->predict(run, untaught, false, &details);
+      const std::optional<TimeSensitivity>& sensitivity = details.sensitivity;
       const auto* time = std::get_if<Seconds>(&predicted);
       if (time == nullptr || !sensitivity || time->value() <= 0) continue;
       const std::string precision = run.precision ? std::string(to_string(*run.precision)) : std::string();

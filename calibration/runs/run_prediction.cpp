@@ -248,8 +248,8 @@ StepTemplate RunPredictor::step_template(const MeasuredRun& run, const Coefficie
 }
 
 RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,
-                                               std::optional<TimeSensitivity>* sensitivity) {
-  if (sensitivity != nullptr) sensitivity->reset();
+                                               PredictionDetails* details) {
+  if (details != nullptr) *details = {};
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
   if (!run.machine.empty() && name_key(run.machine) != name_key(machine_))
@@ -274,8 +274,11 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
     return Unpredictable{BrokenLimit{
         limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
   }
-  if (sensitivity != nullptr && is_of_steps(run.quantity) && estimate.time.step_time() > Seconds{})
-    *sensitivity = ddl::sensitivity(estimator, estimate.plan);
+  if (details != nullptr) {
+    if (!ideal) details->verdict = estimate.verdict;
+    if (is_of_steps(run.quantity) && estimate.time.step_time() > Seconds{})
+      details->sensitivity = sensitivity(estimator, estimate.plan);
+  }
   return quantity_of(run.quantity, estimate);
 }
 

@@ -11,6 +11,7 @@
 #include "calibration/inputs/study.hpp"
 #include "calibration/runs/runs.hpp"
 #include "core/quantity.hpp"
+#include "estimator/memory/verdict.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
@@ -26,6 +27,13 @@ struct Unpredictable {
   std::variant<std::string, BrokenLimit> reason;
 };
 
+/// Facts about the prediction of a run, in addition to the predicted time.
+struct PredictionDetails {
+  /// The sources of the predicted time; only for times of whole steps.
+  std::optional<TimeSensitivity> sensitivity;
+  std::optional<Verdict> verdict;  ///< whether the plan's estimated memory fits
+};
+
 /// Predicts measured runs on one machine. By default runs are in fp32, with adam for sequence
 /// models and SGD with momentum for all others. The time to read samples is included if the run
 /// includes it. Values that runs of one model share are computed once.
@@ -38,10 +46,10 @@ class RunPredictor {
 
   using Prediction = std::variant<Seconds, Unpredictable>;
   /// Predicts the quantity of the run, with all available data or, if `ideal`, by the closed forms. `coefficients` may
-  /// differ from coefficients() in the software and in the fitted factors, but not in the measured times. `sensitivity`: set
-  /// to the sources of the predicted time if the quantity is the time of whole steps; otherwise unset.
+  /// differ from coefficients() in the software and in the fitted factors, but not in the measured times. `details`: filled
+  /// if it is not null.
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false,
-                                   std::optional<TimeSensitivity>* sensitivity = nullptr);
+                                   PredictionDetails* details = nullptr);
 
   /// Returns the step of a run that can be predicted, with the derivatives of its times.
   [[nodiscard]] StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);

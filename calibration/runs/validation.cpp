@@ -49,7 +49,10 @@ std::optional<bool> ValidationCase::is_held() const {
 
 ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const Coefficients& coefficients) {
   ValidationCase one;
-  const auto predicted = predictor.predict(run, coefficients, false, &one.sensitivity);
+  PredictionDetails details;
+  const auto predicted = predictor.predict(run, coefficients, false, &details);
+  one.sensitivity = details.sensitivity;
+  one.verdict = details.verdict;
   const auto ideal = predictor.predict(run, coefficients, true);
   if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
   if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
@@ -63,8 +66,27 @@ ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const C
   return one;
 }
 
+namespace {
+
+std::vector<ValidationSummary::Range> ranges(std::initializer_list<const char*> names) {
+  std::vector<ValidationSummary::Range> all;
+  for (const char* name : names) all.push_back({name, {}});
+  return all;
+}
+
+/// The ranges of a run: by number of GPUs, and by length of the measured step. −1: the run has no such figure.
+int range_of_gpus(const MeasuredRun& run) { return !run.gpus ? -1 : *run.gpus <= 16 ? 0 : *run.gpus <= 64 ? 1 : 2; }
+int range_of_length(const MeasuredRun& run) {
+  if (!run.quantity.starts_with("iter")) return -1;
+  return run.value < 0.1 ? 0 : run.value < 1 ? 1 : 2;
+}
+
+}  // namespace
+
 ValidationSummary summarize(std::span<const ValidationCase> cases, const std::string& by) {
   ValidationSummary summary;
+  summary.by_gpus = ranges({"1 to 16 GPUs", "17 to 64 GPUs", "more GPUs"});
+  summary.by_length = ranges({"steps below 0.1 s", "0.1 to 1 s", "1 s and more"});
   const auto add = [&](ValidationSummary::Group& group, const ValidationCase& one) {
     ++group.cases;
     group.accuracy += accuracy(one.error());
@@ -76,6 +98,9 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     group.mean_absolute_error += std::abs(one.error().value_or(0.0));
     group.with_interval += one.is_held().has_value() ? 1 : 0;
     group.held += one.is_held().value_or(false) ? 1 : 0;
+    group.with_verdict += one.verdict ? 1 : 0;
+    group.refused += one.verdict == Verdict::does_not_fit ? 1 : 0;
+    group.at_risk += one.verdict == Verdict::at_risk ? 1 : 0;
   };
   struct Series {
     std::vector<double> measured, predicted, ideal;
@@ -84,6 +109,10 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
   for (const ValidationCase& one : cases) {
     add(summary.overall, one);
     add(summary.groups[cell_text(one.run, by)], one);
+    if (const int range = range_of_gpus(one.run); range >= 0)
+      add(summary.by_gpus[static_cast<std::size_t>(range)].group, one);
+    if (const int range = range_of_length(one.run); range >= 0)
+      add(summary.by_length[static_cast<std::size_t>(range)].group, one);
     if (!one.predicted || !one.ideal || !one.run.gpus) continue;
     // Strategies run with different batches, so they are ranked by the time per sample.
     const bool per_iteration = one.run.quantity.starts_with("iter");
@@ -105,6 +134,10 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
   };
   finish(summary.overall);
   for (auto& [name, group] : summary.groups) finish(group);
+  for (std::vector<ValidationSummary::Range>* all : {&summary.by_gpus, &summary.by_length}) {
+    std::erase_if(*all, [](const ValidationSummary::Range& range) { return range.group.cases == 0; });
+    for (ValidationSummary::Range& range : *all) finish(range.group);
+  }
   KendallCounts predicted, ideal;
   for (const auto& [key, series] : comparable) {
     predicted += kendall_counts(series.predicted, series.measured);

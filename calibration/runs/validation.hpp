@@ -23,6 +23,7 @@ struct ValidationCase {
   /// `low` and `high`: the interval of this time at interval_level, in seconds.
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Seconds> low, high;
+  std::optional<Verdict> verdict;  ///< whether the memory that is estimated for this run fits
   /// The prediction without fitted factors; unset if the coefficients have no fitted factors.
   std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why the figure could not be predicted
@@ -42,6 +43,9 @@ struct ValidationSummary {
     double untaught_accuracy = 0;     ///< accuracy of the predictions without fitted factors
     double mean_absolute_error = 0;   ///< mean error over the cases that were predicted
     int with_interval = 0, held = 0;  ///< number of cases with an interval, and of cases inside their interval
+    /// Number of cases with a verdict about memory, and of cases whose verdict is DOES-NOT-FIT or AT-RISK, although they
+    /// ran.
+    int with_verdict = 0, refused = 0, at_risk = 0;
     /// The share of the cases that lie inside their intervals; empty without intervals.
     [[nodiscard]] std::optional<double> coverage() const {
       return with_interval > 0 ? std::optional(static_cast<double>(held) / with_interval) : std::nullopt;
@@ -50,6 +54,13 @@ struct ValidationSummary {
   Group overall;
   bool is_taught = false;               ///< whether coefficients are fitted to runs
   std::map<std::string, Group> groups;  ///< results by the values of the requested column
+  /// Results of a range of runs, such as "to 64 GPUs".
+  struct Range {
+    std::string name;
+    Group group;
+  };
+  /// Results by number of GPUs, and by measured length of a step, in increasing order. Ranges without runs are left out.
+  std::vector<Range> by_gpus, by_length;
   /// Kendall's τ-b of predicted and measured time per sample, over pairs of runs with the same
   /// model, GPU count and quantity; NaN if there are no pairs.
   double kendall_tau = 0, ideal_kendall_tau = 0;

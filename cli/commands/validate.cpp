@@ -67,6 +67,20 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
+/// Errors by number of GPUs and by length of a step. Errors of opposite signs may cancel in the mean over all runs.
+Table range_table(const ValidationSummary& summary) {
+  Table table({words("range"), figures("cases"), figures("mean |error|"), figures("mean error"), figures("covered")});
+  for (const std::vector<ValidationSummary::Range>* ranges : {&summary.by_gpus, &summary.by_length}) {
+    if (ranges->size() < 2) continue;
+    for (const auto& [name, group] : *ranges) {
+      const std::optional<double> absolute = mean_absolute_error(group);
+      table.add({name, std::to_string(group.cases), absolute ? tenths(*absolute) : "-", signed_percent(mean_error(group)),
+                 group.coverage() ? part(*group.coverage()) : "-"});
+    }
+  }
+  return table;
+}
+
 /// Returns the name of the machine on which the runs were measured, or the number of machines.
 std::string machines_text(const Validation& validation, const ValidateOptions& options) {
   std::set<std::string> names;
@@ -93,6 +107,11 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                               tenths(scaling.overall.mean_absolute), tenths(scaling.overall.median_absolute),
                               count_text(scaling.overall.runs, "run")));
   }
+  const ValidationSummary::Group& all = summary.overall;
+  if (all.refused + all.at_risk > 0) {
+    document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
+                              count_text(all.with_verdict, "run"), all.refused, all.at_risk));
+  }
   const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
@@ -108,6 +127,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   std::vector<Column> columns{words(options.by),     figures("cases"),   figures("accuracy"),
                               figures("mean error"), figures("covered"), figures("accuracy of ideal")};
   if (scaling.overall.runs > 0) columns.push_back(figures("scaling error"));
+  if (all.refused > 0) columns.push_back(figures("refused"));
   if (summary.is_taught) columns.push_back(figures("no fitted factors"));
   Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
@@ -121,10 +141,14 @@ Document document_of(const Validation& validation, const ValidateOptions& option
       const auto found = scaling.groups.find(name);
       cells.push_back(found != scaling.groups.end() ? tenths(found->second.mean_absolute) : "-");
     }
+    if (all.refused > 0) cells.push_back(group.refused > 0 ? std::to_string(group.refused) : "-");
     if (summary.is_taught) cells.push_back(fmt::format("{:.3f}", group.untaught_accuracy));
     groups.add(cells);
   }
   document.apart(std::move(groups));
+  constexpr int enough_cases = 30;
+  if (summary.overall.cases >= enough_cases && (summary.by_gpus.size() > 1 || summary.by_length.size() > 1))
+    document.apart(range_table(summary));
   document.apart(case_table(validation));
   document.section();
   document.paragraph(
@@ -164,6 +188,7 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
             {"predicted_low_s", one.low ? Json(one.low->value()) : Json(nullptr)},
             {"predicted_high_s", one.high ? Json(one.high->value()) : Json(nullptr)},
             {"held", or_null(one.is_held())},
+            {"verdict", one.verdict ? Json(to_string(*one.verdict)) : Json(nullptr)},
             {"reason", one.refusal ? Json(describe(*one.refusal)) : Json(nullptr)},
             {"origin", one.run.origin}};
   });
@@ -176,18 +201,34 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
                     {"ideal_accuracy", group.ideal_accuracy},
                     {"mean_error", or_null(mean_error(group))},
                     {"mean_absolute_error", or_null(mean_absolute_error(group))},
-                    {"coverage", or_null(group.coverage())}};
+                    {"coverage", or_null(group.coverage())},
+                    {"refused", group.refused},
+                    {"at_risk", group.at_risk}};
     if (const auto found = scaling.groups.find(name); found != scaling.groups.end())
       groups[name]["scaling_efficiency"] = json_of(found->second);
   }
+  const auto ranges = [](const std::vector<ValidationSummary::Range>& all) {
+    Json list = Json::object();
+    for (const auto& [name, group] : all) {
+      list[name] = {{"cases", group.cases},
+                    {"mean_error", or_null(mean_error(group))},
+                    {"mean_absolute_error", or_null(mean_absolute_error(group))},
+                    {"coverage", or_null(group.coverage())}};
+    }
+    return list;
+  };
   json["summary"] = {{"cases", summary.overall.cases},
                      {"accuracy", summary.overall.accuracy},
                      {"ideal_accuracy", summary.overall.ideal_accuracy},
                      {"interval_level", interval_level},
                      {"coverage", or_null(summary.overall.coverage())},
+                     {"refused", summary.overall.refused},
+                     {"at_risk", summary.overall.at_risk},
                      {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
                      {"scaling_efficiency", scaling.overall.runs > 0 ? json_of(scaling.overall) : Json(nullptr)},
                      {"by_" + options.by, groups},
+                     {"by_number_of_gpus", ranges(summary.by_gpus)},
+                     {"by_step_length", ranges(summary.by_length)},
                      {"kendall_tau", number_or_null(summary.kendall_tau)},
                      {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};
   return json;

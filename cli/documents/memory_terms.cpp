@@ -29,7 +29,7 @@ class TermsMaker {
         memory_(estimate.memory),
         counts_(counts),
         study_(study),
-        each_(parameter_bytes(study.job().facts, estimate.plan, study.assumptions().mixed_precision)),
+        each_(parameter_bytes(study.job().facts, estimate.plan, study.assumptions())),
         stage_(estimate.critical.memory) {}
 
   MemoryTerms make() {

@@ -18,6 +18,8 @@ void GradientExchange::add(const GradientExchange& other) {
   after_update += other.after_update;
   of_copies += other.of_copies;
   rounds = std::max(rounds, other.rounds);
+  messages = std::max(messages, other.messages);
+  gather_messages = std::max(gather_messages, other.gather_messages);
   gathers = std::max(gathers, other.gathers);
   gradient_startups += other.gradient_startups;
   weight_startups += other.weight_startups;
@@ -32,7 +34,36 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions)
   const GradientSums own = mixed == MixedPrecision::half_gradients ? GradientSums::half : GradientSums::full;
   const bool full = assumptions.gradient_sums.value_or(own) == GradientSums::full;
   // With autocast, the weights are stored in 4 bytes.
-  return {full ? 4 : item, mixed == MixedPrecision::autocast ? 4 : item};
+  const double weight = mixed == MixedPrecision::autocast ? 4 : has_primary_fp8(plan, assumptions) ? 1 : item;
+  return {full ? 4 : item, weight};
+}
+
+void divide_into_messages(const Software& software, const Assumptions& assumptions, const Plan& plan, double blocks,
+                          GradientGroup& group) {
+  if (assumptions.ring_only || group.parameters + group.frozen <= 0) return;
+  const double chunks = std::max(1, plan.virtual_stages), units = std::max(1.0, blocks);
+  // The gradients of each model chunk are separate messages.
+  const auto divided = [&](double all, double one) { return chunks * std::max(1.0, std::ceil(all / chunks / one)); };
+  const bool is_sharded = plan.zero_stage > 0 && (group.axes & replica_axes) != 0;
+  const bool in_blocks = is_sharded && plan.zero_stage == 3;
+  if (in_blocks) group.gathers = units;
+  group.is_divided = in_blocks;
+  if (software.bucket_parameters) {
+    // Megatron-LM makes one message of gradients that are exchanged after backward.
+    if (!software.overlaps_gradients.value_or(true)) return;
+    const double ranks = plan.mesh.product(group.axes);
+    const double one = std::max(*software.bucket_parameters, software.bucket_parameters_per_rank.value_or(0) * ranks);
+    group.messages = divided(group.parameters, one);
+    if (is_sharded && !in_blocks) group.gathers = group.messages;
+  } else if (is_sharded && plan.zero_stage >= 2) {
+    group.messages = units;
+  } else if (software.gradient_bucket && *software.gradient_bucket > 0) {
+    group.messages = divided(group.parameters * exchanged_bytes(plan, assumptions).gradient, *software.gradient_bucket);
+    if (is_sharded) group.gathers = group.messages;
+  } else {
+    return;
+  }
+  group.is_divided = true;
 }
 
 GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges, const ExchangedBytes& each,
@@ -49,6 +80,10 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   if ((group.parameters <= 0 && !gathers_frozen) || plan.mesh.product(group.axes) == 1) return {};
   const double messages = group.messages;
   GradientExchange exchange;
+  if (group.is_divided) {
+    exchange.messages = messages;
+    exchange.gather_messages = group.gathers;
+  }
   const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan.shard_copies() : 1.0;
   const double shards = plan.mesh.product(group.axes) / copies;
   // If gradients are not summed over an axis of replicas, ZeRO does not shard their weights.
@@ -69,12 +104,12 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   // micro-batch, before forward and before backward [Rajbhandari et al., SC'20]. If the weights stay in memory after
   // forward, ZeRO-3 gathers them once.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
-  const auto scattered = exchanges.fastest(Collective::reduce_scatter, message, axes, Purpose::gradient);
-  const Seconds scatter = group.parameters > 0 ? scattered.time : Seconds{};
+  const auto scattered = exchanges.fastest(Collective::reduce_scatter, message / messages, axes, Purpose::gradient);
+  const Seconds scatter = group.parameters > 0 ? scattered.time * messages : Seconds{};
   exchange.bottleneck = scattered.bottleneck;
   const Bytes weights((group.parameters + (plan.zero_stage == 3 ? group.frozen : 0.0)) * each.weight);
-  const auto gathered = exchanges.fastest(Collective::allgather, weights, axes, Purpose::gradient);
-  const Seconds gather = gathered.time;
+  const auto gathered = exchanges.fastest(Collective::allgather, weights / group.gathers, axes, Purpose::gradient);
+  const Seconds gather = gathered.time * group.gathers;
   exchange.measured = scattered.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
   const double micro_batches = static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
@@ -97,9 +132,9 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
     exchange.gathers = (plan.reshard ? 2.0 : 1.0) * micro_batches;
     if (is_in_groups) {
       of_copy = exchange.gathers - 1;
-      const auto inside = exchanges.fastest(Collective::allgather, weights, near, Purpose::gradient);
+      const auto inside = exchanges.fastest(Collective::allgather, weights / group.gathers, near, Purpose::gradient);
       exchange.measured = exchange.measured && inside.algorithm == measured_exchange;
-      exchange.of_weights = inside.time * of_copy;
+      exchange.of_weights = inside.time * (of_copy * group.gathers);
     }
     exchange.of_weights += gather * (exchange.gathers - of_copy);
   } else {
@@ -110,14 +145,18 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
       return exchanges.startup(operation, moved, ranks, Purpose::gradient);
     };
     const auto startup = [&](Collective operation, Bytes moved) { return startup_among(axes, operation, moved); };
-    exchange.gradient_startups = startup(Collective::reduce_scatter, message) * exchange.rounds;
+    exchange.gradient_startups = startup(Collective::reduce_scatter, message / messages) * (exchange.rounds * messages);
     if (copies > 1) {
       exchange.copy_startups =
           exchanges.startup(Collective::allreduce, shard, copy_axes(plan.shard_group), Purpose::gradient);
     }
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =
-        startup(Collective::allgather, weights) * (plan.zero_stage == 3 ? exchange.gathers - of_copy : 1.0);
-    if (is_in_groups) exchange.weight_startups += startup_among(near, Collective::allgather, weights) * of_copy;
+        startup(Collective::allgather, weights / group.gathers) *
+        ((plan.zero_stage == 3 ? exchange.gathers - of_copy : 1.0) * group.gathers);
+    if (is_in_groups) {
+      exchange.weight_startups +=
+          startup_among(near, Collective::allgather, weights / group.gathers) * (of_copy * group.gathers);
+    }
   }
   return exchange;
 }

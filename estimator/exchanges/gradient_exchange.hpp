@@ -17,8 +17,10 @@ namespace ddl {
 struct GradientGroup {
   Family axes = 0;
   double parameters = 0;
-  double messages = 1;  ///< number of messages that the gradients are divided into; not used for ZeRO
-  double frozen = 0;    ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the trained ones
+  double messages = 1;      ///< number of messages that the gradients are divided into
+  double frozen = 0;        ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the trained ones
+  double gathers = 1;       ///< number of messages that the weights of one gather are divided into
+  bool is_divided = false;  ///< whether the software tells these numbers of messages
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 
@@ -30,6 +32,8 @@ struct GradientExchange {
   Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches; exposed
   double rounds = 1;       ///< number of gradient exchanges
   double gathers = 0;      ///< number of weight gathers
+  /// Numbers of messages of one gradient exchange and of one gather; 0: the software does not tell them.
+  double messages = 0, gather_messages = 0;
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
   bool measured = false;    ///< whether the time is measured; for several exchanges, whether the longest time is measured
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
@@ -41,6 +45,12 @@ struct GradientExchange {
   void add(const GradientExchange& other);
 };
 
+/// Whether the weights of a plan exist in fp8 alone.
+[[nodiscard]] inline bool has_primary_fp8(const Plan& plan, const Assumptions& assumptions) {
+  return plan.precision == Precision::fp8 && assumptions.narrow_weights == NarrowWeights::primary &&
+         assumptions.mixed_precision != MixedPrecision::autocast;
+}
+
 /// Bytes that a rank sends for each parameter. A gradient is sent in the precision in which it is stored, or in which the
 /// software sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {
@@ -51,6 +61,12 @@ struct ExchangedBytes {
 
 /// Whether each layer's gradients are a separate message. In hybrids, this depends on the measured software.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);
+
+/// Divides the gradients and gathered weights of a group into messages, as the software does. `blocks`: number of the
+/// model's blocks on the stage. With ZeRO-3, a message covers at most one block, because only one block is in memory as a
+/// whole.
+void divide_into_messages(const Software& software, const Assumptions& assumptions, const Plan& plan, double blocks,
+                          GradientGroup& group);
 
 /// Returns the exchanges of one group, or the exchanges of all groups of a stage one after the
 /// other. `with_startups` also computes the start-up parts.
@@ -69,23 +85,32 @@ struct GradientExchangeTimes {
   [[nodiscard]] T total() const { return of_gradients + of_weights + after_update; }
 };
 
-/// The bytes of one bucket of gradients. DDP exchanges a bucket as soon as it is complete. The default of PyTorch's
-/// DistributedDataParallel is 25 MiB (its `bucket_cap_mb`) [Li et al., VLDB 2020].
-inline constexpr Bytes gradient_bucket = 25_MiB;
+/// The numbers of parts of one gradient exchange and of one gather. A part is exchanged as soon as it is complete, while
+/// compute continues.
+struct ExchangeParts {
+  double gradients = 1, weights = 1;
+  friend bool operator==(const ExchangeParts&, const ExchangeParts&) = default;
+};
+/// `message`: bytes of gradients. If the number of messages is unknown, parts have 25 MiB, the default of PyTorch's
+/// DistributedDataParallel (its `bucket_cap_mb`) [Li et al., VLDB 2020].
+[[nodiscard]] inline ExchangeParts overlapped_parts(const GradientExchange& exchange, Bytes message) {
+  const double usual = std::max(1.0, std::ceil(message / 25_MiB));
+  const auto known = [&](double messages) { return messages > 0 ? messages : usual; };
+  return {known(exchange.messages), known(exchange.gather_messages)};
+}
 
-/// Returns by how much the exchanges of one step lengthen the step, in seconds: the time that is not hidden behind compute,
-/// plus the slowdown of compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which
-/// compute needs to start, and the last gradients, which are complete only when compute ends. `computing`: the compute that
-/// can overlap with the exchanges. `slowdown`: the factors by which compute and exchanges are slower while they overlap.
-/// `idle`: the time in which the device waits for its host, so an exchange slows down no kernel. Weights gathered after the
-/// update are not included.
+/// By how much the exchanges of one step lengthen the step, in seconds: the time that compute does not hide, plus the
+/// slowdown of compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which compute
+/// needs to start, and the last gradients, which are complete only when compute ends. `computing`: the compute that can
+/// overlap with the exchanges. `parts`: see overlapped_parts. `slowdown`: by which factor compute and exchanges are slower
+/// while they overlap. `idle`: the time in which the device waits for its host, and in which an exchange slows down no
+/// kernel. Weights gathered after the update are not included.
 template <class T>
-[[nodiscard]] T exposed(const GradientExchangeTimes<T>& exchange, const T& computing, const T& idle, Bytes message,
-                        const OverlapSlowdown& slowdown = {}) {
-  const double buckets = std::max(1.0, std::ceil(message / gradient_bucket));
-  const T ends = exchange.of_gradients * (1.0 / (buckets * std::max(1.0, exchange.rounds))) +
-                 exchange.of_weights * (1.0 / (buckets * std::max(1.0, exchange.gathers)));
-  const double all = buckets * (exchange.rounds + exchange.gathers);
+[[nodiscard]] T exposed(const GradientExchangeTimes<T>& exchange, const T& computing, const T& idle,
+                        const ExchangeParts& parts, const OverlapSlowdown& slowdown = {}) {
+  const T ends = exchange.of_gradients * (1.0 / (parts.gradients * std::max(1.0, exchange.rounds))) +
+                 exchange.of_weights * (1.0 / (parts.weights * std::max(1.0, exchange.gathers)));
+  const double all = parts.gradients * exchange.rounds + parts.weights * exchange.gathers;
   const double between = (all - 1) / all;
   // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;

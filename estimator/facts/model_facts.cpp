@@ -265,6 +265,47 @@ Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   return has_none && is_part_frozen ? Kept{} : kept;
 }
 
+/// With fp8 and nvfp4, linear layers keep their inputs in that format: the first of the linear layers that read a tensor
+/// makes the copy [NVIDIA, Transformer Engine, transformer_engine/pytorch/module/linear.py and layernorm_linear.py: the
+/// quantized input is saved for backward].
+void find_narrow_copies(const Model& model, ModelFacts& facts) {
+  const std::size_t count = model.layers.size();
+  facts.narrow_copies.assign(count, false);
+  facts.output_kept_narrow.assign(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (facts.kept[i].output) facts.output_kept_narrow[i] = true;
+    if (!facts.kept[i].input || facts.is_linear[i]) continue;
+    for (const int input : model.layers[i].inputs) {
+      if (input >= 0) facts.output_kept_narrow[static_cast<std::size_t>(input)] = true;
+    }
+  }
+  for (std::vector<TensorReader>& readers : facts.readers) {
+    bool is_copied = false;
+    for (TensorReader& reader : readers) {
+      const auto layer = static_cast<std::size_t>(reader.layer);
+      reader.keeps_narrow = reader.keeps && !facts.is_linear[layer];
+      if (!reader.keeps || !facts.is_linear[layer]) continue;
+      if (!is_copied) facts.narrow_copies[layer] = true;
+      is_copied = true;
+    }
+  }
+}
+
+/// Tensors in the same storage are kept only once.
+void count_storages_once(const ModelFacts& facts, std::vector<bool>& kept) {
+  std::vector<bool> counted(kept.size(), false);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i]) continue;
+    if (facts.storage[i] < 0) {
+      kept[i] = facts.batch_keeper < 0;
+      continue;
+    }
+    const auto owner = static_cast<std::size_t>(facts.storage[i]);
+    if (counted[owner]) kept[i] = false;
+    counted[owner] = true;
+  }
+}
+
 /// Returns whether the layer is elementwise, without reductions.
 bool is_elementwise(std::string_view type) {
   constexpr std::array<std::string_view, 5> types{"activation", "add", "multiply", "scale", "dropout"};
@@ -375,20 +416,6 @@ ModelFacts facts_of(const Model& model) {
     if (facts.divisible.back().matrix) facts.matrix.push_back(static_cast<int>(i));
   }
   facts.factored_share = facts.parameters > 0 ? std::min(1.0, facts.factored_share / facts.parameters) : 0.0;
-  // Tensors in the same storage are kept only once.
-  for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast}) {
-    std::vector<bool> counted(count, false);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!(*kept)[i]) continue;
-      if (facts.storage[i] < 0) {
-        (*kept)[i] = facts.batch_keeper < 0;
-        continue;
-      }
-      const auto owner = static_cast<std::size_t>(facts.storage[i]);
-      if (counted[owner]) (*kept)[i] = false;
-      counted[owner] = true;
-    }
-  }
   if (!facts.matrix.empty()) {
     facts.first_matrix = facts.matrix.front();
     facts.last_matrix = facts.matrix.back();
@@ -423,9 +450,18 @@ ModelFacts facts_of(const Model& model) {
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }
+  find_narrow_copies(model, facts);
+  for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast, &facts.output_kept_narrow})
+    count_storages_once(facts, *kept);
   const BlocksOfLayers blocks = blocks_of(model);
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;
   if (blocks.alike * 4 >= blocks.all * 3) facts.similar_blocks = blocks.all;
+  facts.blocks_before.assign(1, 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int block = model.layers[i].block;
+    const bool starts = block >= 0 && (i == 0 || model.layers[i - 1].block != block);
+    facts.blocks_before.push_back(facts.blocks_before.back() + (starts ? 1 : 0));
+  }
   facts.again_with_products = again_with_products(model);
   facts.modules = module_layers(model, facts);
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);

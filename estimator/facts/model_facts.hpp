@@ -26,11 +26,22 @@ struct TiedLayer {
   int previous = -1;  ///< the previous layer that reads the same weights; if there is none, the owner
 };
 
+/// The form in which matrix products keep their inputs for backward.
+enum class KeptForm {
+  computed,  ///< the tensor that the producer has written
+  autocast,  ///< a copy in half precision, if the producer has written fp32
+  narrow,    ///< a copy in fp8 or nvfp4, which one product makes for all products that read the tensor
+};
+
 /// A layer that produces or reads a tensor, and whether its backward needs the tensor.
 struct TensorReader {
   int layer = -1;
-  bool keeps = false;       ///< backward of the reading layer needs the tensor
-  bool keeps_cast = false;  ///< like `keeps`, under autocast; readers in half precision keep copies of their own
+  bool keeps = false;         ///< backward of the reading layer needs the tensor
+  bool keeps_cast = false;    ///< the same under autocast, except for readers that keep copies of their own
+  bool keeps_narrow = false;  ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
+  [[nodiscard]] bool keeps_as(KeptForm form) const {
+    return form == KeptForm::autocast ? keeps_cast : form == KeptForm::narrow ? keeps_narrow : keeps;
+  }
 };
 
 /// Kernel fusion with a producer by a graph compiler. The fused input is not read back, and it is not written at all if no
@@ -49,7 +60,14 @@ struct ModelFacts {
   std::vector<Kept> kept;
   std::vector<bool> output_kept;  ///< whether the layer's output is needed by its own backward or by a consumer's backward
   AutocastTypes autocast;
-  std::vector<bool> output_kept_cast;  ///< output_kept under autocast: readers in half precision keep copies of their own
+  std::vector<bool> output_kept_cast;    ///< output_kept under autocast: readers in half precision keep copies of their own
+  std::vector<bool> output_kept_narrow;  ///< output_kept with fp8 and nvfp4, where linear layers keep narrow copies
+  std::vector<bool> narrow_copies;       ///< the layer makes a copy of its first input in fp8 or nvfp4 for backward
+  [[nodiscard]] bool keeps_output(std::size_t layer, KeptForm form) const {
+    return form == KeptForm::autocast ? output_kept_cast[layer]
+           : form == KeptForm::narrow ? output_kept_narrow[layer]
+                                      : output_kept[layer];
+  }
   /// For each layer, the layer that holds the memory of the output: the layer itself or, if the output is a view or written
   /// in place, the layer that holds the memory of the first input. −1 is the batch.
   std::vector<int> storage;
@@ -82,6 +100,7 @@ struct ModelFacts {
   int like_blocks = 0;
   /// The number of blocks if at least three quarters of the blocks have equal layers, else 0.
   int similar_blocks = 0;
+  std::vector<double> blocks_before;  ///< for each layer, and after the last one: the number of blocks that start before
   bool has_attention = false;
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
@@ -129,6 +148,11 @@ struct ModelFacts {
 [[nodiscard]] double trained_share(const Layer& layer);
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);
+
+/// Returns the number of blocks that start in layers [first, last).
+[[nodiscard]] inline double blocks_between(const ModelFacts& facts, int first, int last) {
+  return facts.blocks_before[static_cast<std::size_t>(last)] - facts.blocks_before[static_cast<std::size_t>(first)];
+}
 
 /// Returns the precision of a layer's kernels in a plan of this precision. With fp8 and nvfp4, only kernels of linear layers
 /// have that precision.

@@ -88,6 +88,13 @@ enum class BiasKernels {
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
+/// In which formats the weights of fp8 training are in memory.
+enum class NarrowWeights {
+  copies,   ///< in half precision, and copies in fp8
+  primary,  ///< in fp8 alone, as with NeMo's fp8_params and Megatron Core's --fp8-param-gather
+};
+inline constexpr EnumNames<NarrowWeights> narrow_weights_names{"copies", "primary"};
+
 /// The layers that selective recomputation recomputes.
 enum class SelectiveRecompute {
   attention,  ///< attention between its input and output projections [Kort22, section 5]
@@ -112,6 +119,7 @@ struct Assumptions {
   /// of the tensors that are kept for backward.
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
+  NarrowWeights narrow_weights = NarrowWeights::copies;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;

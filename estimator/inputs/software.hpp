@@ -53,10 +53,24 @@ struct Software {
   /// Whether gradients in hybrids are exchanged layer by layer, with one message for each layer, instead of in fused
   /// messages.
   bool layered_gradients_in_hybrids = false;
+  /// Bytes of one message of gradients that every rank sums (DistributedDataParallel's `bucket_cap_mb`, Horovod's fusion
+  /// buffer). Unset: one message for all gradients.
+  std::optional<double> gradient_bucket;
+  /// Parameters of one message, for gradients and for the weights that ZeRO-1 and -2 gather, if gradients are exchanged
+  /// during backward. A message has at least `bucket_parameters_per_rank` parameters for each rank. Unset: see
+  /// `gradient_bucket`; ZeRO-2 then sends one message for each block.
+  std::optional<double> bucket_parameters;
+  std::optional<double> bucket_parameters_per_rank;
   /// The host's time to launch one kernel, including the framework's work. The host runs ahead of
   /// the device, so the kernels and exchanges of a phase take at least the sum of their launch
   /// times. Unset: the datasheet's launch overhead, if kernels are predicted from the datasheet.
   std::optional<Seconds> launch_overhead;
+  /// Time per step in which the device waits for the framework, in addition to launches: fetching the loss, callbacks, and
+  /// the start of the next step. Unset: 0.
+  std::optional<Seconds> step_overhead;
+  /// Time between two looks of a rank for gradients that can be exchanged (Horovod's `HOROVOD_CYCLE_TIME`). Unset: exchanges
+  /// start at once.
+  std::optional<Seconds> exchange_cycle;
   /// The launch time of a backward kernel, divided by the launch time of a forward kernel. The two times differ because the
   /// framework's engine replays backward, whereas the program issues each operation of forward. Unset: 1.
   std::optional<double> backward_launches;

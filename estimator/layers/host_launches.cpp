@@ -18,6 +18,17 @@ Seconds launch_overhead(const Job& job) {
   }
 }
 
+Seconds fixed_waiting(const Job& job, const Plan& plan) {
+  if (!job.assumptions.host_launch) return {};
+  const Software& software = job.coefficients.software;
+  Seconds waiting = software.step_overhead.value_or(Seconds{});
+  // The exchange starts when the last of n ranks has noticed its gradients. A rank looks for gradients once per cycle, so it
+  // notices them after a uniformly distributed part of the cycle. The longest of n such times is n/(n+1) cycles in the mean.
+  const double ranks = plan.mesh.replicas();
+  if (ranks > 1) waiting += software.exchange_cycle.value_or(Seconds{}) * (ranks / (ranks + 1));
+  return waiting;
+}
+
 double launches_of(const Job& job, const TimedKernel& kernel) {
   // The launch overhead per kernel was fitted to steps whose casts and unfused operators were not counted. The fitted
   // overhead therefore includes the launches of these casts and operators.

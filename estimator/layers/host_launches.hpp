@@ -12,6 +12,11 @@ namespace ddl {
 /// Returns zero if the assumptions exclude launch overhead.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
+/// Returns the time of a step in which the device waits for the framework, in addition to launches, in seconds: the
+/// software's `step_overhead`, and the wait of the last gradients for the start of their exchange, if the software starts
+/// exchanges in cycles.
+[[nodiscard]] Seconds fixed_waiting(const Job& job, const Plan& plan);
+
 /// Returns how many launches the host needs for this kernel, in units of forward launches. Returns
 /// zero for a time that is not a separate kernel.
 [[nodiscard]] double launches_of(const Job& job, const TimedKernel& kernel);

@@ -184,8 +184,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   const bool of_sample = context.facts.of_sample[context.index()];
   if (!of_sample) costs[LayerBytes::input] = memory.inputs.front();
   costs[LayerBytes::output] = memory.output;
-  const bool casting = casts(context.plan, context.assumptions);
-  if (casting ? context.facts.output_kept_cast[context.index()] : context.facts.output_kept[context.index()])
+  if (context.facts.keeps_output(context.index(), kept_form(context.plan, context.assumptions)))
     costs[LayerBytes::kept] += costs[LayerBytes::output];
   costs[LayerBytes::kept] += memory.all_kept();
   costs[LayerCount::workspaces_estimated] = memory.workspace.estimated;
@@ -197,7 +196,8 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 /// The properties in which two layers of the same shape class may differ, and which change the layers' costs under a split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, is_wide, after_head, again_with_products;
+      keeps_batch, last, output_kept, output_kept_cast, output_kept_narrow, copies_narrow, is_wide, after_head,
+      again_with_products;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
@@ -296,6 +296,8 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           index == facts.last_matrix,
                           facts.output_kept[i],
                           facts.output_kept_cast[i],
+                          facts.output_kept_narrow[i],
+                          facts.narrow_copies[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
                           selective == SelectiveRecompute::products && facts.again_with_products[i],
@@ -388,13 +390,14 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
   costs.frozen_parameters[group] += exchange.frozen;
 }
 
-std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs) const {
+std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs, double blocks) const {
   const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, plan_);
   std::vector<GradientGroup> groups;
   for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
     const double messages = layered ? std::max(1.0, costs[LayerCount::gradient_messages]) : 1.0;
     groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
                       std::max(0.0, costs.frozen_parameters[i])});
+    if (!layered) divide_into_messages(job_.coefficients.software, job_.assumptions, plan_, blocks, groups.back());
   }
   return groups;
 }

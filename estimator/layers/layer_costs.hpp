@@ -192,8 +192,9 @@ class LayerCostTable {
   /// returns the largest number of parameters with gradients.
   [[nodiscard]] double largest_layer(int first, int last) const { return largest(first, last, LayerCount::parameters); }
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
-  /// Returns the gradients that layers with these costs exchange, divided into messages as in the measured software.
-  [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs) const;
+  /// Returns the gradients that layers with these costs exchange, in messages as the software forms them. `blocks`: the
+  /// number of the model's blocks among these layers.
+  [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs, double blocks) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }

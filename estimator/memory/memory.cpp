@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/enum_array.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
@@ -69,9 +70,16 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
   return bytes;
 }
 
-ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed) {
-  ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, mixed);
+ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions) {
+  ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision);
+  if (has_primary_fp8(plan, assumptions)) bytes.weight -= item_bytes(plan.precision);
   if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += 4 * facts.factored_share;
+  if (is_narrow(plan.precision) && facts.parameters > 0) {
+    // Frozen weights are never updated, so they exist in the narrow format alone. Their transposes are made when backward
+    // needs them.
+    const double trained = facts.trained_parameters / facts.parameters;
+    bytes.weight = bytes.weight * trained + narrow_item_bytes(plan.precision) * (1 - trained);
+  }
   return bytes;
 }
 

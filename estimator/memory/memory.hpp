@@ -93,7 +93,7 @@ struct ParameterBytes {
                                              MixedPrecision mixed = MixedPrecision::half_gradients);
 
 /// Returns the bytes per parameter of a plan for one model. The state of Adafactor depends on the shapes of the weights.
-[[nodiscard]] ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, MixedPrecision mixed);
+[[nodiscard]] ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions);
 
 /// Numbers of parameters on a rank.
 struct ParameterCounts {

@@ -36,7 +36,7 @@ class StageRequests {
         first_(stage.first),
         last_(stage.last),
         recompute_(plan_.recompute),
-        casting_(casts(plan_, job_.assumptions)),
+        kept_form_(kept_form(plan_, job_.assumptions)),
         whole_gradients_(has_whole_gradients(plan_, job_.assumptions)) {
     const MixedPrecision mixed = job_.assumptions.mixed_precision;
     // Backward computes these gradients in half precision. They are then added to the accumulated gradients.
@@ -52,7 +52,7 @@ class StageRequests {
            owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
     parts_ = stage.parts;
-    memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, mixed));
+    memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, job_.assumptions));
     const double item = tensor_item_bytes(facts_, plan_, job_.assumptions, -1);
     if (first_ == 0) {
       input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan_) * item / plan_.mesh[Axis::spatial]);
@@ -318,8 +318,6 @@ class StageRequests {
     return index(run.slot + repetition * run.length + offset);
   }
 
-  [[nodiscard]] bool keeps(const TensorReader& reader) const { return casting_ ? reader.keeps_cast : reader.keeps; }
-
   /// Returns whether the memory of an output is freed after forward. This is so if the output's
   /// module is recomputed for the layers that read the output.
   [[nodiscard]] bool is_dropped(int owner) const {
@@ -336,7 +334,7 @@ class StageRequests {
       const Segment segment = recompute_ != Recompute::none ? segment_of(reader.layer) : Segment{};
       // A block's input is kept until the block has been recomputed and has run backward.
       if (segment.again && owner < segment.first) return segment.first;
-      if ((!segment.again || segment.drops) && keeps(reader)) return reader.layer;
+      if ((!segment.again || segment.drops) && reader.keeps_as(kept_form_)) return reader.layer;
     }
     return -1;
   }
@@ -346,7 +344,7 @@ class StageRequests {
     if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= segment.last) break;
-      if (keeps(reader)) return reader.layer;
+      if (reader.keeps_as(kept_form_)) return reader.layer;
     }
     return -1;
   }
@@ -465,7 +463,7 @@ class StageRequests {
   [[nodiscard]] bool reads_backward(int owner, int layer) const {
     const std::vector<TensorReader>& readers = facts_.readers[index(owner)];
     return std::any_of(readers.begin(), readers.end(),
-                       [&](const TensorReader& reader) { return reader.layer == layer && keeps(reader); });
+                       [&](const TensorReader& reader) { return reader.layer == layer && reader.keeps_as(kept_form_); });
   }
   void compute_again(const Segment& segment) {
     for (int i = segment.first; i < segment.last; ++i) bring_back_inputs(i);
@@ -570,7 +568,8 @@ class StageRequests {
   Sink& sink_;
   int first_ = 0, last_ = 0;
   Recompute recompute_;
-  bool casting_, whole_gradients_, has_state_ = false;
+  KeptForm kept_form_;
+  bool whole_gradients_, has_state_ = false;
   double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{};

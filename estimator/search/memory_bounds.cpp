@@ -28,7 +28,9 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
     return Bytes(2.0 * *job.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
   }
   const double trained = on_rank(job.facts.trained_parameters, job.facts.trained_expert_parameters);
-  return parameter_memory({parameters, trained}, plan, parameter_bytes(plan.optimizer, plan.precision)).total();
+  Assumptions least = job.assumptions;
+  least.mixed_precision = MixedPrecision::half_gradients;
+  return parameter_memory({parameters, trained}, plan, parameter_bytes(job.facts, plan, least)).total();
 }
 
 bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
@@ -43,7 +45,7 @@ bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) 
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);
   const StageOf first{job, plan, estimator.tables().costs(plan), firsts[0], firsts[1]};
   MemoryBreakdown own = parameter_memory({stage_parameters(first), stage_parameters(first, true)}, plan,
-                                         parameter_bytes(job.facts, plan, job.assumptions.mixed_precision));
+                                         parameter_bytes(job.facts, plan, job.assumptions));
   if (!has_whole_gradients(plan, job.assumptions)) own.gradients = Bytes{};
   return (own.total() + estimator.memories().kept_alike(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
 }

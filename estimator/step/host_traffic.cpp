@@ -26,7 +26,7 @@ Bandwidth host_link(const Machine& machine) {
 Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
   const double link = host_link(job.machine).value();
   if (link <= 0) return Seconds{};
-  const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
+  const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions);
   // If gradients are added to fp32 sums, these sums are transferred, not the gradients.
   const bool sums = is_mixed(plan.precision) && job.assumptions.mixed_precision == MixedPrecision::accumulated;
   const double moved = trained * ((sums ? 4 : each.gradient) + item_bytes(plan.precision));
@@ -41,7 +41,7 @@ Seconds weights_from_host(const Job& job, const Plan& plan, double parameters) {
 
 Bytes host_parameters(const Job& job, const Plan& plan) {
   if (plan.offload == Offload::none) return Bytes{};
-  const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions.mixed_precision);
+  const ParameterBytes each = parameter_bytes(job.facts, plan, job.assumptions);
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double on_node = std::min<double>(ranks, job.machine.devices_per_node());
   // The bytes of all ranks together, counting each replica.

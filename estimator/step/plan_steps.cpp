@@ -38,7 +38,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   const StagePlaces& where = tables_.places_of(plan);
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
-  const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions.mixed_precision);
+  const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions);
   const double trained = job_.facts.parameters > 0 ? job_.facts.trained_parameters / job_.facts.parameters : 1.0;
   const StageWeights weights{launch_overhead(job_), each.weight + (each.gradient + each.optimizer) * trained,
                              static_cast<double>(plan.micro_batches)};

@@ -17,7 +17,7 @@ bool Step::depends_on(Coefficient coefficient) const {
 bool Updates::Stage::takes_as_long_as(const Stage& other) const {
   return update == other.update && of_gradients == other.of_gradients && of_weights == other.of_weights &&
          after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
-         of_copies == other.of_copies && message == other.message && window == other.window &&
+         of_copies == other.of_copies && parts == other.parts && window == other.window &&
          gather_window == other.gather_window && exchange.rounds == other.exchange.rounds &&
          exchange.gathers == other.exchange.gathers;
 }

@@ -81,6 +81,14 @@ struct Step {
   double slowest_of = 1;       ///< number of nodes
   /// time to copy managed memory from the host for one micro-batch; also included in the time of one of the tasks
   Seconds paging{};
+  /// Time of a step in which the device waits for the framework, in addition to launches: between steps, and for the start
+  /// of the last exchange of gradients.
+  Seconds fixed_waiting{};
+  /// The number of micro-batches with whose backward, and with whose forward in the next step, a work that is done once per
+  /// step can overlap. Model chunks of interleaved stages complete their gradients, and need their weights, at different
+  /// times, one chunk after the other, and each processes a group of as many micro-batches as there are stages [Nar21,
+  /// section 2.2.2].
+  double overlapped_batches = 1;
   /// Factors on the launch times of forward and backward if one process launches the kernels of several devices.
   double forward_hosts = 1, backward_hosts = 1;
   double rank_waiting = 0;  ///< θ·ln n: waiting time of n ranks, divided by kernel, layer-wise exchange and halo time
@@ -101,7 +109,7 @@ struct Updates {
     Term update;
     GradientExchange exchange;
     Term of_gradients, of_weights, after_update;  ///< times of the exchange, as in GradientExchange
-    Bytes message{};                              ///< bytes of gradients
+    ExchangeParts parts;                          ///< parts that overlap with compute one by one
     Term unsharded_weight_sync;
     Term of_copies;                ///< time of the final gradient sum among ranks with copies of shards or stages
     Window window = Window::none;  ///< window of the exchanges of gradients, and of the weights for forward and backward
@@ -251,7 +259,7 @@ template <class T>
     if (counts.runs != 0) result[counts.part] += times[i] * step.tasks[i].exposed_share * counts.runs;
     if (counts.bubble_runs != 0) result[Part::bubble] += times[i] * counts.bubble_runs;
   }
-  result.host_waiting = none;
+  result.host_waiting = T(step.fixed_waiting.value());
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
     // If weight gradients fill bubbles, the longest stage waits for no other stage's host.
@@ -277,16 +285,17 @@ struct Computing {
 };
 /// Returns the work of a stage in a window of the gradient exchange. `rounds`: the number of gradient exchanges.
 template <class T>
-[[nodiscard]] Computing<T> computing_in(Window window, const typename Timing<T>::Stage& stage, double micro_batches,
+[[nodiscard]] Computing<T> computing_in(Window window, const typename Timing<T>::Stage& stage, const Step& step,
                                         double rounds) {
+  const double batches = std::max(rounds, step.overlapped_batches);
   switch (window) {
     case Window::backward:
-      // Gradients that are exchanged once per step are complete only in the backward of the last micro-batch.
-      return {stage.backward_kernels * rounds, stage.idle_backward * rounds};
+      // Gradients that are exchanged once per step are complete only in backward of the last micro-batches.
+      return {stage.backward_kernels * batches, stage.idle_backward * batches};
     case Window::computing:
-      return {stage.kernels() * micro_batches, stage.idle() * micro_batches};
+      return {stage.kernels() * step.micro_batches, stage.idle() * step.micro_batches};
     case Window::next_forward:
-      return {stage.forward_kernels, stage.idle_forward};
+      return {stage.forward_kernels * batches, stage.idle_forward * batches};
     default:
       return {};
   }
@@ -311,13 +320,13 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     const T all = exchange.total() + copies;
     if (own.gather_window != Window::none && none < exchange.after_update) {
       const GradientExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
-      const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step.micro_batches, 1);
-      exchange.after_update = exposed(gather, meanwhile.kernels, meanwhile.idle, own.message, updates.slowdown);
+      const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step, 1);
+      exchange.after_update = exposed(gather, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
     }
     T shown = exchange.total();
     if (own.window != Window::none) {
-      const Computing<T> meanwhile = computing_in<T>(own.window, stage, step.micro_batches, exchange.rounds);
-      shown = exchange.after_update + exposed(exchange, meanwhile.kernels, meanwhile.idle, own.message, updates.slowdown);
+      const Computing<T> meanwhile = computing_in<T>(own.window, stage, step, exchange.rounds);
+      shown = exchange.after_update + exposed(exchange, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
     }
     shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
     if (!(shown < timing[Part::gradient_exchange])) {

@@ -108,6 +108,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   // Factors that are fitted to measured runs of this family already include the waiting of ranks.
   if (origin == nullptr && job.assumptions.learned && costs.learned() == Learned())
     step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  if (step.stages > 1 && plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward)
+    step.overlapped_batches = std::min<double>(step.stages, step.micro_batches);
+  step.fixed_waiting = fixed_waiting(job, plan);
   step.straggling = job.assumptions.straggler - 1;
   const double driven = plan.mesh[Axis::data];
   if (job.coefficients.software.one_process.value_or(false) && driven > 1) {
@@ -143,7 +146,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       // these kernels gather the unit and split it up. After backward, they concatenate the unit's
       // gradients and scatter them. A unit is assumed to be as large as a message of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
-      const double units = std::max(1.0, weights / gradient_bucket);
+      const double units = std::max(1.0, weights / 25_MiB);
       step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});
       step.tasks.push_back({stage, true, Part::waiting, 4 * units, Term(Seconds{}), bubble_shares(plan).forward});
     }

@@ -17,6 +17,16 @@ LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::
   return held;
 }
 
+double held_blocks(const ModelFacts& facts, const Plan& plan, const std::vector<int>& firsts, int stage) {
+  const auto blocks_of = [&](int each) {
+    const auto index = static_cast<std::size_t>(each);
+    return blocks_between(facts, firsts[index], firsts[index + 1]);
+  };
+  const int other = static_cast<int>(firsts.size()) - 2 - stage;
+  const bool has_two = order_of(plan.schedule).keeps_two_parts && other != stage;
+  return blocks_of(stage) + (has_two ? blocks_of(other) : 0);
+}
+
 void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
   const LayerCosts& costs = work.costs;
   const BubbleShares shares = bubble_shares(plan);

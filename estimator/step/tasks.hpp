@@ -16,6 +16,9 @@ namespace ddl {
 [[nodiscard]] LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts,
                                     int stage);
 
+/// Returns the number of the model's blocks among the layers of held_costs.
+[[nodiscard]] double held_blocks(const ModelFacts& facts, const Plan& plan, const std::vector<int>& firsts, int stage);
+
 /// The work of a stage for each micro-batch: the work of all its layers, or of a single layer.
 struct StageWork {
   const LayerCosts& costs;

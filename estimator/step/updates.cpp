@@ -48,8 +48,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       const double trained = plan.zero_stage >= 1 ? own[LayerCount::trained] / plan.shards() : own[LayerCount::trained];
       result.update = Term(max(result.update.time(), host_update_time(job, plan, trained)));
     }
-    result.message = Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient);
-    std::vector<GradientGroup> groups = costs.gradients(own);
+    std::vector<GradientGroup> groups = costs.gradients(own, held_blocks(job.facts, plan, firsts, static_cast<int>(stage)));
     if (stage == 0 || groups != exchanged) {
       result.exchange = gradient_exchange(plan, costs.exchanges(), each, groups, with_slopes);
       exchanged = std::move(groups);
@@ -57,6 +56,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       result.exchange = updates.stages[stage - 1].exchange;
     }
     const GradientExchange& exchange = result.exchange;
+    result.parts = overlapped_parts(exchange, Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient));
     const auto exchange_term = [&](Seconds time, Seconds startups) {
       Term term;
       if (!with_slopes) {

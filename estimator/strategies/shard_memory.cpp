@@ -14,6 +14,53 @@ double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assump
   return casts(plan, assumptions) && is_wide ? wide_bytes : item_bytes(plan.precision);
 }
 
+double narrow_item_bytes(Precision precision) { return precision == Precision::nvfp4 ? 0.5 + 1.0 / 16 : 1 + 1.0 / 32; }
+
+KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
+  if (casts(plan, assumptions)) return KeptForm::autocast;
+  return is_narrow(plan.precision) && !assumptions.memory_reuse ? KeptForm::narrow : KeptForm::computed;
+}
+
+namespace {
+
+/// Copies that autocast makes of a layer's parameters and inputs, and that backward needs.
+Bytes autocast_copies(const ShardContext& context, const LayerShard& shard) {
+  constexpr double wide_bytes = 4;
+  const double item = item_bytes(context.plan.precision);
+  const AutocastTypes& types = context.facts.autocast;
+  const bool reads_half = types.reads_half[context.index()];
+  if (!reads_half && !types.reads_wide[context.index()]) return {};
+  Bytes copies;
+  if (reads_half) copies = Bytes((shard.weights + shard.biases) * item);
+  const double copied = reads_half ? item : wide_bytes;
+  const Layer& layer = context.at();
+  for (std::size_t i = 0; context.facts.kept[context.index()].input && i < layer.inputs.size(); ++i) {
+    // The batch is in fp32.
+    const bool is_copied =
+        layer.inputs[i] < 0 ? reads_half : types.copies(context.index(), static_cast<std::size_t>(layer.inputs[i]));
+    if (!is_copied) continue;
+    const TensorShape& shape = i == 0 ? shard.kept_input : shard.inputs[i];
+    copies += Bytes(static_cast<double>(shape.items()) * copied * shard.samples);
+  }
+  return copies;
+}
+
+Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) {
+  switch (kept_form(context.plan, context.assumptions)) {
+    case KeptForm::autocast:
+      return autocast_copies(context, shard);
+    case KeptForm::narrow:
+      if (!context.facts.narrow_copies[context.index()]) return {};
+      return Bytes(static_cast<double>(shard.kept_input.items()) * narrow_item_bytes(context.plan.precision) *
+                   shard.samples);
+    case KeptForm::computed:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
 ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor) {
   constexpr double statistic_bytes = 4;
   constexpr double noise_bytes = 4;
@@ -31,21 +78,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
-  const AutocastTypes& types = context.facts.autocast;
-  const bool reads_half = types.reads_half[context.index()];
-  if (casts(context.plan, context.assumptions) && (reads_half || types.reads_wide[context.index()])) {
-    if (reads_half) memory.copies = Bytes((shard.weights + shard.biases) * item);
-    const double copied = reads_half ? item : wide_bytes;
-    const Layer& layer = context.at();
-    for (std::size_t i = 0; whole.input && i < layer.inputs.size(); ++i) {
-      // The batch is in fp32.
-      const bool copies =
-          layer.inputs[i] < 0 ? reads_half : types.copies(context.index(), static_cast<std::size_t>(layer.inputs[i]));
-      if (!copies) continue;
-      const TensorShape& shape = i == 0 ? shard.kept_input : shard.inputs[i];
-      memory.copies += Bytes(static_cast<double>(shape.items()) * copied * shard.samples);
-    }
-  }
+  memory.copies = copies_for_backward(context, shard);
   const auto scratch = [&](Pass pass) {
     return Bytes(operation.scratch_items(pass, shard.inputs, shard.output) * item * shard.samples);
   };

@@ -19,6 +19,13 @@ struct ShardMemory {
 };
 /// Returns whether the mixed precision of the plan is PyTorch's autocast.
 [[nodiscard]] bool casts(const Plan& plan, const Assumptions& assumptions);
+
+/// Returns the bytes of an item in fp8, with one scale of 8 bits for 32 items [Open Compute Project, "OCP Microscaling
+/// Formats (MX) specification", version 1.0, section 5.2], or in nvfp4, with one for 16 items [NVFP4].
+[[nodiscard]] double narrow_item_bytes(Precision precision);
+
+/// The form in which a plan's matrix products keep their inputs for backward.
+[[nodiscard]] KeptForm kept_form(const Plan& plan, const Assumptions& assumptions);
 /// Returns the bytes of an item of the output of layer `tensor`; for −1, of the batch.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
