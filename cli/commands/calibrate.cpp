@@ -23,6 +23,7 @@
 #include "calibration/network/fits/joined_curves.hpp"
 #include "calibration/network/fits/measured_curves.hpp"
 #include "calibration/network/fits/network_section.hpp"
+#include "calibration/network/fits/superseded_values.hpp"
 #include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
@@ -175,9 +176,10 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
                             quote_path(asked.output)),
                 "give them after the file name: FILE,ranks=16,nodes=2");
   }
-  const std::vector<MeasuredCurve> network =
-      joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
-  std::string text = with_network_section(before, network);
+  const std::vector<MeasuredCurve> earlier = parse_coefficients(before, asked.output).exchanges.curves();
+  const std::vector<MeasuredCurve> network = joined_curves(earlier, measured, warnings);
+  std::string text =
+      with_network_section(without_superseded_values(before, earlier, measured, network, warnings), network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // The text is parsed before it is written. If the parsed curves differ from `network`, the file is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
@@ -298,7 +300,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   if (live) live->add_below_fits(document);
   if (writes) {
     document.apart(Line{{{"written to " + asked.output}}});
-    const std::string network = network_text(parse_coefficients(coefficients, asked.output).exchanges);
+    const std::string network = network_text(parse_coefficients(coefficients, asked.output), load_machine(asked.machine));
     if (!network.empty()) document.line("network: " + network);
   }
   if (!plots.empty()) document.section();

@@ -26,8 +26,8 @@ void add_throughput(Document& document, const Estimate& estimate, const Study& s
 /// The sources of kernel times.
 [[nodiscard]] std::string kernel_times_text(const Study& study);
 /// The source of exchange times: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty if nothing
-/// was measured.
-[[nodiscard]] std::string network_text(const MeasuredExchanges& measured);
+/// was measured. If the software prescribes other exchanges of gradients, so that measured times do not apply, adds so.
+[[nodiscard]] std::string network_text(const Coefficients& coefficients, const Machine& machine);
 /// The source of exchange times between nodes if no exchange between nodes was measured: `datasheet, at the efficiency of 5
 /// published clusters (infiniband)`. Empty if such an exchange was measured, or if no other clusters with this kind of
 /// network are known.
