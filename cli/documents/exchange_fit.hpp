@@ -6,7 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/fits/fit.hpp"
+#include "calibration/network/fits/pair_contention.hpp"
 #include "cli/report/document.hpp"
 
 namespace ddl {
@@ -14,6 +16,12 @@ namespace ddl {
 /// A row for each series of a file: the facts that the series states, and its number of sizes.
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
+
+/// A row for each number of pairs of ranks that exchanged messages at once.
+[[nodiscard]] Table pair_contention_table(std::span<const PairContention> pairs);
+/// The congestion that GPCNeT measured, in a sentence.
+[[nodiscard]] std::string congestion_text(const GpcnetCongestion& congestion);
+[[nodiscard]] nlohmann::ordered_json pair_contention_to_json(std::span<const PairContention> pairs);
 
 /// The algorithms that the library used, with their ranges of sizes; empty if no series states an algorithm.
 [[nodiscard]] Table algorithm_table(std::span<const ExchangeSeries> series);
