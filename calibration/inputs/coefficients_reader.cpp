@@ -181,7 +181,7 @@ class CoefficientsReader {
     congestion.level = node.at("level").name();
     congestion.median = above(node.at("median"), 1, "other jobs never speed up communication");
     congestion.spread = above(node.at("spread"), 1, "the geometric standard deviation of the factor: 1 means no spread");
-    congestion.source = citations_.of(node.at("source"));
+    congestion.source = citation_of(node.at("source"));
     for (const Congestion& other : coefficients_.congestion) {
       if (other.level == congestion.level)
         node.fail(fmt::format("duplicate congestion of {}", quote(congestion.level)), "remove one of them");

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/inputs/detected_gpus.hpp"
 #include "core/program_output.hpp"
 
 namespace ddl {
@@ -78,34 +79,6 @@ std::string value_of(const std::vector<std::string>& lines, std::string_view key
     }
   }
   return {};
-}
-
-std::optional<DetectedGpus> detect_gpus(const HostPlaces& places) {
-  const auto text = program_output({"nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"},
-                                   places.search_path, patience);
-  if (!text) return std::nullopt;
-  std::vector<DetectedGpus> kinds;
-  for (const std::string& line : lines_of(*text)) {
-    const std::size_t comma = line.rfind(',');
-    if (comma == std::string::npos) continue;
-    const std::string name(trimmed(std::string_view(line).substr(0, comma)));
-    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const DetectedGpus& kind) { return kind.name == name; });
-    if (known != kinds.end()) {
-      ++known->count;
-    } else {
-      kinds.push_back({name, 1, number_at_start<std::int64_t>(trimmed(std::string_view(line).substr(comma + 1)))});
-    }
-  }
-  if (kinds.empty()) return std::nullopt;
-  const auto most =
-      std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.count < b.count; });
-  DetectedGpus gpus = *most;
-  std::vector<std::string> others;
-  for (const DetectedGpus& kind : kinds) {
-    if (kind.name != gpus.name) others.push_back(fmt::format("{} x {}", kind.count, kind.name));
-  }
-  gpus.others = fmt::format("{}", fmt::join(others, ", "));
-  return gpus;
 }
 
 std::optional<DetectedProcessor> detect_processor(const HostPlaces& places) {
@@ -180,7 +153,13 @@ std::optional<DetectedNodes> detect_nodes(const HostPlaces& places) {
 }  // namespace
 
 HostFacts detect_host(const HostPlaces& places) {
-  return {detect_gpus(places), detect_processor(places), detect_ports(places), detect_nodes(places)};
+  HostFacts facts;
+  facts.gpus = detect_gpus(places);
+  if (facts.gpus && facts.gpus->tool == "nvidia-smi" && facts.gpus->count > 1) facts.links = detect_links(places);
+  facts.processor = detect_processor(places);
+  facts.ports = detect_ports(places);
+  facts.nodes = detect_nodes(places);
+  return facts;
 }
 
 }  // namespace ddl

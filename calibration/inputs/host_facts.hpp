@@ -8,8 +8,8 @@ namespace ddl {
 
 /// The folders in which facts about a host are looked up.
 struct HostPlaces {
-  std::string root = "/";   ///< folder that contains `sys` and `proc`
-  std::string search_path;  ///< folders that contain nvidia-smi, lscpu and scontrol, as in PATH
+  std::string root = "/";   ///< folder of `sys` and `proc`
+  std::string search_path;  ///< folders that contain nvidia-smi, lscpu, scontrol and others, as in PATH
 };
 
 /// The GPUs of one model in a host.
@@ -18,6 +18,17 @@ struct DetectedGpus {
   int count = 0;
   std::optional<std::int64_t> memory_mib;
   std::string others{};  ///< description of the host's devices that are not counted
+  std::string maker{};   ///< NVIDIA, AMD, Intel or Habana
+  std::string tool{};    ///< the program that listed the devices
+};
+
+/// The links between the NVIDIA GPUs of a host, as `nvidia-smi topo -m` shows them.
+struct DetectedLinks {
+  enum class Kind { all, some, none };
+  Kind kind = Kind::none;           ///< whether all pairs, some pairs or no pair of GPUs have NVLink
+  int links = 0;                    ///< NVLinks of a GPU; 0: unknown
+  std::optional<double> link_gb{};  ///< GB/s of one NVLink in one direction, if `nvidia-smi nvlink -s` states it
+  std::string path{};               ///< the longest path of a pair without NVLink: PIX, PXB, PHB, NODE or SYS
 };
 
 struct DetectedProcessor {
@@ -41,12 +52,20 @@ struct DetectedNodes {
 /// Facts that a host reports about itself. Facts that the host does not report are unset.
 struct HostFacts {
   std::optional<DetectedGpus> gpus;
+  std::optional<DetectedLinks> links{};
   std::optional<DetectedProcessor> processor;
   std::optional<DetectedPorts> ports;
   std::optional<DetectedNodes> nodes;
 };
 
-/// Collects facts from nvidia-smi, /proc/cpuinfo or lscpu, /sys/class/infiniband or /sys/class/net, and scontrol.
+/// The maker of a GPU with this name. Names without a known word are those of NVIDIA.
+[[nodiscard]] std::string maker_of(const std::string& gpu);
+/// Whether two names of GPUs have the same chip and form, as drivers of different years print them: `A100-SXM4-40GB`,
+/// `NVIDIA A100-SXM4-80GB`. Sizes of memory are not compared.
+[[nodiscard]] bool is_same_gpu(const std::string& a, const std::string& b);
+
+/// Collects facts from the first of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi that lists devices, /proc/cpuinfo or
+/// lscpu, /sys/class/infiniband or /sys/class/net, and scontrol.
 [[nodiscard]] HostFacts detect_host(const HostPlaces& places);
 
 }  // namespace ddl

@@ -19,6 +19,10 @@ std::string one_line(std::string text) {
   return text;
 }
 
+constexpr const char* nvlink_latency =
+    "NCCL, src/graph/tuning.cc (2.20): latency of one step of a ring, protocol Simple, NVLink and network";
+constexpr const char* nvlink_payload = "NCCL, src/graph/topo.h: 20 of 25 GB/s of payload a link of compute capability 8.0";
+
 class Drafter {
  public:
   explicit Drafter(const DraftRequest& request) : request_(request), like_(request.like) {}
@@ -72,29 +76,75 @@ class Drafter {
       text += found(fmt::format("Processor: {} lists {} x {}.", request_.host.processor->from,
                                 request_.host.processor->sockets, request_.host.processor->name));
     if (!request_.host.gpus)
-      return text + found(fmt::format("GPUs: nvidia-smi did not answer; taken from {}: {} x {} a node.", like_.machine.name,
+      return text + found(fmt::format("GPUs: not detected, taken from {}: {} x {} a node.", like_.machine.name,
                                       like_.machine.devices_per_node(), device.name));
     const DetectedGpus& gpus = *request_.host.gpus;
     const std::string memory = gpus.memory_mib ? fmt::format(" of {} MiB", *gpus.memory_mib) : "";
-    const std::string listed = fmt::format("nvidia-smi lists {} x {}{}", gpus.count, gpus.name, memory);
+    const std::string listed =
+        fmt::format("{} lists {} x {}{}", gpus.tool.empty() ? "nvidia-smi" : gpus.tool, gpus.count, gpus.name, memory);
     devices_per_node_ = own_number({}, std::to_string(gpus.count), "detected: " + listed, "detected-gpus");
     text += found(fmt::format("GPUs: {}.", listed));
     if (!gpus.others.empty()) text += found(fmt::format("GPUs: not counted: {}.", gpus.others));
-    const bool is_same =
-        std::find(device.profile_names.begin(), device.profile_names.end(), gpus.name) != device.profile_names.end();
-    if (is_same) {
+    const Match own = match_of(like_.machine.device);
+    keep_domain(own);
+    if (own == Match::same) {
       return text +
              found(fmt::format("GPUs: {0}, as in {1}. The numbers of {1} are kept.", device.name, like_.machine.name));
     }
-    for (const std::string& name : machine_names()) {
-      const Machine other = load_machine(name);
-      if (std::find(other.device.profile_names.begin(), other.device.profile_names.end(), gpus.name) ==
-          other.device.profile_names.end())
-        continue;
-      text += found(fmt::format("GPUs: {} describes this GPU: write this file again with --like {}.", name, name));
-      break;
+    if (own == Match::other_memory) {
+      const SourcedNumber size = own_number("device.memory", fmt::format("{} MiB", gpus.memory_mib.value_or(0)),
+                                            "detected: " + listed, "detected-gpus");
+      text += found(fmt::format("GPUs: that is the {} of {} with another size of memory. Its other numbers are kept.",
+                                device.name, like_.machine.name));
+      if (const std::string better = machine_with(Match::same); !better.empty()) text += described_by(better);
+      return text + fmt::format("device:\n  memory: {}\n", sources_.pair(size));
+    }
+    if (const std::string better = machine_with(Match::same); !better.empty()) {
+      text += described_by(better);
+    } else if (const std::string like = machine_with(Match::other_memory); !like.empty()) {
+      text += found(fmt::format(
+          "GPUs: {0} describes this GPU with another size of memory: write this file again with --like {0}.", like));
+    } else {
+      text += found("GPUs: no bundled machine has this GPU.");
     }
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
+  }
+
+  /// How far the detected GPU is that of a machine.
+  enum class Match { none, other_memory, same };
+  [[nodiscard]] Match match_of(const Device& device) const {
+    const DetectedGpus& gpus = *request_.host.gpus;
+    const auto& names = device.profile_names;
+    if (std::find(names.begin(), names.end(), gpus.name) != names.end()) return Match::same;
+    const bool is_same =
+        is_same_gpu(gpus.name, device.name) ||
+        std::any_of(names.begin(), names.end(), [&](const std::string& name) { return is_same_gpu(gpus.name, name); });
+    if (!is_same) return Match::none;
+    // Drivers report a few percent less than the datasheet.
+    constexpr double tolerance = 0.07;
+    if (!gpus.memory_mib) return Match::same;
+    const double ratio = static_cast<double>(*gpus.memory_mib) * 0x1p20 / device.memory.value();
+    return ratio > 1 - tolerance && ratio < 1 + tolerance ? Match::same : Match::other_memory;
+  }
+
+  /// The first bundled machine with the detected GPU; empty if there is none.
+  [[nodiscard]] std::string machine_with(Match match) const {
+    for (const std::string& name : machine_names()) {
+      if (match_of(load_machine(name).device) == match) return name;
+    }
+    return {};
+  }
+  std::string described_by(const std::string& machine) {
+    return found(fmt::format("GPUs: {0} describes this GPU: write this file again with --like {0}.", machine));
+  }
+
+  /// NVLink may join the GPUs of several hosts. A host then lists only a part of the innermost level.
+  void keep_domain(Match own) {
+    const LinkLevel& inner = like_.machine.levels.front();
+    const int listed = request_.host.gpus->count;
+    if (own == Match::none || inner.name == "node" || listed < 1 || inner.units <= listed || inner.units % listed != 0)
+      return;
+    hosts_of_domain_ = inner.units / listed;
   }
 
   /// The device section if this machine's device differs from the device of the other machine. The
@@ -113,9 +163,9 @@ class Drafter {
   std::string levels_section() {
     const std::vector<LinkLevel>& levels = like_.machine.levels;
     const std::string nodes = nodes_finding();
-    const std::string ports = ports_finding();
+    const std::string ports = links_finding() + ports_finding();
     if (!nodes_ && !devices_per_node_ && !ports_) return nodes + ports;
-    std::string text = nodes + ports;
+    std::string text = nodes + domain_finding() + ports;
     if (like_.machine.shape.kind != NetworkShape::Kind::fat_tree)
       text += found(fmt::format("Network: the topology of {} depends on its levels and is omitted.", like_.machine.name));
     text += "levels:\n";
@@ -152,25 +202,64 @@ class Drafter {
     return found(fmt::format("Nodes: not detected, taken from {}.", like_.machine.name));
   }
 
+  /// What is known of the links between the GPUs of a node. Sets the links if the other machine has none, and the rate of
+  /// one is known.
+  std::string links_finding() {
+    if (!request_.host.gpus || !devices_per_node_ || request_.host.gpus->count < 2) return {};
+    const std::string node = like_.machine.levels.front().name;
+    if (!request_.host.links)
+      return found(fmt::format("Links inside the {}: not detected, taken from {}.", node, like_.machine.name));
+    const DetectedLinks& links = *request_.host.links;
+    const int rails = static_cast<int>(like_.machine.levels.front().rails);
+    const bool like_has_nvlink = rails > 1;
+    if (links.kind != DetectedLinks::Kind::all) {
+      const std::string_view shown = links.kind == DetectedLinks::Kind::none
+                                         ? "nvidia-smi topo -m shows no NVLink"
+                                         : "nvidia-smi topo -m shows NVLink between some GPUs only, which is not described";
+      return found(fmt::format("Links inside the {}: {}, and {} as the longest path{}.", node, shown, links.path,
+                               like_has_nvlink ? fmt::format(". The {} links of {} do not apply: write this file again with "
+                                                             "--like and a machine without NVLink",
+                                                             rails, like_.machine.name)
+                                               : fmt::format(", as in {}", like_.machine.name)));
+    }
+    const std::string shown =
+        fmt::format("nvidia-smi shows {} NVLink{} of each GPU", links.links, links.links == 1 ? "" : "s");
+    if (links.links == rails)
+      return found(fmt::format("Links inside the {}: {}, as in {}.", node, shown, like_.machine.name));
+    const double rate = links.link_gb.value_or(0);
+    if (!like_has_nvlink && rate <= 0) {
+      return found(fmt::format("Links inside the {}: {}, but not their rate. {} has none: replace its bandwidth and rails.",
+                               node, shown, like_.machine.name));
+    }
+    links_ = own_number({}, std::to_string(links.links), "detected: " + shown, "detected-links");
+    if (rate > 0)
+      link_rate_ = own_number({}, fmt::format("{:g} GB/s", rate), "detected: nvidia-smi nvlink -s", "detected-rate");
+    return found(
+        fmt::format("Links inside the {}: {}{}.", node, shown, rate > 0 ? fmt::format(", each {:g} GB/s", rate) : ""));
+  }
+
   std::string ports_finding() {
     if (like_.machine.levels.size() < 2) return found(fmt::format("Network: {} has none.", like_.machine.name));
     if (!request_.host.ports) return found(fmt::format("Network: not detected, taken from {}.", like_.machine.name));
     const DetectedPorts& ports = *request_.host.ports;
-    ports_ = own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
-                        fmt::format("detected: {} active ports in {}", ports.count, ports.from), "detected-ports");
-    return found(fmt::format("Network: {} active ports of {:g} Gb/s in {}. Remove ports that only reach storage.",
-                             ports.count, ports.gigabits, ports.from));
+    ports_ =
+        own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
+                   fmt::format("detected: {} active port{} in {}", ports.count, ports.count == 1 ? "" : "s", ports.from),
+                   "detected-ports");
+    return found(fmt::format("Network: {} active port{} of {:g} Gb/s in {}. Remove ports that only reach storage.",
+                             ports.count, ports.count == 1 ? "" : "s", ports.gigabits, ports.from));
   }
 
   /// The number of units that each level joins, from the inside out, with as many levels as the nodes need.
   std::vector<int> units_of_levels() {
     const std::vector<LinkLevel>& levels = like_.machine.levels;
     std::vector<int> units{devices_per_node_ ? std::stoi(devices_per_node_->value) : levels.front().units};
+    if (hosts_of_domain_ > 1) units.front() *= hosts_in_domain();
     if (!nodes_) {
       for (std::size_t i = 1; i < levels.size(); ++i) units.push_back(levels[i].units);
       return units;
     }
-    int left = count_of_nodes_;
+    int left = count_of_nodes_ / (hosts_of_domain_ > 1 ? hosts_in_domain() : 1);
     if (left == 1) return units;
     for (std::size_t i = 1; i < levels.size(); ++i) {
       const bool is_last = i + 1 == levels.size();
@@ -183,7 +272,25 @@ class Drafter {
       left /= levels[i].units;
     }
     // If the number of nodes is not a multiple of the units of the inner levels, one level joins all nodes.
-    return {units.front(), count_of_nodes_};
+    return {units.front(), left};
+  }
+
+  /// The hosts of one NVLink domain: as many as in the other machine, or the largest smaller number that divides all hosts.
+  [[nodiscard]] int hosts_in_domain() const {
+    if (!nodes_) return hosts_of_domain_;
+    int hosts = std::min(hosts_of_domain_, count_of_nodes_);
+    while (count_of_nodes_ % hosts != 0) --hosts;
+    return hosts;
+  }
+
+  /// What is assumed of an NVLink domain that several hosts share.
+  std::string domain_finding() {
+    if (hosts_of_domain_ < 2) return {};
+    const int hosts = hosts_in_domain();
+    return found(
+        fmt::format("NVLink domain: {} GPUs of {} host{}, as in {}: nvidia-smi lists those of one host. Nodes and ports are "
+                    "those of hosts.",
+                    hosts * request_.host.gpus->count, hosts, hosts == 1 ? "" : "s", like_.machine.name));
   }
 
   /// The numbers of a level that differ from the other machine's numbers.
@@ -195,12 +302,19 @@ class Drafter {
     };
     if (level == 0) {
       if (devices_per_node_) change("units", std::to_string(units), *devices_per_node_);
+      if (links_) change("rails", links_->value, *links_);
+      if (link_rate_) change("bandwidth", link_rate_->value, *link_rate_);
+      if (links_ && like.rails <= 1) {
+        // The other machine's latency and attainable fraction are those of PCIe.
+        change("latency", "3.4 us", own_number({}, {}, nvlink_latency, "nccl-nvlink-latency"));
+        change("attainable", "0.8", own_number({}, {}, nvlink_payload, "nccl-nvlink-payload"));
+      }
       return changed;
     }
     if (nodes_) change("units", std::to_string(units), *nodes_);
     if (!ports_) return changed;
     if (const auto& detected = request_.host.ports; detected && level == 1)
-      change("rails", std::to_string(detected->count), *ports_);
+      change("rails", std::to_string(detected->count * (hosts_of_domain_ > 1 ? hosts_in_domain() : 1)), *ports_);
     // A level gets the detected bandwidth if its bandwidth equals that of the first level outside
     // the node. For other levels, the host does not report a bandwidth.
     const auto bandwidth = [&](const std::string& name) -> const SourcedNumber* {
@@ -213,8 +327,13 @@ class Drafter {
   }
 
   std::string rest_section() {
-    std::string text =
-        fmt::format("# Not detected, taken from {}: latencies, attainable fractions, the fabric", like_.machine.name);
+    const HostFacts& host = request_.host;
+    std::string text = fmt::format("# Not detected, taken from {}: ", like_.machine.name);
+    if (!like_.machine.device.is_processor && !host.gpus) text += "GPUs, ";
+    if (host.gpus && host.gpus->count > 1 && !host.links)
+      text += fmt::format("links inside the {}, ", like_.machine.levels.front().name);
+    if (like_.machine.levels.size() > 1 && !host.ports) text += "ports, ";
+    text += "latencies, attainable fractions, the fabric";
     if (like_.machine.host) text += ", the route through the host";
     const Storage& storage = like_.machine.storage;
     if (storage.shared_per_node || storage.shared_total || storage.local_bandwidth || storage.local_capacity)
@@ -233,7 +352,8 @@ class Drafter {
   SourceKeys sources_;
   std::vector<std::string> findings_;
   // The known numbers of this machine. Their sources get keys later.
-  std::optional<SourcedNumber> devices_per_node_, nodes_, ports_;
+  std::optional<SourcedNumber> devices_per_node_, nodes_, ports_, links_, link_rate_;
+  int hosts_of_domain_ = 1;  ///< hosts that one NVLink domain of the other machine joins
   int count_of_nodes_ = 0;
 };
 

@@ -21,19 +21,19 @@ using LayerMedians = std::unordered_map<std::string, Seconds>;
 
 /// The work of a rank for one layer: its problems as profile lines, and their total time; unset if a problem was not
 /// measured.
-struct LayerTime {
+struct MedianOfLayer {
   std::string lines;
   std::optional<Seconds> time = Seconds{};
 };
 
-std::vector<LayerTime> layer_times(const ModelFacts& facts, const Plan& plan, const LayerMedians& medians) {
+std::vector<MedianOfLayer> layer_times(const ModelFacts& facts, const Plan& plan, const LayerMedians& medians) {
   const Assumptions assumptions;
   const Software software;
-  std::vector<LayerTime> times(facts.model->layers.size());
+  std::vector<MedianOfLayer> times(facts.model->layers.size());
   LayerShard shard;
   ShardContext context{facts, plan, assumptions, 0, replicated_layers(facts, plan, software)};
   for (; context.index() < times.size(); ++context.layer) {
-    LayerTime& layer = times[context.index()];
+    MedianOfLayer& layer = times[context.index()];
     shard_layer(context, shard);
     for (const ShardProblem& each : shard_problems(context, shard)) {
       const std::string line = print_problem(each.problem);
@@ -70,11 +70,11 @@ std::vector<SplitScaling> split_scalings(const Profile& measured, const Model& m
     Plan plan;
     plan.global_batch = samples;
     plan.precision = precision;
-    const std::vector<LayerTime> whole = layer_times(facts, plan, medians);
+    const std::vector<MedianOfLayer> whole = layer_times(facts, plan, medians);
     const auto compare = [&](std::string_view axis, const std::string& degree, int parts, const Plan& divided) {
       if (!limits_of({facts, divided, {}}).empty()) return;
       SplitScaling scaling{std::string(axis), degree, parts, samples, 0, {}, {}};
-      const std::vector<LayerTime> split = layer_times(facts, divided, medians);
+      const std::vector<MedianOfLayer> split = layer_times(facts, divided, medians);
       for (std::size_t i = 0; i < split.size(); ++i) {
         if (split[i].lines == whole[i].lines) continue;
         if (!split[i].time || !whole[i].time) return;

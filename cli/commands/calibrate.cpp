@@ -16,6 +16,7 @@
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/benchmarks/open_mpi_rules.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/fit_plot.hpp"
@@ -23,6 +24,8 @@
 #include "calibration/network/fits/joined_curves.hpp"
 #include "calibration/network/fits/measured_curves.hpp"
 #include "calibration/network/fits/network_section.hpp"
+#include "calibration/network/fits/pair_contention.hpp"
+#include "calibration/network/fits/superseded_values.hpp"
 #include "cli/commands/calibrate_live.hpp"
 #include "cli/commands/coefficients_output.hpp"
 #include "cli/commands/commands.hpp"
@@ -58,6 +61,8 @@ struct FilesRequest {
 struct Measured {
   std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live{};
+  std::vector<PairContention> contention{};  ///< of several pairs of ranks at once
+  std::optional<GpcnetCongestion> congestion{};
   std::string before{};
   std::vector<std::string> warnings{};
 };
@@ -175,9 +180,9 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
                             quote_path(asked.output)),
                 "give them after the file name: FILE,ranks=16,nodes=2");
   }
-  const std::vector<MeasuredCurve> network =
-      joined_curves(parse_coefficients(before, asked.output).exchanges.curves(), measured, warnings);
-  std::string text = with_network_section(before, network);
+  const std::vector<MeasuredCurve> earlier = parse_coefficients(before, asked.output).exchanges.curves();
+  const std::vector<MeasuredCurve> network = joined_curves(earlier, measured, warnings);
+  std::string text = with_network_section(without_superseded_values(before, earlier, measured, network, warnings), network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // The text is parsed before it is written. If the parsed curves differ from `network`, the file is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
@@ -238,6 +243,20 @@ std::string coefficients_before(const FitRequest& asked) {
   return asked.output.empty() ? std::string() : coefficients_to_extend(asked.output, asked.machine);
 }
 
+/// Adds the tables of all measurements and fits.
+void add_results(Document& document, const Measured& measured, const std::vector<ExchangeSeries>& series,
+                 const std::vector<ExchangeFit>& fits, const LiveSweep* live) {
+  if (live != nullptr) live->add_above_fits(document);
+  if (!series.empty()) {
+    document.add(series_table(series));
+    if (Table ran = algorithm_table(series); !ran.empty()) document.apart(std::move(ran));
+    document.apart(exchange_fit_table(fits));
+  }
+  if (live != nullptr) live->add_below_fits(document);
+  if (!measured.contention.empty()) document.apart(pair_contention_table(measured.contention));
+  if (measured.congestion) document.apart(Line{{{congestion_text(*measured.congestion)}}});
+}
+
 Report fitted(const FitRequest& asked, Measured measured) {
   const auto series = std::move(measured.series);
   const auto live = std::move(measured.live);
@@ -261,7 +280,11 @@ Report fitted(const FitRequest& asked, Measured measured) {
   // Everything is checked before anything is written.
   std::string coefficients;
   if (writes) {
-    coefficients = coefficients_with(asked, *series, measured.before, live.has_value(), report.warnings);
+    coefficients =
+        coefficients_with(asked, *series, measured.before,
+                          live.has_value() || !measured.contention.empty() || measured.congestion, report.warnings);
+    coefficients = with_concurrent_traffic(coefficients, parse_coefficients(coefficients, asked.output), measured.contention,
+                                           measured.congestion, load_machine(asked.machine), report.warnings);
     if (live) {
       coefficients =
           live->with_measured(coefficients, asked.machine,
@@ -289,16 +312,10 @@ Report fitted(const FitRequest& asked, Measured measured) {
   }
   if (writes) write_over(asked.output, coefficients);
   Document& document = report.document;
-  if (live) live->add_above_fits(document);
-  if (!series->empty()) {
-    document.add(series_table(*series));
-    if (Table ran = algorithm_table(*series); !ran.empty()) document.apart(std::move(ran));
-    document.apart(exchange_fit_table(*fits));
-  }
-  if (live) live->add_below_fits(document);
+  add_results(document, measured, *series, *fits, live ? &*live : nullptr);
   if (writes) {
     document.apart(Line{{{"written to " + asked.output}}});
-    const std::string network = network_text(parse_coefficients(coefficients, asked.output).exchanges);
+    const std::string network = network_text(parse_coefficients(coefficients, asked.output), load_machine(asked.machine));
     if (!network.empty()) document.line("network: " + network);
   }
   if (!plots.empty()) document.section();
@@ -307,8 +324,10 @@ Report fitted(const FitRequest& asked, Measured measured) {
     if (asked.plot != text_plot || !fit.refusal.empty()) continue;
     document.apart(Verbatim{plot_text(fit, *series)});
   }
-  report.json = [series, fits, live] {
+  report.json = [series, fits, live, pairs = measured.contention, congestion = measured.congestion] {
     Json json{{"schema", 1}, {"fits", exchange_fits_to_json(*fits)}, {"read", series_to_json(*series)}};
+    if (!pairs.empty()) json["concurrent_pairs"] = pair_contention_to_json(pairs);
+    if (congestion) json["congestion"] = {{"median", congestion->median}, {"spread", congestion->spread}};
     if (live) live->add_to(json);
     return json;
   };
@@ -322,6 +341,10 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
   const ExchangeFacts otherwise = otherwise_of(files);
   for (const std::string& argument : files.files) {
     const FileRequest file = file_of(argument);
+    if (auto congestion = load_gpcnet_congestion(file.path)) {
+      measured.congestion = std::move(congestion);
+      continue;
+    }
     std::vector<std::string> said;
     for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said))
       measured.series->push_back(std::move(each));
@@ -336,6 +359,10 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
                   "write the name exactly as given");
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
+  }
+  measured.contention = take_pair_contention(*measured.series, measured.warnings);
+  if (measured.series->empty() && measured.contention.empty() && !measured.congestion) {
+    throw Error("no file has times of exchanges that run alone", measured.warnings.empty() ? "" : measured.warnings.back());
   }
   measured.before = coefficients_before(asked);  // read after the input files, so that no input file is overwritten
   return fitted(asked, std::move(measured));

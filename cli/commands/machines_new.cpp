@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 struct MachineNewRequest {
   std::string name, like, output, root = "/";
   std::optional<std::int64_t> nodes;
-  bool force = false;
+  bool force = false, assume_gpus = false;
 };
 
 /// Returns the name of the base machine for the new file. If the name is a path, makes it relative to the new file's folder.
@@ -35,6 +36,44 @@ std::string extends_text(const std::string& like, const MachineSheet& sheet, con
   const fs::path relative = fs::proximate(fs::absolute(like, problem), folder, problem);
   const std::string text = problem ? like : relative.string();
   return is_path(text) ? text : "./" + text;
+}
+
+/// The folders in which programs are looked up. For a copy of another machine, installed programs are not asked: they describe
+/// this host.
+std::string search_path(const MachineNewRequest& asked, const std::string& path) {
+  if (asked.root == "/") return path;
+  std::string others;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const std::string folder = path.substr(at, end - at) + "/";
+    at = end + 1;
+    const bool is_installed = folder.starts_with("/usr/") || folder.starts_with("/bin/") || folder.starts_with("/sbin/") ||
+                              folder.starts_with("/opt/");
+    if (!is_installed) others += (others.empty() ? "" : ":") + folder;
+  }
+  return others;
+}
+
+/// Throws Error if no GPUs were detected, or GPUs of another maker than those of the base machine.
+void require_gpus(const DraftRequest& request) {
+  const Machine& like = request.like.machine;
+  if (like.device.is_processor) return;
+  const std::string keep = fmt::format("--assume-gpus keeps the {} of {}", like.device.name, like.name);
+  if (!request.host.gpus) {
+    throw Error("no GPUs were detected: none of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi lists any",
+                "run this on a node with GPUs; " + keep);
+  }
+  const DetectedGpus& gpus = *request.host.gpus;
+  const std::string maker = maker_of(like.device.name);
+  if (gpus.maker == maker) return;
+  std::string of_maker;
+  for (const std::string& name : machine_names()) {
+    if (maker_of(load_machine(name).device.name) == gpus.maker) of_maker += (of_maker.empty() ? "" : ", ") + name;
+  }
+  throw Error(fmt::format("{} lists {} x {}, but {} has {}", gpus.tool, gpus.count, quote(gpus.name), like.name,
+                          like.device.name),
+              of_maker.empty() ? "no bundled machine has GPUs of this maker: describe it in a file of your own; " + keep
+                               : fmt::format("use --like with a machine of this maker: {}; {}", of_maker, keep));
 }
 
 Report new_machine(const MachineNewRequest& asked, const std::string& format) {
@@ -50,7 +89,12 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   request.like = load_machine_sheet(asked.like);
   request.extends = extends_text(asked.like, request.like, output);
   if (asked.nodes) request.nodes = static_cast<int>(*asked.nodes);
-  request.host = detect_host({asked.root, path != nullptr ? path : ""});
+  request.host = detect_host({asked.root, search_path(asked, path != nullptr ? path : "")});
+  if (!asked.assume_gpus) {
+    require_gpus(request);
+  } else if (request.host.gpus && request.host.gpus->maker != maker_of(request.like.machine.device.name)) {
+    request.host.gpus.reset();
+  }
   const auto draft = std::make_shared<MachineDraft>(draft_machine(request));
   // The file is written only if reading it back gives the same machine.
   const MachineSheet sheet = parse_machine_sheet(draft->text, output.empty() ? "here.yaml" : output);
@@ -96,7 +140,9 @@ void add_machines_new(const Command& machines, Request& request) {
                    "number of nodes; default: that of Slurm, else that of the base machine");
   add_output_option(command, asked->output, "write the machine file to this file; default: the standard output");
   command.add_switch("--force", asked->force, "overwrite the file if it exists");
-  command.add_option("--root", asked->root, "folder with the /proc and /sys of the machine").default_str("/");
+  command.add_switch("--assume-gpus", asked->assume_gpus,
+                     "take the GPUs of the base machine if none, or others, are detected");
+  command.add_option("--root", asked->root, "folder with the /proc and /sys of the machine; programs installed on this host are then not asked").default_str("/");
   add_format_option(command, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {

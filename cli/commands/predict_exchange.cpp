@@ -135,7 +135,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   spec.coefficients = asked.coefficients;
   Coefficients coefficients = coefficients_of(spec, machine);
   const FoundCoefficients found = found_coefficients(spec, coefficients);
-  const std::string network = network_text(coefficients.exchanges);
+  const std::string network = network_text(coefficients, machine);
   const std::string between_nodes = between_nodes_text(machine, coefficients.exchanges);
   const std::string used = !found.name.empty() ? found.name : coefficients.name;
   const std::string name = machine.name;

@@ -367,7 +367,7 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   document.section("Sources of the numbers");
   document.line("kernel times: " + kernel_times_text(study), 2);
   document.line("of the kernel time: " + kernel_shares_text(explanation), 2);
-  if (const std::string network = network_text(study.coefficients().exchanges); !network.empty())
+  if (const std::string network = network_text(study.coefficients(), study.machine()); !network.empty())
     document.line("network: " + network, 2);
   if (tables.phases) add_phases(document, explanation, study);
   const MachineSheet sheet = load_machine_sheet(study.spec().machine);

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/network/fits/exchange_prediction.hpp"
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
@@ -105,7 +106,8 @@ std::string kernel_times_text(const Study& study) {
   return text;
 }
 
-std::string network_text(const MeasuredExchanges& measured) {
+std::string network_text(const Coefficients& coefficients, const Machine& machine) {
+  const MeasuredExchanges& measured = coefficients.exchanges;
   if (measured.empty()) return {};
   struct {
     std::set<std::string> tools;
@@ -130,6 +132,9 @@ std::string network_text(const MeasuredExchanges& measured) {
   if (const auto error = measured.left_out_error()) {
     text += fmt::format(", median error {:.0f} % on GPU counts not used in the fit", 100 * *error);
   }
+  const bool leaves_nodes = machine.levels.size() > 1;
+  if (const std::string prescribed = prescribed_exchanges(coefficients.software, machine, leaves_nodes); !prescribed.empty())
+    text += fmt::format("; not used for gradients, which this software exchanges {}", prescribed);
   return text;
 }
 
@@ -168,7 +173,7 @@ void add_study(Document& document, const Study& study, std::int64_t gpus, std::i
                             study.spec().assumptions.linear_kernels ? ", ideal" : ""));
   document.line("kernel times: " + kernel_times_text(study));
   add_overhead(document, study);
-  if (const std::string network = network_text(study.coefficients().exchanges); !network.empty()) {
+  if (const std::string network = network_text(study.coefficients(), study.machine()); !network.empty()) {
     document.line("network: " + network);
   }
   if (gpus > study.machine().devices_per_node() && !study.spec().assumptions.ring_only) {
@@ -226,7 +231,7 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
   json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
   json["kernel_times"] = kernel_times_text(study);
-  const std::string network = network_text(study.coefficients().exchanges);
+  const std::string network = network_text(study.coefficients(), study.machine());
   json["network"] = network.empty() ? Json(nullptr) : Json(network);
   const std::string between_nodes = between_nodes_text(study.machine(), study.coefficients().exchanges);
   json["between_nodes"] = between_nodes.empty() ? Json(nullptr) : Json(between_nodes);

@@ -95,6 +95,35 @@ Table series_table(std::span<const ExchangeSeries> series) {
   return table;
 }
 
+Table pair_contention_table(std::span<const PairContention> pairs) {
+  Table table({essential(words("file")), essential(figures("pairs at once")), figures("message"), figures("together"),
+               figures("time per byte"), words("level")});
+  for (const PairContention& each : pairs) {
+    table.add({each.file, with_thousands(each.pairs), humanize(each.message), humanize(each.together),
+               each.slowdown ? fmt::format("{:.3f}", *each.slowdown) : "-", level_text(each.level)});
+  }
+  table.legend = "time per byte: relative to one pair alone";
+  return table;
+}
+
+std::string congestion_text(const GpcnetCongestion& congestion) {
+  return fmt::format("{}: other traffic{} makes messages take {:.3f} times as long in the median, and {:.3f} at the 99th "
+                     "percentile (GPCNeT)",
+                     congestion.file, congestion.nodes > 0 ? fmt::format(" among {} nodes", congestion.nodes) : "",
+                     congestion.median, congestion.median * std::pow(congestion.spread, 2.326));
+}
+
+Json pair_contention_to_json(std::span<const PairContention> pairs) {
+  return json_list(pairs, [](const PairContention& each) -> Json {
+    return {{"file", each.file},
+            {"pairs", each.pairs},
+            {"bytes", each.message.value()},
+            {"together_bytes_per_s", each.together.value()},
+            {"slowdown", or_null(each.slowdown)},
+            {"level", level_to_json(each.level)}};
+  });
+}
+
 Json series_to_json(std::span<const ExchangeSeries> series) {
   return json_list(series, [](const ExchangeSeries& each) -> Json {
     return {{"file", each.file},

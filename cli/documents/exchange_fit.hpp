@@ -6,7 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/fits/fit.hpp"
+#include "calibration/network/fits/pair_contention.hpp"
 #include "cli/report/document.hpp"
 
 namespace ddl {
@@ -15,6 +17,12 @@ namespace ddl {
 /// and its number of message sizes.
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
+
+/// A row for each number of pairs of ranks that exchanged messages at once.
+[[nodiscard]] Table pair_contention_table(std::span<const PairContention> pairs);
+/// The congestion that GPCNeT measured, in a sentence.
+[[nodiscard]] std::string congestion_text(const GpcnetCongestion& congestion);
+[[nodiscard]] nlohmann::ordered_json pair_contention_to_json(std::span<const PairContention> pairs);
 
 /// Returns a table of the algorithms that the communication library used, with their ranges of
 /// message sizes; empty if no series states an algorithm.

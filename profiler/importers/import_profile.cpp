@@ -9,6 +9,7 @@
 
 #include "core/csv.hpp"
 #include "core/error.hpp"
+#include "core/gzip.hpp"
 #include "core/source_text.hpp"
 #include "profiler/importers/layer_table.hpp"
 #include "profiler/importers/pytorch_trace.hpp"
@@ -38,15 +39,15 @@ ProfileImport import_profile(const std::string& path, const Model& model, const 
   std::string lower = path;
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  if (lower.ends_with(".gz")) {
-    throw Error(fmt::format("{}: compressed files are not supported", path),
-                fmt::format("decompress it first: gunzip -k {}", path));
-  }
+  // PyTorch's profiler writes traces as .json.gz.
+  constexpr std::string_view compressed = ".gz";
+  if (lower.ends_with(compressed)) lower.resize(lower.size() - compressed.size());
   const auto is_of = [&](const Importer& importer) { return lower.ends_with(importer.ending); };
   std::size_t most = 0;
   for (const Importer& importer : importers) most = std::max(most, is_of(importer) ? importer.max_bytes : 0);
   if (most > 0) {
     std::string text = read_file(path, most);
+    if (is_gzip(text)) text = gunzip(text, most, path);
     const auto* const importer = std::find_if(std::begin(importers), std::end(importers), [&](const Importer& each) {
       return is_of(each) && (each.reads == nullptr || (text.size() <= each.max_bytes && each.reads(text)));
     });
@@ -56,7 +57,7 @@ ProfileImport import_profile(const std::string& path, const Model& model, const 
         fmt::format("{}, {}", slash == std::string::npos ? path : path.substr(slash + 1), importer->source);
     return result;
   }
-  throw Error(fmt::format("{}: neither a trace, nor step times (.json), nor a table of layer times (.csv)", path),
+  throw Error(fmt::format("{}: neither a trace, nor step times (.json, .json.gz), nor a table of layer times (.csv)", path),
               "a trace is written by torch.profiler: profiler.export_chrome_trace(\"trace.json\")");
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 #include "profiler/importers/layer_times.hpp"
@@ -86,8 +87,22 @@ std::string short_name(std::string_view name) {
 
 class Matcher {
  public:
-  Matcher(const Model& model, std::int64_t samples, const TraceSteps& steps)
-      : model_(model), steps_(steps), signatures_(model, samples), times_(steps.steps().size()), matched_(times_.size()) {
+  /// `only_compares`: whether likeness() alone is computed.
+  Matcher(const Model& model, std::int64_t samples, const TraceSteps& steps, bool only_compares = false)
+      : model_(model),
+        samples_(samples),
+        steps_(steps),
+        signatures_(model, samples),
+        times_(steps.steps().size()),
+        matched_(times_.size()) {
+    if (only_compares) {
+      std::vector<Claim> claims = claims_of(steps.steps().front());
+      join_projections(claims);
+      double rounds = 1;
+      name_layers(claims, rounds);
+      compare(claims, rounds);
+      return;
+    }
     for (const Layer& layer : model.layers) parameters_ += static_cast<double>(layer.parameters());
     const std::vector<int> additions = gradient_additions(model);
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -103,6 +118,9 @@ class Matcher {
 
   /// Returns the times of each layer, with one time per step.
   [[nodiscard]] std::vector<ImportedLayer> layer_times() const;
+  /// The share of convolutions and products in which model and first step agree: each occurs as often in the step, times the
+  /// number of rounds, as in the model. 1 if neither has any.
+  [[nodiscard]] double likeness() const { return likeness_; }
   void report(ProfileImport& into) const;
 
  private:
@@ -112,6 +130,7 @@ class Matcher {
   [[nodiscard]] std::vector<Claim> claims_of(const TraceSteps::Step& step) const;
   void join_projections(std::vector<Claim>& claims) const;
   void name_layers(std::vector<Claim>& claims, double& rounds) const;
+  void compare(const std::vector<Claim>& claims, double rounds);
   void place_parts(std::vector<Claim>& claims) const;
   void add_forward(std::size_t step, const std::vector<Claim>& claims);
   void add_backward(std::size_t step, const std::vector<Claim>& claims);
@@ -122,9 +141,11 @@ class Matcher {
   void name_algorithm(std::size_t layer, bool forward, std::size_t node, double seconds);
 
   const Model& model_;
+  std::int64_t samples_ = 0;
   const TraceSteps& steps_;
   LayerSignatures signatures_;
   double parameters_ = 0;
+  double likeness_ = 1;
   /// The sums of gradients with one shape. `layers`, `tables`: the layers with outputs, or tables,
   /// of this shape. `times`: the calls and the seconds of these sums in each step.
   struct Sums {
@@ -228,6 +249,45 @@ void Matcher::name_layers(std::vector<Claim>& claims, double& rounds) const {
   }
 }
 
+/// Sets likeness_. Convolutions and products are compared, because other operators may be fused.
+void Matcher::compare(const std::vector<Claim>& claims, double rounds) {
+  const auto is_compared = [](std::string_view signature) {
+    return signature.starts_with("convolution ") || signature.starts_with("linear ");
+  };
+  std::map<std::string, double> calls;
+  double in_trace = 0;
+  for (const Claim& claim : claims) {
+    if (claim.again) continue;
+    std::string signature = claim.signature;
+    if (signature.empty()) {
+      const auto own = operator_signatures(steps_.name(claim.node), steps_.shapes(claim.node));
+      if (!own.empty()) signature = own.front();
+    }
+    if (!is_compared(signature)) continue;
+    calls[signature] += 1 / rounds;
+    in_trace += 1 / rounds;
+  }
+  std::map<std::string, double> layers;
+  double in_model = 0;
+  for (const Layer& layer : model_.layers) {
+    // A layer may run as one of several operators: the one in the trace counts.
+    std::vector<std::string> signatures = layer_signatures(layer, samples_);
+    std::erase_if(signatures, [&](const std::string& each) { return !is_compared(each); });
+    if (signatures.empty()) continue;
+    const auto found =
+        std::find_if(signatures.begin(), signatures.end(), [&](const std::string& each) { return calls.contains(each); });
+    layers[found == signatures.end() ? signatures.front() : *found] += 1;
+    in_model += 1;
+  }
+  double same = 0;
+  for (const auto& [signature, count] : layers) {
+    const auto found = calls.find(signature);
+    if (found != calls.end()) same += std::min(count, found->second);
+  }
+  const double most = std::max(in_trace, in_model);
+  likeness_ = most > 0 ? same / most : 1;
+}
+
 /// Assigns remaining operators to layers that consist of several operators. The candidates are the layers without operators
 /// between the layers of the previous and the next assigned operator, then these two layers.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
@@ -288,6 +348,7 @@ void Matcher::match(std::size_t step) {
   join_projections(claims);
   double rounds = 1;
   name_layers(claims, rounds);
+  if (step == 0) compare(claims, rounds);
   place_parts(claims);
   add_forward(step, claims);
   add_backward(step, claims);
@@ -470,11 +531,12 @@ std::vector<ImportedLayer> Matcher::layer_times() const {
 void Matcher::report(ProfileImport& into) const {
   constexpr std::size_t most_unmatched = 1000;
   std::vector<double> steps;
-  double matched = 0, all = 0;
+  double matched = 0, all = 0, copies = 0;
   for (std::size_t i = 0; i < matched_.size(); ++i) {
     const TraceSteps::Step& step = steps_.steps()[i];
     steps.push_back(steps_.of_device() ? step.busy : step.seconds);
     matched += matched_[i];
+    copies += step.copies;
     all += steps.back();
   }
   const auto count = static_cast<double>(matched_.size());
@@ -490,7 +552,8 @@ void Matcher::report(ProfileImport& into) const {
       into.unmatched.push_back({key.first, key.second, total.first / count, Seconds(total.second / count)});
     }
   }
-  const double between = all - matched - left;
+  if (copies > 0) into.unmatched.push_back({"(copies between host and device)", "", 1, Seconds(copies / count)});
+  const double between = all - matched - left - copies;
   if (between > 0) {
     const std::string name = steps_.of_device() ? "(kernels of no operator)" : "(between operators)";
     into.unmatched.push_back({name, "", 1, Seconds(between / count)});
@@ -585,6 +648,32 @@ Optimizer optimizer_of(const TraceSteps& steps) {
   return Optimizer::sgd;
 }
 
+/// A warning if the trace has other convolutions and products than the model, with the bundled model that has the same;
+/// empty otherwise.
+std::string other_model_warning(const Model& model, const TraceSteps& steps, double likeness) {
+  constexpr double like_enough = 0.9;
+  if (likeness >= like_enough) return {};
+  std::string best;
+  double most = std::max(like_enough, likeness);
+  for (const std::string& name : model_names()) {
+    const Model other = load_model(name);
+    if (other.input.sequence != model.input.sequence || other.input.rank != model.input.rank || other.name == model.name)
+      continue;
+    const std::int64_t samples = samples_of(other, steps);
+    if (samples == 0) continue;
+    const double own = Matcher(other, samples, steps, true).likeness();
+    if (own <= most) continue;
+    most = own;
+    best = name;
+  }
+  std::string text =
+      fmt::format("only {:.0f} % of the convolutions and products of the trace and of {} agree", 100 * likeness, model.name);
+  text += best.empty()
+              ? ": check that the trace is of that model"
+              : fmt::format("; those of {} agree by {:.0f} %: the trace is probably of that model", best, 100 * most);
+  return text;
+}
+
 }  // namespace
 
 ProfileImport import_pytorch_trace(std::string text, const std::string& origin, const Model& model,
@@ -624,6 +713,9 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
     result.warnings.push_back("no steps are marked (ProfilerStep#…): the whole trace counts as one");
   }
   const Matcher matcher(model, result.samples, steps);
+  const double likeness = result.samples == found ? matcher.likeness() : Matcher(model, found, steps, true).likeness();
+  if (std::string warning = other_model_warning(model, steps, likeness); !warning.empty())
+    result.warnings.push_back(std::move(warning));
   add_rows(result, model, matcher.layer_times(), options.optimizer.value_or(optimizer_of(steps)));
   matcher.report(result);
   return result;

@@ -57,6 +57,16 @@ std::optional<TraceEvent::Kind> kind_of(std::string_view category) {
   return std::nullopt;
 }
 
+/// Whether a kernel is a copy between host and device: `Memcpy HtoD (Pageable -> Device)`, `CopyHostToDevice`.
+bool is_copy_of_host(std::string_view category, std::string_view name) {
+  if (category != "gpu_memcpy" && category != "Memcpy" && !name.starts_with("Memcpy ") && !name.starts_with("Copy"))
+    return false;
+  for (const std::string_view way : {"HtoD", "DtoH", "HostToDevice", "DeviceToHost", "H2D", "D2H"}) {
+    if (name.find(way) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 TraceEvent::Items items_of(std::string_view type) {
   if (type == "c10::BFloat16") return TraceEvent::Items::bf16;
   if (type == "c10::Half") return TraceEvent::Items::fp16;
@@ -322,6 +332,7 @@ void Reader::keep() {
   if (!(*duration_ >= 0) || *duration_ > longest_event) fail("'dur' of this event is not a duration");
   constexpr double microsecond = 1e-6;
   event_.kind = *kind;
+  event_.of_host = *kind == TraceEvent::Kind::kernel && is_copy_of_host(category_, name_);
   event_.name = names_.number(name_);
   event_.thread = threads_.emplace(process_ + '/' + thread_, static_cast<int>(threads_.size())).first->second;
   event_.start = *start_ * microsecond;

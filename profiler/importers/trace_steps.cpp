@@ -27,7 +27,12 @@ bool is_of_scaler(std::string_view name) {
 
 }  // namespace
 
-bool is_backward_node(std::string_view name) { return name.starts_with("autograd::engine::evaluate_function: "); }
+bool is_backward_node(std::string_view name) {
+  if (name.starts_with("autograd::engine::evaluate_function: ")) return true;
+  // PyTorch before 1.10 names the node alone, without a number at its end.
+  return name.ends_with("autograd::AccumulateGrad") ||
+         (name.ends_with("Backward") && name.find(':') == std::string_view::npos && name.find('.') == std::string_view::npos);
+}
 
 TraceSteps::TraceSteps(const Trace& trace) : trace_(trace) {
   build_tree();
@@ -91,6 +96,10 @@ void TraceSteps::place_kernels() {
     if (!launched && caller == operators.end()) continue;
     const bool by_number = caller != operators.end() && !(launched && in_operator_[launch->second]);
     const std::size_t node = by_number ? caller->second : launch->second;
+    if (event.of_host) {
+      copies_.emplace_back(node, event.seconds);
+      continue;
+    }
     started_[node].push_back(&event);
     own[node] += event.seconds;
   }
@@ -132,6 +141,12 @@ void TraceSteps::sort_into_steps() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (started_[i].empty()) continue;
       if (Step* step = step_at(nodes_[i].event->start)) step->busy += before_[i + 1] - before_[i];
+    }
+    for (const auto& [node, seconds] : copies_) {
+      Step* const step = step_at(nodes_[node].event->start);
+      if (step == nullptr) continue;
+      step->busy += seconds;
+      step->copies += seconds;
     }
   }
   std::map<int, std::vector<std::size_t>> forward;  // by thread

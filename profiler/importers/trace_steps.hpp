@@ -22,7 +22,8 @@ class TraceSteps {
   /// Top-level operators in the order of their start, grouped by the part of a step.
   struct Step {
     double seconds = 0;  ///< wall-clock time
-    double busy = 0;     ///< time of the device's kernels; in a trace without kernels, `seconds`
+    double busy = 0;     ///< time of the device's kernels and copies; in a trace without kernels, `seconds`
+    double copies = 0;   ///< part of `busy`: copies between host and device, which belong to no operator
     /// events on the thread that runs the model, and all events that are in none of the following groups
     std::vector<std::size_t> forward{};
     std::vector<std::size_t> backward{};   ///< autograd nodes, on any thread
@@ -64,6 +65,7 @@ class TraceSteps {
   /// kernel time of all earlier nodes.
   std::vector<std::vector<const TraceEvent*>> started_;
   std::vector<double> before_;
+  std::vector<std::pair<std::size_t, double>> copies_;  ///< copies between host and device: launching node, and time
   std::vector<Step> steps_;
   std::vector<std::pair<double, double>> spans_;  ///< start and end of each step
   std::size_t left_out_ = 0;
@@ -71,7 +73,7 @@ class TraceSteps {
 };
 
 /// Returns whether a name belongs to a node of the backward pass, or to the engine's work around a node, such as
-/// `autograd::engine::evaluate_function: AddmmBackward0`.
+/// `autograd::engine::evaluate_function: AddmmBackward0`; before PyTorch 1.10: `AddmmBackward`.
 [[nodiscard]] bool is_backward_node(std::string_view name);
 
 }  // namespace ddl

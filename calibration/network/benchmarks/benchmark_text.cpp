@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/line_prefix.hpp"
+
 namespace ddl {
 namespace {
 
@@ -22,20 +24,6 @@ std::vector<BenchmarkWord> words_from(std::string_view text, std::size_t offset)
   return words;
 }
 
-/// Length of the rank label that launchers can print before each line: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun
-/// --tag-output), `[default0]:` (torchrun --tee).
-std::size_t label_length(std::string_view line) {
-  const std::size_t start = std::min(line.find_first_not_of(blanks), line.size());
-  const std::size_t digits = std::min(line.find_first_not_of("0123456789", start), line.size());
-  if (digits > start && line.substr(digits).starts_with(": ")) return digits + 2;
-  if (!line.substr(start).starts_with('[')) return 0;
-  for (const std::string_view tag : {"<stdout>:", "]:"}) {
-    const std::size_t end = line.find(tag, start);
-    if (end != std::string_view::npos && line.find_first_of(blanks, start) > end) return end + tag.size();
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::vector<BenchmarkWord> BenchmarkLine::words() const { return words_from(text, offset); }
@@ -46,8 +34,26 @@ std::vector<BenchmarkWord> BenchmarkLine::words_of_comment() const {
   return words_from(text.substr(sign + 1), offset + sign + 1);
 }
 
-BenchmarkText::BenchmarkText(std::string text, std::string origin) : source_(std::move(text), std::move(origin)) {
-  const std::string_view all = source_.text();
+std::vector<std::string_view> BenchmarkLine::columns() const {
+  std::vector<std::string_view> names;
+  std::size_t end = 0;
+  for (const BenchmarkWord& word : words_of_comment()) {
+    const std::size_t start = word.offset - offset;
+    if (names.empty() || start > end + 1) {
+      names.push_back(word.text);
+    } else {
+      const std::size_t first = static_cast<std::size_t>(names.back().data() - text.data());
+      names.back() = text.substr(first, start + word.text.size() - first);
+    }
+    end = start + word.text.size();
+  }
+  return names;
+}
+
+BenchmarkText::BenchmarkText(std::string text, std::string origin) 
+    : source_(std::make_shared<const SourceText>(without_terminal_codes(std::move(text)), std::move(origin))) {
+  LinePrefixes prefixes;
+  const std::string_view all = source_->text();
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = all.find('\n', at);
     const bool ended = end != std::string_view::npos;
@@ -56,11 +62,25 @@ BenchmarkText::BenchmarkText(std::string text, std::string origin) : source_(std
     if (lines_.size() == most_lines) {
       throw error(at, fmt::format("more than {} lines", most_lines), "remove NCCL's own log (NCCL_DEBUG)");
     }
-    const std::size_t label = label_length(line);
+    const std::size_t label = known_label_length(line);
+    prefixes.learn(line.substr(label));
     lines_.push_back({line.substr(label), at + label, lines_.size() + 1, ended});
     if (!ended) break;
     at = end + 1;
   }
+  if (prefixes.empty()) return;
+  for (BenchmarkLine& line : lines_) {
+    const std::size_t length = prefixes.length(line.text);
+    line.text.remove_prefix(length);
+    line.offset += length;
+  }
+}
+
+BenchmarkText BenchmarkText::part(std::size_t first, std::size_t last) const {
+  BenchmarkText some;
+  some.source_ = source_;
+  some.lines_.assign(lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.begin() + static_cast<std::ptrdiff_t>(last));
+  return some;
 }
 
 double BenchmarkText::number(const BenchmarkWord& word, std::string_view what) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ struct BenchmarkWord {
   std::size_t offset = 0;
 };
 
-/// One line of a benchmark's output, without its line break.
+/// One line of a benchmark's output, without its line break and without what launchers and loggers print before each line.
 struct BenchmarkLine {
   std::string_view text;
   std::size_t offset = 0;
@@ -28,6 +29,8 @@ struct BenchmarkLine {
 
   /// The words of the line, which blanks separate.
   [[nodiscard]] std::vector<BenchmarkWord> words() const;
+  /// The names of columns in a header, which two or more blanks separate. One blank is part of a name.
+  [[nodiscard]] std::vector<std::string_view> columns() const;
   /// The words after the '#' of a comment, if the line starts with one.
   [[nodiscard]] std::vector<BenchmarkWord> words_of_comment() const;
 };
@@ -40,14 +43,13 @@ class BenchmarkText {
 
   /// Throws Error for invalid text (SourceText), and for more than `most_lines` lines.
   BenchmarkText(std::string text, std::string origin);
-  // An object cannot be copied, because its lines refer to its text.
-  BenchmarkText(const BenchmarkText&) = delete;
-  BenchmarkText& operator=(const BenchmarkText&) = delete;
+  /// The lines [first, last) of this text, with their numbers and positions in the file.
+  [[nodiscard]] BenchmarkText part(std::size_t first, std::size_t last) const;
 
   [[nodiscard]] const std::vector<BenchmarkLine>& lines() const { return lines_; }
-  [[nodiscard]] const std::string& origin() const { return source_.origin(); }
+  [[nodiscard]] const std::string& origin() const { return source_->origin(); }
   [[nodiscard]] Error error(std::size_t offset, std::string_view message, std::string hint = {}) const {
-    return source_.error(offset, message, std::move(hint));
+    return source_->error(offset, message, std::move(hint));
   }
   /// A number from zero to `benchmark_number_limit`. Throws Error that points to the word, for anything else. `what`: the
   /// name of the number in the message.
@@ -57,7 +59,9 @@ class BenchmarkText {
   void refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const;
 
  private:
-  SourceText source_;
+  BenchmarkText() = default;
+
+  std::shared_ptr<const SourceText> source_;  ///< lines refer to its text
   std::vector<BenchmarkLine> lines_;
 };
 

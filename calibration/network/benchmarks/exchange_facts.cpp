@@ -44,21 +44,8 @@ std::optional<T> chosen(const std::optional<T>& stated, const std::optional<T>& 
   return of_file ? of_file : otherwise;
 }
 
-}  // namespace
-
-std::optional<Collective> parse_operation(std::string_view text) {
-  std::string letters;
-  for (const char c : text) {
-    if (c != '-' && c != '_' && c != ' ') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  const auto* const found = std::find_if(operation_spellings.begin(), operation_spellings.end(),
-                                         [&](const OperationName& spelling) { return spelling.letters == letters; });
-  return found == operation_spellings.end() ? std::nullopt : std::optional(found->operation);
-}
-
-std::optional<Collective> operation_named_by(std::string_view path) {
-  path.remove_prefix(path.find_last_of('/') + 1);  // npos + 1 is 0
-  if (const std::size_t point = path.rfind('.'); point != std::string_view::npos) path = path.substr(0, point);
+/// The operation in the name of a file or folder, if it contains exactly one.
+std::optional<Collective> operation_in_name(std::string_view path) {
   std::vector<std::string> words;
   bool inside = false;
   for (const char c : path) {
@@ -86,6 +73,32 @@ std::optional<Collective> operation_named_by(std::string_view path) {
     at += here ? taken : 1;
   }
   return found;
+}
+
+}  // namespace
+
+std::optional<Collective> parse_operation(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c != '-' && c != '_' && c != ' ') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  const auto* const found = std::find_if(operation_spellings.begin(), operation_spellings.end(),
+                                         [&](const OperationName& spelling) { return spelling.letters == letters; });
+  return found == operation_spellings.end() ? std::nullopt : std::optional(found->operation);
+}
+
+std::optional<Collective> operation_named_by(std::string_view path) {
+  bool is_file = true;
+  while (!path.empty()) {
+    const std::size_t slash = path.find_last_of('/');
+    std::string_view name = path.substr(slash + 1);  // npos + 1 is 0
+    if (const std::size_t point = name.rfind('.'); is_file && point != std::string_view::npos) name = name.substr(0, point);
+    if (const auto found = operation_in_name(name)) return found;
+    if (slash == std::string_view::npos) return std::nullopt;
+    path = path.substr(0, slash);
+    is_file = false;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string_view> operation_names() {

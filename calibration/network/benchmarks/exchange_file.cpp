@@ -1,78 +1,103 @@
 #include "calibration/network/benchmarks/exchange_file.hpp"
 
-#include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/bandwidth_matrices.hpp"
 #include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/imb_text.hpp"
 #include "calibration/network/benchmarks/nccl_inspector.hpp"
 #include "calibration/network/benchmarks/nccl_tests_json.hpp"
 #include "calibration/network/benchmarks/nccl_tests_text.hpp"
+#include "calibration/network/benchmarks/nccom_text.hpp"
 #include "calibration/network/benchmarks/osu_text.hpp"
+#include "calibration/network/benchmarks/perftest_text.hpp"
+#include "calibration/network/benchmarks/rccl_tests_results.hpp"
 #include "calibration/network/benchmarks/repetitions.hpp"
 #include "calibration/network/benchmarks/torch_bench_table.hpp"
 #include "calibration/network/benchmarks/trace_exchanges.hpp"
+#include "calibration/network/benchmarks/unread_output.hpp"
+#include "core/gzip.hpp"
 #include "core/source_text.hpp"
 #include "profiler/importers/trace_events.hpp"
 
 namespace ddl {
 namespace {
 
-bool is_markdown_row(const BenchmarkLine& line) {
+/// A kind of text output: the line by which it is recognized, and its reader.
+struct TextFormat {
+  bool (*starts)(const BenchmarkLine&);
+  std::vector<ExchangeSeries> (*read)(const BenchmarkText&, const AskedFacts&, std::vector<std::string>&);
+};
+constexpr std::array text_formats{
+    TextFormat{is_nccl_header, read_nccl_tests_text},         TextFormat{is_osu_title, read_osu_text},
+    TextFormat{is_torch_bench_header, read_torch_bench_tables}, TextFormat{is_imb_title, read_imb_text},
+    TextFormat{is_perftest_title, read_perftest_text},        TextFormat{is_nccom_header, read_nccom_text},
+    TextFormat{is_rccl_csv_header, read_rccl_csv},            TextFormat{is_nvbandwidth_title, read_nvbandwidth},
+    TextFormat{is_p2p_title, read_p2p_bandwidths},            TextFormat{is_mpi_graph_title, read_mpi_graph},
+};
+
+const TextFormat* format_started_by(const BenchmarkLine& line) {
+  for (const TextFormat& format : text_formats) {
+    if (format.starts(line)) return &format;
+  }
+  return nullptr;
+}
+
+/// Whether a line may be a row of a table.
+bool is_row(const BenchmarkLine& line) {
   const std::size_t first = line.text.find_first_not_of(" \t");
-  return first != std::string_view::npos && line.text[first] == '|' &&
-         line.text.find('|', first + 1) != std::string_view::npos;
+  return first != std::string_view::npos && (line.text[first] == '|' || (line.text[first] >= '0' && line.text[first] <= '9'));
 }
 
-/// Whether a line has words that occur in benchmark tables, even in tables that were retyped.
-bool is_retyped(const BenchmarkLine& line) {
-  for (const std::string_view word : {"algbw", "busbw", "Latency", "Bandwidth"}) {
-    if (line.text.find(word) != std::string_view::npos) return true;
+/// Lines of one format in a text.
+struct Segment {
+  const TextFormat* format = nullptr;
+  std::size_t first = 0, last = 0;
+};
+
+/// Divides a text where the format changes, after the last row of the earlier format.
+std::vector<Segment> segments_of(const std::vector<BenchmarkLine>& lines) {
+  std::vector<Segment> segments;
+  std::size_t after_row = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const TextFormat* const format = format_started_by(lines[i]);
+    if (format != nullptr && (segments.empty() || segments.back().format != format)) {
+      const std::size_t first = segments.empty() ? 0 : after_row;
+      if (!segments.empty()) segments.back().last = first;
+      segments.push_back({format, first, lines.size()});
+    }
+    if (is_row(lines[i]) || format != nullptr) after_row = i + 1;
   }
-  return false;
+  return segments;
 }
 
-Error unknown_text(const BenchmarkText& text) {
-  const std::string hint =
-      "calibrate reads the output of nccl-tests (text, or -J), OSU micro-benchmarks and all_reduce_bench.py, including the "
-      "header lines of columns";
-  for (const BenchmarkLine& line : text.lines()) {
-    if (is_markdown_row(line)) return text.error(line.offset, "a Markdown table is not the output of a benchmark", hint);
-    if (is_retyped(line))
-      return text.error(line.offset, "this is a table made of a benchmark's output, not the output itself", hint);
+std::vector<ExchangeSeries> parse_text(const BenchmarkText& text, const AskedFacts& asked,
+                                       std::vector<std::string>& warnings) {
+  const std::vector<Segment> segments = segments_of(text.lines());
+  if (segments.empty()) throw unread_output(text);
+  if (segments.size() == 1) return segments.front().format->read(text, asked, warnings);
+  std::vector<ExchangeSeries> all;
+  for (const Segment& segment : segments) {
+    for (ExchangeSeries& each : segment.format->read(text.part(segment.first, segment.last), asked, warnings))
+      all.push_back(std::move(each));
   }
-  return text.error(0, "this is not the output of a benchmark that calibrate reads", hint);
+  return all;
 }
 
 std::vector<ExchangeSeries> parse_any(std::string text, const std::string& origin, const AskedFacts& asked,
                                       std::vector<std::string>& warnings) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(origin + " is empty", "the benchmark printed nothing, or into another file");
+  if (is_rccl_json(text)) return read_rccl_json(std::move(text), origin, asked, warnings);
   if (text[first] == '{' && is_nccl_inspector(text)) return read_nccl_inspector(std::move(text), origin, asked, warnings);
   if ((text[first] == '{' || text[first] == '[') && is_trace(text)) {
     return read_trace_exchanges(std::move(text), origin, asked, warnings);
   }
   if (text[first] == '{') return read_nccl_tests_json(std::move(text), origin, asked, warnings);
-  const BenchmarkText lines(std::move(text), origin);
-  const BenchmarkLine *osu = nullptr, *nccl = nullptr, *torch = nullptr;
-  for (const BenchmarkLine& line : lines.lines()) {
-    if (osu == nullptr && is_osu_title(line)) osu = &line;
-    if (nccl == nullptr && is_nccl_header(line)) nccl = &line;
-    if (torch == nullptr && is_torch_bench_header(line)) torch = &line;
-  }
-  if (osu != nullptr && nccl != nullptr) {
-    throw lines.error(std::max(osu->offset, nccl->offset), "this file has output of both OSU and nccl-tests",
-                      "put each into its own file");
-  }
-  if (torch != nullptr && (osu != nullptr || nccl != nullptr)) {
-    throw lines.error(torch->offset, "this file has tables of both PyTorch and another benchmark",
-                      "put each into its own file");
-  }
-  if (torch != nullptr) return read_torch_bench_tables(lines, asked, warnings);
-  if (osu != nullptr) return read_osu_text(lines, asked, warnings);
-  if (nccl != nullptr) return read_nccl_tests_text(lines, asked, warnings);
-  throw unknown_text(lines);
+  return parse_text(BenchmarkText(std::move(text), origin), asked, warnings);
 }
 
 /// Converts the name of a tool or device to the form in coefficients: short, on one line, without control characters.
@@ -107,10 +132,8 @@ std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedF
                                            std::vector<std::string>& warnings) {
   AskedFacts named = asked;
   named.by_name = operation_named_by(path);
-  if (path.ends_with(".gz"))
-    throw Error(fmt::format("{}: compressed files are not supported", path),
-                fmt::format("decompress it first: gunzip -k {}", path));
   std::string text = read_file(path, max_trace_bytes);
+  if (is_gzip(text)) text = gunzip(text, max_trace_bytes, path);
   if (text.size() > max_exchange_file_bytes && !is_trace(text)) {
     throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path),
                             static_cast<double>(max_exchange_file_bytes) / 0x1p20),

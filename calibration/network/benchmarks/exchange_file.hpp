@@ -14,10 +14,10 @@ inline constexpr std::size_t max_exchange_file_bytes = std::size_t{64} << 20U;
 /// Maximum number of rows of one operation and one set of ranks.
 inline constexpr std::size_t most_series_rows = 50'000;
 
-/// Reads the output of nccl-tests (text or -J), OSU micro-benchmarks or all_reduce_bench.py, or a file of NCCL Inspector or
-/// PyTorch's profiler. The kind of file is recognized by its content. `origin` is printed in errors. Throws Error with a
-/// position in the text if the text is broken, is a table that was made from a benchmark's output, or is of an unknown kind.
-/// Warnings do not contain the file's name.
+/// Reads the output of a communication benchmark (docs/calibration.md, "Reading benchmarks"), or a file of NCCL Inspector or
+/// PyTorch's profiler. The kind is recognized by the content; a text may have the output of several benchmarks. `origin` is
+/// printed in errors. Throws Error with a position in the text if the text is broken or its kind is unknown. Warnings do not
+/// contain the file's name.
 [[nodiscard]] std::vector<ExchangeSeries> parse_exchanges(std::string text, const std::string& origin,
                                                           const AskedFacts& asked, std::vector<std::string>& warnings);
 [[nodiscard]] std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedFacts& asked,

@@ -35,6 +35,8 @@ struct ExchangeSeries {
   ExchangePattern pattern = ExchangePattern::collective;
   /// Messages in flight in each direction (a bandwidth test's window); 1 for other tests.
   double window = 1;
+  /// Pairs of ranks that exchanged messages at once, as in osu_mbw_mr; a time is that of one pair. 1 for other tests.
+  int pairs = 1;
   std::optional<int> ranks{};
   std::optional<int> nodes{};
   std::optional<NetworkLevel> level{};  ///< unset: unknown

@@ -83,6 +83,7 @@ std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
 ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::vector<std::string>& warnings) {
   ExchangeFacts facts;
   facts.ranks = run.rank_count;
+  facts.nodes = run.node_count;
   if (run.ranks.empty()) return facts;
   std::set<int> numbers, groups;
   std::set<std::string> hosts;
@@ -155,6 +156,18 @@ void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<
                            : "such sizes match allgather, reduce-scatter and all-to-all");
 }
 
+/// Throws Error if the column `redop` contradicts the operation. Point-to-point tests print a reduction that they do not run.
+void refuse_other_reduction(const NcclRun& run, Collective operation, const PlacedError& error) {
+  if (!run.reduces || operation == Collective::point_to_point) return;
+  const bool reduces =
+      operation == Collective::allreduce || operation == Collective::reduce || operation == Collective::reduce_scatter;
+  if (reduces == *run.reduces) return;
+  throw error(fmt::format("these are not times of {}: the column 'redop' {}", to_string(operation),
+                          *run.reduces ? "names a reduction" : "names no reduction"),
+              *run.reduces ? "reductions are allreduce, reduce and reduce-scatter"
+                           : "allgather, all-to-all and broadcast do not reduce");
+}
+
 /// Throws Error if the bandwidths contradict a number of ranks.
 void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const PlacedError& error) {
   if (facts.operation != Collective::allreduce || !facts.ranks) return;
@@ -216,10 +229,49 @@ double nccl_type_bytes(std::string_view name) {
 
 std::optional<std::string> nccl_program(std::string_view word) {
   if (const std::size_t slash = word.find_last_of('/'); slash != std::string_view::npos) word.remove_prefix(slash + 1);
-  if (!word.ends_with(program_suffix)) return std::nullopt;
-  const std::string_view name = word.substr(0, word.size() - program_suffix.size());
+  const std::size_t end = word.find(program_suffix);
+  if (end == std::string_view::npos) return std::nullopt;
+  // Containers and packages append to the name: all_reduce_perf_mpi, all_reduce_perf.exe.
+  const std::string_view after = word.substr(end + program_suffix.size());
+  if (!after.empty() && (after.size() < 2 || std::string_view("_-.").find(after.front()) == std::string_view::npos ||
+                         after.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") !=
+                             std::string_view::npos)) {
+    return std::nullopt;
+  }
+  const std::string_view name = word.substr(0, end);
   if (std::find(programs.begin(), programs.end(), name) == programs.end()) return std::nullopt;
-  return std::string(word);
+  return std::string(word.substr(0, end + program_suffix.size()));
+}
+
+void refuse_broken_list(const NcclRun& run, const PlacedError& error) {
+  std::map<std::pair<int, int>, int> listed;
+  int most = 1, last = 0, twice = 0;
+  for (const NcclRank& each : run.ranks) {
+    last = std::max(last, each.rank);
+    const int times = ++listed[{each.group, each.rank}];
+    if (times > most) twice = each.rank;
+    most = std::max(most, times);
+  }
+  if (most > 1 && last == 0) {
+    throw error(fmt::format("{} runs of a single rank each wrote into this output: nothing was exchanged", most),
+                "build nccl-tests with MPI=1, so that the processes are ranks of one run");
+  }
+  if (most > 1) {
+    throw error(fmt::format("rank {} is listed {} times: several runs wrote into this output at once", twice, most),
+                "write each run into a file of its own");
+  }
+  std::map<std::pair<std::string, std::string>, const NcclRank*> devices;
+  for (const NcclRank& each : run.ranks) {
+    // Older versions print a part of the address, which may be 0 in virtual machines, and equal for devices of different
+    // PCI domains.
+    const bool is_part = each.bus.starts_with("0x");
+    if (each.bus.empty() || each.bus == "0x00" || each.bus == "0x0") continue;
+    const auto [known, is_new] = devices.insert({{each.host, is_part ? each.bus + " " + each.index : each.bus}, &each});
+    if (is_new) continue;
+    throw error(fmt::format("ranks {} and {} used the same device of {}, [{}], so no link between devices was measured",
+                            known->second->rank, each.rank, each.host, each.bus),
+                "run one rank per device; two hosts also need different names");
+  }
 }
 
 ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked, const PlacedError& error,
@@ -233,10 +285,12 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);
+  refuse_other_reduction(run, *operation, error);
   check_ranks(run, *operation, stated, asked.of_file.ranks || asked.otherwise.ranks, warnings);
   const ExchangeFacts facts = settle(stated, asked, error, warnings);
   refuse_other_ranks(run, facts, error);
 
+  refuse_broken_list(run, error);
   ExchangeSeries series;
   series.operation = *facts.operation;
   // In sendrecv, each rank sends to the next rank and receives from the previous rank.

@@ -35,6 +35,7 @@ struct NcclRow {
 struct NcclRank {
   int rank = 0, group = 0;
   std::string host{}, device{};
+  std::string index{}, bus{};  ///< of the device on its host: `0` and `0000:35:00`, or `0x35` in older versions
 };
 
 /// One table of results.
@@ -43,10 +44,11 @@ struct NcclRun {
   std::string tool = "nccl-tests";
   // Facts from other sources than the program's name and the list of ranks.
   std::optional<Collective> operation{};
-  std::optional<int> rank_count{};
+  std::optional<int> rank_count{}, node_count{};
   std::string device{};
   std::vector<NcclRank> ranks{};
-  int ranks_per_line = 1;  ///< number of ranks in a line of the list; in JSON, a line is a process
+  std::optional<bool> reduces{};  ///< whether the column `redop` names a reduction; unset: unknown
+  int ranks_per_line = 1;         ///< number of ranks in a line of the list; in JSON, a line is a process
   std::vector<NcclRow> rows{};
   // From NCCL's log: the algorithms, and the settings in the environment.
   std::vector<NcclChoice> choices{};
@@ -55,8 +57,12 @@ struct NcclRun {
 
 /// Bytes of an element by its type's name in nccl-tests; 0: unknown.
 [[nodiscard]] double nccl_type_bytes(std::string_view name);
-/// The name of a program of nccl-tests, given with or without its path; empty for any other word.
+/// The name of a program of nccl-tests in this word, with or without its path and a suffix such as `_mpi`; empty if the word
+/// is not such a program.
 [[nodiscard]] std::optional<std::string> nccl_program(std::string_view word);
+
+/// Throws Error if the list of ranks has ranks of several runs, or two ranks on one device.
+void refuse_broken_list(const NcclRun& run, const PlacedError& error);
 
 /// Returns the usable rows as a series. Rows with zero bytes or time, and rows with wrong results, are left out. If a run
 /// does not list its ranks, their number is derived: for a collective with one part per rank from the sizes, for an

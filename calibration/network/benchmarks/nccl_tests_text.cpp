@@ -39,8 +39,12 @@ std::optional<NcclRank> rank_of(const BenchmarkLine& line) {
   for (std::size_t i = 2; i + 1 < words.size(); ++i) {
     if (words[i].text == "Group") rank.group = int_of(words[i + 1].text).value_or(0);
     if (words[i].text == "on" && rank.host.empty()) rank.host = words[i + 1].text;
-    if (words[i].text == "device") has_device = true;
+    if (words[i].text == "device" && !has_device) {
+      has_device = true;
+      rank.index = words[i + 1].text;
+    }
     if (has_device && words[i].text.starts_with('[') && words[i].text.ends_with(']')) {
+      rank.bus = words[i].text.substr(1, words[i].text.size() - 2);
       const std::size_t end = words.back().offset + words.back().text.size();
       rank.device = std::string(line.text.substr(words[i + 1].offset - line.offset, end - words[i + 1].offset));
       break;
@@ -52,7 +56,7 @@ std::optional<NcclRank> rank_of(const BenchmarkLine& line) {
 /// The columns of a table.
 struct Columns {
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-  std::size_t size = none, count = none, type = none;
+  std::size_t size = none, count = none, type = none, reduction = none;
   struct Times {
     std::size_t time = none, algorithm_bandwidth = none, bus_bandwidth = none, wrong = none, variation = none;
   };
@@ -80,11 +84,11 @@ class NcclTextReader {
       } else if (!begun_.empty() && is_cell(words.front().text)) {
         words.insert(words.begin(), begun_.begin(), begun_.end());
         begun_.clear();
-        add_row(line, words);
+        add_row(line, std::move(words));
       } else if (is_nccl_header(line)) {
         start_table(line);
-      } else if (header_ != nullptr && is_digits(words.front().text)) {
-        add_row(line, words);
+      } else if (header_ != nullptr && is_row(words)) {
+        add_row(line, std::move(words));
       } else {
         note(line, words);
       }
@@ -97,6 +101,11 @@ class NcclTextReader {
   /// Whether a word may continue a row that a line of NCCL's log interrupted.
   static bool is_cell(std::string_view word) {
     return word == "N/A" || word.find_first_not_of("-0123456789.") == std::string_view::npos;
+  }
+
+  /// Whether these words are a row, or its beginning. Prose may also start with a number.
+  static bool is_row(const Words& words) {
+    return is_digits(words.front().text) && (words.size() < 2 || is_digits(words[1].text));
   }
 
   /// Records a line of the log. nccl-tests prints a row in parts, and NCCL prints its log between the parts.
@@ -124,6 +133,7 @@ class NcclTextReader {
     }
     if (has_word(comment, "nThread") && has_word(comment, "maxBytes")) {
       start_run();
+      run_.ranks.clear();  // of a run that ended before its table
       read_sweep(comment);
       return;
     }
@@ -171,6 +181,7 @@ class NcclTextReader {
     const bool again = header_ != nullptr;
     end_table();
     if (again) run_.rows.clear();
+    sweep_rows_ = 0;
     header_ = &line;
     has_units_ = false;
     columns_ = {};
@@ -181,6 +192,7 @@ class NcclTextReader {
       if (name == "size") columns_.size = i;
       if (name == "count") columns_.count = i;
       if (name == "type") columns_.type = i;
+      if (name == "redop") columns_.reduction = i;
       if (name == "time") columns_.times.push_back({.time = i});
       if (name == "cputime") {
         throw text_.error(words[i].offset, "these are CPU times, not times of the collective", "run nccl-tests without -C");
@@ -198,7 +210,15 @@ class NcclTextReader {
     }
   }
 
-  void add_row(const BenchmarkLine& line, const Words& words) {
+  /// Inserts an empty cell where a version leaves the column `redop` of operations without a reduction blank.
+  void fill_blank_reduction(Words& words) const {
+    const std::size_t column = columns_.reduction;
+    if (words.size() + 1 != columns_.cells || column >= words.size() || !is_cell(words[column].text)) return;
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(column), {{}, words[column].offset});
+  }
+
+  void add_row(const BenchmarkLine& line, Words words) {
+    fill_blank_reduction(words);
     if (!has_units_) {
       throw text_.error(header_->offset,
                         "the header line is not followed by a line of units, such as '(B) (elements) ... (us)'",
@@ -215,6 +235,8 @@ class NcclTextReader {
                 .count = text_.number(words[columns_.count], "number of elements"),
                 .type_bytes = columns_.type == Columns::none ? 0 : nccl_type_bytes(words[columns_.type].text),
                 .line = line.number};
+    if (columns_.reduction != Columns::none && !words[columns_.reduction].text.empty())
+      run_.reduces = words[columns_.reduction].text != "none";
     bool in_place = false;
     for (const Columns::Times& column : columns_.times) {
       NcclTime time{.microseconds = text_.number(words[column.time], "time in microseconds"), .in_place = in_place};
@@ -234,11 +256,26 @@ class NcclTextReader {
       row.times.push_back(time);
       in_place = true;
     }
+    refuse_mixed_runs(line, row.size);
     run_.rows.push_back(std::move(row));
+  }
+
+  /// Sizes ascend. They start again only if the run repeats its sweep (-N), with the same sizes in the same order.
+  void refuse_mixed_runs(const BenchmarkLine& line, double size) {
+    const std::vector<NcclRow>& rows = run_.rows;
+    if (sweep_rows_ == 0 && (rows.empty() || size >= rows.back().size)) return;
+    if (sweep_rows_ == 0) sweep_rows_ = rows.size();
+    if (rows[rows.size() % sweep_rows_].size == size) return;
+    throw text_.error(line.offset, "sizes start again before the sweep ended: rows of several runs are mixed in this table",
+                      "write each run into a file of its own");
   }
 
   void end_table() {
     if (header_ == nullptr) return;
+    const PlacedError error = [this](const std::string& message, const std::string& hint) {
+      return text_.error(header_->offset, message, hint);
+    };
+    refuse_broken_list(run_, error);
     if (!begun_.empty()) {
       throw text_.error(begun_.front().offset, "this row does not continue after NCCL's log",
                         "it was truncated or mixed with other output: use the whole output of rank 0");
@@ -255,9 +292,6 @@ class NcclTextReader {
           fmt::format("the table ends with this row, although the run should reach {:.0f} bytes", sweep_.largest),
           "the run was aborted or the output was truncated: use the whole output, or set -e to the size that it reached");
     }
-    const PlacedError error = [this](const std::string& message, const std::string& hint) {
-      return text_.error(header_->offset, message, hint);
-    };
     series_.push_back(series_of(run_, text_.origin(), asked_, error, warnings_));
     header_ = nullptr;
     last_row_ = nullptr;
@@ -274,6 +308,7 @@ class NcclTextReader {
   const BenchmarkLine* header_ = nullptr;  ///< header of the table that is being read
   const BenchmarkLine* last_row_ = nullptr;
   bool has_units_ = false;
+  std::size_t sweep_rows_ = 0;  ///< rows of the first sweep of a table that repeats it; 0: it has not started again
   std::vector<ExchangeSeries> series_;
 };
 

@@ -18,12 +18,13 @@ using Words = std::vector<BenchmarkWord>;
 
 /// A benchmark of OSU. Its title without "OSU MPI" and "Test" identifies it.
 struct Benchmark {
-  std::string_view title, figure;  ///< `figure`: how the name of the value column starts
+  std::string_view title, figure;  ///< `figure`: part of the name of the column with the value
   Collective operation;
   ExchangePattern pattern;
   bool of_part = false;  ///< whether the size column counts one rank's part
 };
 constexpr auto collective = ExchangePattern::collective;
+constexpr std::string_view multi_latency = "Multi Latency", multi_bandwidth = "Multiple Bandwidth / Message Rate";
 constexpr std::array benchmarks{
     Benchmark{"Latency", "Latency", Collective::point_to_point, ExchangePattern::one_way},
     Benchmark{"Bandwidth", "Bandwidth", Collective::point_to_point, ExchangePattern::one_way},
@@ -34,7 +35,23 @@ constexpr std::array benchmarks{
     Benchmark{"Broadcast Latency", "Latency", Collective::broadcast, collective},
     Benchmark{"All-to-All Personalized Exchange Latency", "Latency", Collective::all_to_all, collective, true},
     Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
+    // Several pairs of ranks at once, each as Latency and Bandwidth do.
+    Benchmark{multi_latency, "Lat", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{multi_bandwidth, "MB/s", Collective::point_to_point, ExchangePattern::one_way},
 };
+
+/// The benchmark with this title; null if none is used. Non-blocking collectives without computation are collectives.
+const Benchmark* benchmark_of(std::string_view title, bool& is_nonblocking) {
+  constexpr std::string_view nonblocking = "Non-blocking ";
+  is_nonblocking = title.starts_with(nonblocking);
+  if (is_nonblocking) title.remove_prefix(nonblocking.size());
+  for (const Benchmark& each : benchmarks) {
+    const bool is_same =
+        each.title == title || (is_nonblocking && title == "All-to-All Latency" && each.operation == Collective::all_to_all);
+    if (is_same && (!is_nonblocking || each.pattern == collective)) return &each;
+  }
+  return nullptr;
+}
 
 /// The line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks starts with this text.
 constexpr std::string_view own_mark = "ddl-oracle:";
@@ -50,6 +67,8 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
     return std::nullopt;
   }
   Title title;
+  // `MPI` or `MPI-CUDA`; one-sided tests have `MPI_Put`.
+  if (words[1].text != "MPI" && !words[1].text.starts_with("MPI-")) title.name = fmt::format("{} ", words[1].text);
   for (std::size_t i = 2; i + 2 < words.size(); ++i) title.name += fmt::format("{}{}", i > 2 ? " " : "", words[i].text);
   title.version = std::string(words.back().text.substr(1));
   return title;
@@ -60,23 +79,6 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
 bool is_header(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
   return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
-}
-
-/// Splits a header into columns. Names of columns contain blanks, and two or more blanks separate them.
-std::vector<std::string_view> column_names(const BenchmarkLine& line) {
-  std::vector<std::string_view> names;
-  std::size_t end = 0;
-  for (const BenchmarkWord& word : line.words_of_comment()) {
-    const std::size_t start = word.offset - line.offset;
-    if (names.empty() || start > end + 1) {
-      names.push_back(word.text);
-    } else {
-      const std::size_t first = static_cast<std::size_t>(names.back().data() - line.text.data());
-      names.back() = line.text.substr(first, start + word.text.size() - first);
-    }
-    end = start + word.text.size();
-  }
-  return names;
 }
 
 class OsuTextReader {
@@ -100,7 +102,7 @@ class OsuTextReader {
         continue;
       } else if (is_header(line)) {
         read_header(line);
-      } else if (is_digits(words.front().text)) {
+      } else if (is_row(words)) {
         add_row(line, words);
       }
     }
@@ -116,11 +118,12 @@ class OsuTextReader {
  private:
   void start_table(const BenchmarkLine& line, const Title& title) {
     end_table();
-    const auto* const found =
-        std::find_if(benchmarks.begin(), benchmarks.end(), [&](const Benchmark& each) { return each.title == title.name; });
-    if (found == benchmarks.end()) {
+    const Benchmark* const found = benchmark_of(title.name, is_nonblocking_);
+    if (found == nullptr) {
       throw text_.error(line.offset, fmt::format("OSU's '{} Test' is not used", title.name),
-                        "supported: latency, bw, bibw, allreduce, allgather, reduce_scatter, bcast, alltoall and reduce");
+                        "supported: latency, bw, bibw, mbw_mr, multi_lat, allreduce, allgather, reduce_scatter, bcast, "
+                        "alltoall and reduce, and their "
+                        "non-blocking forms");
     }
     benchmark_ = found;
     title_ = &line;
@@ -131,8 +134,15 @@ class OsuTextReader {
     stated.library = library_;
     stated.operation = benchmark_->operation;
     const std::optional<double> window = std::exchange(own_window_, std::nullopt);
-    // Two-process benchmarks run with exactly two ranks.
-    if (benchmark_->pattern != collective) stated.ranks = 2;
+    // Two-process benchmarks run with exactly two ranks, others with two for each pair.
+    const Pairs printed = pairs_after(line);
+    const bool has_pairs = benchmark_->title == multi_latency || benchmark_->title == multi_bandwidth;
+    if (benchmark_->pattern != collective && !has_pairs) stated.ranks = 2;
+    if (printed.pairs && has_pairs) stated.ranks = 2 * *printed.pairs;
+    if (has_pairs && !stated.ranks && !asked_.of_file.ranks && !asked_.otherwise.ranks) {
+      stated.ranks = 2;
+      warnings_.emplace_back("does not print how many pairs ran: one is assumed; otherwise give ranks=");
+    }
     const PlacedError error = [&](const std::string& message, const std::string& hint) {
       return text_.error(line.offset, message, hint);
     };
@@ -145,17 +155,50 @@ class OsuTextReader {
     current_.operation = benchmark_->operation;
     current_.pattern = benchmark_->pattern;
     current_.ranks = facts.ranks;
+    if (has_pairs && facts.ranks.value_or(2) % 2 != 0) throw error("pairs need an even number of ranks", "correct ranks=");
+    if (has_pairs) current_.pairs = facts.ranks.value_or(2) / 2;
     current_.nodes = facts.nodes;
     current_.level = facts.level;
     current_.library = facts.library.value_or("");
     current_.tool = fmt::format("OSU micro-benchmarks {}", title.version);
     current_.file = text_.origin();
-    if (benchmark_->figure == "Bandwidth") {
-      current_.window = window.value_or(osu_window);
-      if (!window)
+    if (is_bandwidth()) {
+      current_.window = window.value_or(printed.window.value_or(osu_window));
+      if (!window && !printed.window)
         warnings_.push_back(
             fmt::format("does not print the number of messages in flight; OSU's default of {:.0f} is used", osu_window));
     }
+  }
+
+  /// Whether these words are a row, or its beginning. Prose may also start with a number.
+  [[nodiscard]] bool is_row(const Words& words) const {
+    return is_digits(words.front().text) &&
+           (words.size() < 2 || words.size() == columns_.size() || is_digits(words[1].text.substr(0, 1)));
+  }
+
+  [[nodiscard]] bool is_bandwidth() const {
+    return benchmark_->figure == "Bandwidth" || benchmark_->title == multi_bandwidth;
+  }
+
+  /// The facts in `# [ pairs: 8 ] [ window size: 64 ]`, which follows a title.
+  struct Pairs {
+    std::optional<int> pairs{};
+    std::optional<double> window{};
+  };
+  [[nodiscard]] Pairs pairs_after(const BenchmarkLine& title) const {
+    Pairs found;
+    const std::vector<BenchmarkLine>& lines = text_.lines();
+    for (auto at = static_cast<std::size_t>(&title - lines.data()) + 1; at < lines.size(); ++at) {
+      const Words words = lines[at].words_of_comment();
+      if (title_of(lines[at]) || (!words.empty() && is_digits(words.front().text))) break;
+      for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+        if (!is_digits(words[i + 1].text) || words[i + 1].text.size() > 7) continue;
+        const double number = text_.number(words[i + 1], "whole number");
+        if (words[i].text == "pairs:" && number >= 1) found.pairs = static_cast<int>(number);
+        if (words[i].text == "size:" && number >= 1 && i > 0 && words[i - 1].text == "window") found.window = number;
+      }
+    }
+    return found;
   }
 
   /// Reads a line that a sweep of this program writes: `# ddl-oracle: ranks=4 nodes=2 window=64`.
@@ -188,13 +231,15 @@ class OsuTextReader {
 
   void read_header(const BenchmarkLine& line) {
     if (!columns_.empty()) return;
-    columns_ = column_names(line);
+    columns_ = line.columns();
     // The name of the column of times depends on the version: `Latency (us)` before 5.x, and for
     // tests of two ranks before 7.x; otherwise `Avg Latency(us)`.
-    const bool in_bytes_per_second = benchmark_->figure == "Bandwidth";
-    const std::string_view figure = columns_.size() > 1 ? columns_[1] : std::string_view();
-    if (figure.find(benchmark_->figure) == std::string_view::npos ||
-        !figure.ends_with(in_bytes_per_second ? "(MB/s)" : "(us)")) {
+    const bool in_bytes_per_second = is_bandwidth();
+    // A non-blocking collective is also timed with computation.
+    figure_ = is_nonblocking_ ? column("Pure Comm").value_or(columns_.size()) : 1;
+    const std::string_view figure = figure_ < columns_.size() ? columns_[figure_] : std::string_view();
+    const std::string_view unit = benchmark_->title == multi_bandwidth ? "MB/s" : in_bytes_per_second ? "(MB/s)" : "(us)";
+    if ((!is_nonblocking_ && figure.find(benchmark_->figure) == std::string_view::npos) || !figure.ends_with(unit)) {
       throw text_.error(line.offset,
                         fmt::format("expected a column of {} after the size",
                                     in_bytes_per_second ? "'Bandwidth (MB/s)'" : "'Latency (us)'"),
@@ -223,18 +268,18 @@ class OsuTextReader {
     last_row_ = &line;
     ++rows_;
     const double size = text_.number(words[0], "number of bytes");
-    const double figure = text_.number(words[1], "number");
+    const double figure = text_.number(words[figure_], "number");
     if (const auto validation = column("Validation"); validation && words[*validation].text != "Pass") {
       ++rows_wrong_;
       return;
     }
     double microseconds = figure;
-    if (benchmark_->figure == "Bandwidth") {
+    if (is_bandwidth()) {
       // Bandwidths are in MB/s, where 1 MB is 10^6 bytes. For two directions, the value is the sum of both.
-      const double bytes = benchmark_->pattern == ExchangePattern::both_ways ? 2 * size : size;
+      const double bytes = (benchmark_->pattern == ExchangePattern::both_ways ? 2 : current_.pairs) * size;
       microseconds = figure > 0 ? bytes / figure : 0;
       if (microseconds > benchmark_number_limit)
-        throw text_.error(words[1].offset, fmt::format("{} is not a bandwidth", quote(words[1].text)),
+        throw text_.error(words[figure_].offset, fmt::format("{} is not a bandwidth", quote(words[figure_].text)),
                           "the file is damaged");
     }
     if (microseconds <= 0) {
@@ -244,7 +289,8 @@ class OsuTextReader {
     MeasuredExchange measured{.message = Bytes(benchmark_->of_part ? size * current_.ranks.value_or(1) : size),
                               .time = Seconds(microseconds / 1e6),
                               .line = line.number};
-    const auto least = column("Min Latency"), most = column("Max Latency");
+    const auto least = column(is_nonblocking_ ? "Min Comm" : "Min Latency");
+    const auto most = column(is_nonblocking_ ? "Max Comm" : "Max Latency");
     if (least && most) {
       const double low = text_.number(words[*least], "time"), high = text_.number(words[*most], "time");
       if (high >= low) measured.spread = Seconds((high - low) / 2e6);
@@ -274,6 +320,8 @@ class OsuTextReader {
   std::optional<std::string> library_;  ///< the MPI library that a line of the file names
   bool is_pinned_ = false;              ///< whether a line selects an algorithm
   const Benchmark* benchmark_ = nullptr;
+  bool is_nonblocking_ = false;
+  std::size_t figure_ = 1;                ///< column of the value
   const BenchmarkLine* title_ = nullptr;  ///< title of the table that is being read
   const BenchmarkLine* last_row_ = nullptr;
   std::vector<std::string_view> columns_;

@@ -42,4 +42,21 @@ std::string with_contention_section(const std::string& file, std::span<const Mea
   return replace_section(file, {"contention"}, out.c_str());
 }
 
+std::string with_congestion_section(const std::string& file, std::span<const Congestion> before,
+                                    const Congestion& measured) {
+  std::vector<Congestion> all{measured};
+  for (const Congestion& one : before) {
+    if (one.level != measured.level) all.push_back(one);
+  }
+  YAML::Emitter out;
+  out << YAML::BeginMap << "congestion" << YAML::BeginSeq;
+  for (const Congestion& one : all) {
+    out << YAML::Flow << YAML::BeginMap << "level" << YAML::DoubleQuoted << one.level << "median"
+        << fmt::format("{:.5g}", one.median) << "spread" << fmt::format("{:.5g}", one.spread) << "source" << YAML::BeginMap
+        << "citation" << YAML::DoubleQuoted << one.source << YAML::EndMap << YAML::EndMap;
+  }
+  out << YAML::EndSeq << YAML::EndMap;
+  return replace_section(file, {"congestion"}, out.c_str());
+}
+
 }  // namespace ddl

@@ -78,7 +78,21 @@ std::string beyond(const MeasuredExchanges::Prediction& prediction) {
   return text;
 }
 
+/// Whether training runs changed the factors on α or β of gradient exchanges of data parallelism, as predict() uses them.
+bool has_fitted_factors(const Coefficients& coefficients) {
+  const Learned learned = learned_of(coefficients.learned, family_bit(Axis::data));
+  return learned[Coefficient::gradient_alpha] != 1 || learned[Coefficient::gradient_beta] != 1;
+}
+
 }  // namespace
+
+std::string prescribed_exchanges(const Software& software, const Machine& machine, bool leaves_node) {
+  std::string text;
+  if (software.gradient_algorithm) text = fmt::format("by the algorithm {}", to_string(*software.gradient_algorithm));
+  if (leaves_node && machine.host && software.gradient_route == Route::host)
+    text += text.empty() ? "through the host" : ", through the host";
+  return text;
+}
 
 ExchangePredictor::ExchangePredictor(Machine sheet, Coefficients coefficients)
     : machine_(with_fitted_links(std::move(sheet), coefficients.exchanges, notes_)), coefficients_(std::move(coefficients)) {
@@ -117,8 +131,9 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     predicted.high = prediction->high * std::max(1.0, exchange.time / prediction->time);
     const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
     predicted.basis = prediction->beyond_counts || prediction->beyond_sizes ? ExchangeBasis::extrapolated
-                      : same                                                ? ExchangeBasis::measured
-                                                                            : ExchangeBasis::interpolated;
+                      : !same                                               ? ExchangeBasis::interpolated
+                      : has_fitted_factors(coefficients_)                   ? ExchangeBasis::scaled
+                                                                            : ExchangeBasis::measured;
     predicted.warning = beyond(*prediction);
   } else if (has_curve_on(coefficients_.exchanges, inside)) {
     predicted.basis = ExchangeBasis::fitted_links;
@@ -126,8 +141,14 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
       predicted.low = predicted.time / *miss;
       predicted.high = predicted.time * *miss;
     }
-    predicted.warning = fmt::format("{} was not measured among {} rank{} per node", to_string(operation), ranks / nodes,
-                                    ranks == nodes ? "" : "s");
+    const std::string prescribed = prescribed_exchanges(coefficients_.software, machine_, !inside);
+    const bool is_unused = operation != Collective::point_to_point && !prescribed.empty() &&
+                           coefficients_.exchanges.time(operation, message, ranks, nodes).has_value();
+    predicted.warning =
+        is_unused ? fmt::format("its measured times are not used, because the coefficients' software exchanges gradients {}",
+                                prescribed)
+                  : fmt::format("{} was not measured among {} rank{} per node", to_string(operation), ranks / nodes,
+                                ranks == nodes ? "" : "s");
     if (const std::string assumed = assumed_between_nodes(coefficients_.exchanges, coefficients_.contention, machine_);
         !inside && !assumed.empty()) {
       predicted.warning += "; " + assumed;

@@ -15,6 +15,7 @@ namespace ddl {
 /// What a predicted exchange time is based on.
 enum class ExchangeBasis {
   measured,        ///< a measurement with these ranks and nodes
+  scaled,          ///< the same, times factors that were fitted to training runs
   interpolated,    ///< interpolation between measured numbers of nodes
   extrapolated,    ///< extrapolation beyond measured numbers of nodes, or far beyond measured sizes
   fitted_links,    ///< formulas with α and β fitted to other measurements
@@ -22,8 +23,12 @@ enum class ExchangeBasis {
   data_sheet,      ///< formulas with α and β of the datasheet
 };
 template <>
-inline constexpr EnumNames<ExchangeBasis> enum_names<ExchangeBasis>{"measured",     "interpolated",   "extrapolated",
-                                                                    "fitted links", "other clusters", "data sheet"};
+inline constexpr EnumNames<ExchangeBasis> enum_names<ExchangeBasis>{
+    "measured", "scaled", "interpolated", "extrapolated", "fitted links", "other clusters", "data sheet"};
+
+/// How a software prescribes exchanges of gradients, so that measured times of the fastest ones do not apply: `by a ring,
+/// through the host`; empty if it prescribes nothing. `leaves_node`: whether exchanges cross nodes; only these are staged.
+[[nodiscard]] std::string prescribed_exchanges(const Software& software, const Machine& machine, bool leaves_node);
 
 /// The predicted time of an exchange that runs alone.
 struct PredictedExchange {

@@ -378,6 +378,41 @@ std::string refusal_of(const ExchangeFit& fit, std::span<const ExchangePoint> po
   return {};
 }
 
+/// Whether all rows are messages of one large size, of which many were in flight. Their time per byte is β.
+bool is_one_bandwidth(const ExchangeFit& fit, std::span<const ExchangePoint> points) {
+  constexpr double least = 1 << 20;
+  return fit.operation == Collective::point_to_point && fit.window > 1 && !points.empty() &&
+         points.front().bytes == points.back().bytes && points.front().bytes >= least;
+}
+
+/// Sets β to the median time per byte. Its interval covers all rows.
+void fit_one_bandwidth(ExchangeFit& fit, std::span<const ExchangePoint> points) {
+  const double bytes = points.front().bytes;
+  std::vector<double> seconds, misses;
+  for (const ExchangePoint& point : points) seconds.push_back(point.seconds);
+  const double middle = median(seconds);
+  for (const double each : seconds) misses.push_back(std::abs(each / middle - 1));
+  FitRange range;
+  range.min_message = range.max_message = Bytes(bytes);
+  range.knee = Bytes(std::numeric_limits<double>::infinity());
+  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+  range.beta = Estimated<SecondsPerByte>{SecondsPerByte(middle / bytes), SecondsPerByte(*least / bytes),
+                                         SecondsPerByte(*most / bytes)};
+  range.points = points.size();
+  range.median_residual = median(misses);
+  range.worst_residual = *std::max_element(misses.begin(), misses.end());
+  range.noise = std::max(range.worst_residual, 0.01);
+  range.r2 = 1;
+  const auto terms = static_cast<std::size_t>(
+      terms_of(range.algorithm, fit.operation, points.front().count, bytes).size());
+  range.coefficients.assign(terms, 0);
+  range.coefficients.back() = middle / bytes;
+  range.covariance.assign(terms * terms, 0);
+  fit.ranges.push_back(std::move(range));
+  fit.notes.push_back(fmt::format("measured with messages of {} alone: 1/β is their bandwidth, and α is unknown",
+                                  humanize(Bytes(bytes))));
+}
+
 ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<std::size_t>& group) {
   const ExchangeSeries& first = series[group.front()];
   ExchangeFit fit;
@@ -411,6 +446,10 @@ ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<
   }
   fit.rank_counts = counts.size();
   std::sort(points.begin(), points.end(), by_size);
+  if (is_one_bandwidth(fit, points)) {
+    fit_one_bandwidth(fit, points);
+    return fit;
+  }
   fit.refusal = refusal_of(fit, points, fit.what_to_measure);
   if (!fit.refusal.empty()) return fit;
   fit.what_to_measure.clear();

@@ -220,7 +220,8 @@ TEST_CASE("the name of a file may state its operation") {
   CHECK_FALSE(operation_named_by("allreduce-or-allgather.txt"));
   CHECK_FALSE(operation_named_by("out.allreduce"));
   CHECK_FALSE(operation_named_by(""));
-  CHECK_FALSE(operation_named_by("allreduce/"));
+  CHECK(operation_named_by("allreduce/job02.sh.7194532.nccl") == Collective::allreduce);
+  CHECK(operation_named_by("bcast/allreduce/inter/job.out") == Collective::allreduce);
 }
 
 TEST_CASE("the file name gives the operation if neither the file nor the user does, and the sizes agree") {
@@ -229,8 +230,8 @@ TEST_CASE("the file name gives the operation if neither the file nor the user do
   CHECK(reading.series.at(0).operation == Collective::allreduce);
   CHECK(warns(reading, "does not state its operation: allreduce is taken from its name"));
   const Reading told =
-      read(nccl_header + nccl_row, {.otherwise = {.operation = Collective::broadcast}, .by_name = Collective::allreduce});
-  CHECK(told.series.at(0).operation == Collective::broadcast);
+      read(nccl_header + nccl_row, {.otherwise = {.operation = Collective::reduce}, .by_name = Collective::allreduce});
+  CHECK(told.series.at(0).operation == Collective::reduce);
   CHECK_FALSE(warns(told, "is taken from its name"));
   CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}), "the timed operation is not stated"));
 }
@@ -344,8 +345,8 @@ TEST_CASE("broken tables of all_reduce_bench.py are refused with their position"
   CHECK(contains(error_in("The average bandwidth of gather over 4 ranks (5 warmups):\n" + torch_columns +
                           "|    1MiB |   7.50GBps |  10.00GBps |\n"),
                  "no table of this file has an operation that plans use"));
-  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns),
-                 "this file has tables of both PyTorch and another benchmark"));
+  CHECK(contains(error_in(nccl_header + nccl_row + torch_columns, otherwise({.operation = Collective::allreduce})),
+                 "no rows follow this header"));
 }
 
 // ---- NCCL Inspector ----
@@ -641,7 +642,7 @@ TEST_CASE("errors in OSU's text state their position") {
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n1  2.00\n"), "f.txt:2:1: this row is before the line '# Size ...'"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n# Size   Bandwidth (MB/s)\n1  2.00\n"),
                  "expected a column of 'Latency (us)'"));
-  CHECK(contains(error_in("# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"), "OSU's"));
+  CHECK(contains(error_in("# OSU MPI_Put Latency Test v7.4\n"), "OSU's 'MPI_Put Latency Test' is not used"));
   CHECK(contains(error_in(head + "1                       2.00\n2                       2."),
                  "f.txt:5:27: the file ends inside this row"));
   CHECK(contains(error_in(head + "1  0.00\n"), "no row of this table has a time"));
@@ -666,12 +667,12 @@ TEST_CASE("rows that failed their validation are left out") {
 // ---- other files ----
 
 TEST_CASE("tables made from outputs, and other files, are refused") {
-  CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: a Markdown table is not the output"));
+  CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: no reader knows a table of this form"));
   CHECK(contains(error_of([] { (void)load("retyped.txt"); }),
-                 "retyped.txt:1:1: this is a table made of a benchmark's output"));
+                 "retyped.txt:1:1: no reader knows a table of this form"));
   CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is not the output of a benchmark"));
   CHECK(contains(error_in(" \n"), "f.txt is empty"));
-  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "both OSU and nccl-tests"));
+  CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "no rows follow this title"));
   CHECK(contains(error_in(std::string("\0x", 2)), "f.txt:1:1"));
 }
 
@@ -707,7 +708,7 @@ TEST_CASE("facts that contradict each other are refused") {
   CHECK(contains(
       error_in(text, of_file({.operation = Collective::allreduce, .nodes = 1, .level = NetworkLevel::between_nodes})),
       "the file has level node, but the command has level between-nodes"));
-  CHECK(contains(error_in(text, of_file({.operation = Collective::broadcast, .ranks = 1})),
+  CHECK(contains(error_in(text, of_file({.operation = Collective::reduce, .ranks = 1})),
                  "a single rank does not communicate"));
   CHECK(contains(error_in(text, of_file({.operation = Collective::allgather})), "these are not times of allgather"));
 }

@@ -1,8 +1,10 @@
 #include "calibration/inputs/host_facts.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "core/program_output.hpp"
@@ -82,6 +84,96 @@ TEST_CASE("a GPU without a memory size is counted, and a failing driver lists no
   CHECK_FALSE(host.facts().gpus);
   host.program("nvidia-smi", "echo 'No devices were found'\n");
   CHECK_FALSE(host.facts().gpus);
+}
+
+TEST_CASE("devices of other makers are listed by their own tools") {
+  struct Tool {
+    std::string name, output, device, maker;
+    std::optional<std::int64_t> memory{};
+  };
+  for (const Tool& tool : {
+           Tool{"rocm-smi",
+                "device,VRAM Total Memory (B),VRAM Total Used Memory (B),Card Series,Card Model,Card Vendor\n"
+                "card0,206141652992,297086976,AMD Instinct MI300X,0x74a1,AMD\n"
+                "card1,206141652992,297086976,AMD Instinct MI300X,0x74a1,AMD\n",
+                "AMD Instinct MI300X", "AMD", 196592},
+           Tool{"rocm-smi",
+                "GPU[0]\t\t: Card series: \t\tInstinct MI210\nGPU[1]\t\t: Card series: \t\tInstinct MI210\n",
+                "Instinct MI210", "AMD"},
+           Tool{"amd-smi",
+                "GPU: 0\n    ASIC:\n        MARKET_NAME: AMD Instinct MI300X\n    VRAM:\n        SIZE: 196592 MB\n"
+                "GPU: 1\n    ASIC:\n        MARKET_NAME: AMD Instinct MI300X\n    VRAM:\n        SIZE: 196592 MB\n",
+                "AMD Instinct MI300X", "AMD", 196592},
+           Tool{"hl-smi", "HL-225, 98304 MiB\nHL-225, 98304 MiB\n", "HL-225", "Habana", 98304},
+           Tool{"xpu-smi",
+                "| 0         | Device Name: Intel(R) Data Center GPU Max 1550 |\n"
+                "| 1         | Device Name: Intel(R) Data Center GPU Max 1550 |\n",
+                "Intel(R) Data Center GPU Max 1550", "Intel"},
+       }) {
+    INFO(tool.name << tool.output);
+    const Host host;
+    host.file("answer", tool.output);
+    host.program(tool.name, "exec cat \"$(dirname \"$0\")/../answer\"");
+    const auto gpus = host.facts().gpus;
+    REQUIRE(gpus);
+    CHECK(gpus->name == tool.device);
+    CHECK(gpus->count == 2);
+    CHECK(gpus->memory_mib == tool.memory);
+    CHECK(gpus->maker == tool.maker);
+    CHECK(gpus->tool == tool.name);
+    CHECK(maker_of(tool.device) == tool.maker);
+  }
+}
+
+TEST_CASE("links between GPUs are those of nvidia-smi's table") {
+  const auto links = [](const std::string& table, const std::string& rates = "") {
+    const Host host;
+    host.file("table", table);
+    host.file("rates", rates);
+    host.program("nvidia-smi",
+                 "at=$(dirname \"$0\")/..\ncase \"$1\" in topo) cat $at/table;; nvlink) cat $at/rates;; "
+                 "*) echo 'NVIDIA GeForce RTX 3090, 24576'; echo 'NVIDIA GeForce RTX 3090, 24576';; esac");
+    return host.facts().links;
+  };
+  const auto bridge = links(
+      "\t\x1B[4mGPU0\tGPU1\tCPU Affinity\x1B[0m\nGPU0\t X \tNV4\t0-15\nGPU1\tNV4\t X \t0-15\n\nLegend:\n  X = Self\n",
+      "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n\t Link 1: 14.062 GB/s\n");
+  REQUIRE(bridge);
+  CHECK(bridge->kind == DetectedLinks::Kind::all);
+  CHECK(bridge->links == 4);
+  CHECK(bridge->link_gb == 14.062);
+  const std::string head = "\tGPU0\tGPU1\tGPU2\tGPU3\tmlx5_0\tCPU Affinity\n";
+  const auto pairs = links(head + "GPU0\t X\tNV4\tNODE\tSYS\tPIX\nGPU1\tNV4\t X\tSYS\tSYS\tPIX\n"
+                                  "GPU2\tNODE\tSYS\t X\tNV4\tSYS\nGPU3\tSYS\tSYS\tNV4\t X\tSYS\nmlx5_0\tPIX\tPIX\tSYS\tSYS\t X\n");
+  REQUIRE(pairs);
+  CHECK(pairs->kind == DetectedLinks::Kind::some);
+  CHECK(pairs->path == "SYS");
+  // Four A100 that are joined directly have four links to each other GPU. Behind NVSwitch, each pair shows all 12.
+  const auto table = [&](const std::string& cell) {
+    return head + "GPU0\t X\t" + cell + "\t" + cell + "\t" + cell + "\tPIX\nGPU1\t" + cell + "\t X\t" + cell + "\t" + cell +
+           "\tPIX\nGPU2\t" + cell + "\t" + cell + "\t X\t" + cell + "\tPIX\nGPU3\t" + cell + "\t" + cell + "\t" + cell +
+           "\t X\tPIX\n";
+  };
+  CHECK(links(table("NV4"))->links == 12);
+  CHECK(links(table("NV12"))->links == 12);
+  CHECK(links(table("PHB"))->kind == DetectedLinks::Kind::none);
+  CHECK_FALSE(links("NVIDIA GeForce RTX 3090, 24576\n"));
+  CHECK_FALSE(links("\tGPU0\tGPU1\nGPU0\t X\n"));
+}
+
+TEST_CASE("a GPU has different names in drivers of different years") {
+  CHECK(is_same_gpu("A100-SXM4-40GB", "NVIDIA A100-SXM4-80GB"));
+  CHECK(is_same_gpu("NVIDIA GH200 480GB", "NVIDIA GH200 120GB"));
+  CHECK(is_same_gpu("NVIDIA GH200 144G HBM3e", "NVIDIA GH200 120GB"));
+  CHECK(is_same_gpu("Tesla V100-PCIE-16GB", "Tesla V100-PCIE-32GB"));
+  CHECK(is_same_gpu("NVIDIA H100 80GB HBM3", "NVIDIA H100"));
+  CHECK(is_same_gpu("GeForce RTX 3090", "NVIDIA GeForce RTX 3090"));
+  CHECK(is_same_gpu("Instinct MI210", "AMD Instinct MI210"));
+  CHECK_FALSE(is_same_gpu("NVIDIA H200 NVL", "NVIDIA H200"));
+  CHECK_FALSE(is_same_gpu("NVIDIA A10G", "NVIDIA A10"));
+  CHECK_FALSE(is_same_gpu("Tesla V100-DGXS-32GB", "Tesla V100-SXM2-32GB"));
+  CHECK_FALSE(is_same_gpu("NVIDIA A100-PCIE-40GB", "NVIDIA A100-SXM4-40GB"));
+  CHECK_FALSE(is_same_gpu("NVIDIA RTX 6000 Ada Generation", "Quadro RTX 6000"));
 }
 
 TEST_CASE("the processor is read from /proc/cpuinfo, else from lscpu") {

@@ -42,7 +42,7 @@ TEST_CASE("a draft without detected hardware equals the base machine") {
   CHECK(machine.name == "lab");
   CHECK(machine.devices() == load_machine("dgx-h100").devices());
   CHECK_FALSE(has(draft, "\nlevels:"));
-  CHECK(has(draft, "# GPUs: nvidia-smi did not answer; taken from dgx-h100: 8 x NVIDIA H100 SXM5 80 GB a node.\n"));
+  CHECK(has(draft, "# GPUs: not detected, taken from dgx-h100: 8 x NVIDIA H100 SXM5 80 GB a node.\n"));
   CHECK(has(draft, "# Network: not detected, taken from dgx-h100.\n"));
 }
 
@@ -87,6 +87,63 @@ TEST_CASE("another GPU has its own name and memory, and a comment names the GPU 
   CHECK(has(draft, "# GPUs: dgx-a100 describes this GPU: write this file again with --like dgx-a100.\n"));
   CHECK(has(draft,
             "# Device: peaks and bandwidth are copied from NVIDIA H100 SXM5 80 GB: replace them by the datasheet's.\n"));
+}
+
+TEST_CASE("a GPU under another name keeps its numbers, and another memory is its own") {
+  DraftRequest request = request_like("alps");
+  request.host.gpus = DetectedGpus{.name = "NVIDIA GH200 480GB", .count = 4, .memory_mib = 97871, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "of alps, whose numbers are kept"));
+  request.host.gpus = DetectedGpus{.name = "NVIDIA GH200 144G HBM3e", .count = 4, .memory_mib = 146831, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "of alps with another size of memory"));
+  CHECK(drafted(request).device.memory.value() == Approx(146831 * 0x1p20));
+  CHECK(drafted(request).device.peak_at(Precision::bf16) == load_machine("alps").device.peak_at(Precision::bf16));
+  request.host.gpus = DetectedGpus{.name = "Tesla V100-PCIE-16GB", .count = 2, .memory_mib = 16160, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "workstation-v100-pcie describes this GPU with another size of memory"));
+  request.host.gpus = DetectedGpus{.name = "NVIDIA A10G", .count = 8, .memory_mib = 23028, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "no bundled machine has this GPU"));
+}
+
+TEST_CASE("an NVLink domain of several hosts stays one") {
+  DraftRequest request = request_like("gb200-nvl72");
+  request.host.gpus = DetectedGpus{.name = "NVIDIA GB200", .count = 4, .memory_mib = 189471, .maker = "NVIDIA"};
+  request.host.ports = DetectedPorts{4, 400, "/sys/class/infiniband, 400 Gb/sec (4X NDR)"};
+  const auto with = [&](int hosts) {
+    request.nodes = hosts;
+    return drafted(request);
+  };
+  // 18 hosts of four GPUs are a rack.
+  const Machine rack = with(18);
+  CHECK(rack.levels.size() == 1);
+  CHECK(rack.devices() == 72);
+  CHECK(rack.levels[0].rails == 18);
+  const Machine racks = with(36);
+  REQUIRE(racks.levels.size() == 2);
+  CHECK(racks.levels[0].units == 72);
+  CHECK(racks.levels[1].units == 2);
+  CHECK(racks.levels[1].rails == 72);
+  CHECK(with(2).devices_per_node() == 8);
+  // 20 hosts are not whole racks: their domains have 10 hosts.
+  CHECK(with(20).levels[0].units == 40);
+  CHECK(with(20).devices() == 80);
+  CHECK(has(draft_machine(request), "NVLink domain: 40 GPUs of 10 hosts, as in gb200-nvl72"));
+}
+
+TEST_CASE("links inside a node are detected, or said not to be") {
+  DraftRequest request = request_like("workstation-rtx3090");
+  request.host.gpus = DetectedGpus{.name = "NVIDIA GeForce RTX 3090", .count = 2, .memory_mib = 24576, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "Links inside the node: not detected, taken from workstation-rtx3090"));
+  request.host.links = DetectedLinks{.kind = DetectedLinks::Kind::all, .links = 4, .link_gb = 14.062};
+  const Machine bridged = drafted(request);
+  CHECK(bridged.levels[0].rails == 4);
+  CHECK(bridged.levels[0].bandwidth.value() == Approx(14.062e9 * 0.8));
+  request.host.links->link_gb.reset();
+  CHECK(has(draft_machine(request), "but not their rate"));
+  CHECK(drafted(request).levels[0].rails == 1);
+  request.host.links = DetectedLinks{.kind = DetectedLinks::Kind::none, .path = "PHB"};
+  CHECK(has(draft_machine(request), "shows no NVLink, and PHB as the longest path, as in workstation-rtx3090"));
+  DraftRequest other = request_like("dgx-a100");
+  other.host = request.host;
+  CHECK(has(draft_machine(other), "The 12 links of dgx-a100 do not apply"));
 }
 
 TEST_CASE("detected ports are the rails of a node") {

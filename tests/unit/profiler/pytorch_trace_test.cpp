@@ -169,6 +169,55 @@ TEST_CASE("on a device, times are kernel times, and the names of kernels disting
                       [](const std::string& line) { return line.starts_with("fully_connected"); }) == 3);
 }
 
+TEST_CASE("copies between host and device are no time of a layer") {
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::to", 5, 4, "[" + image + "]");
+  trace.copy("Memcpy HtoD (Pageable -> Device)", 6, 40);
+  trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
+  trace.kernel("fprop", 20, 3);
+  trace.operation("aten::conv2d", 200, 90, "[" + image + "," + filters + "]", 2);
+  trace.kernel("fprop", 210, 5);
+  // A copy inside the device is a kernel.
+  trace.copy("Memcpy DtoD (Device -> Device)", 220, 2);
+  trace.operation("aten::item", 900, 50, "[[]]");
+  trace.copy("CopyDeviceToHost", 910, 1);
+  const ProfileImport import = imported(trace, two_convolutions);
+  CHECK(micros(row(import, "convolution", "pass=forward")) == Approx((3 + 5 + 2) / 2.0));
+  CHECK(import.step.value() * 1e6 == Approx(51));
+  CHECK(import.unmatched.front().name == "(copies between host and device)");
+  CHECK(import.unmatched.front().time.value() * 1e6 == Approx(41));
+}
+
+// PyTorch 1.8 and 1.9 name backward nodes without the engine's prefix; pytorch/kineto, tb_plugin/samples of 2021.
+TEST_CASE("backward nodes of PyTorch before 1.10 are recognized") {
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
+  trace.kernel("fprop", 20, 3);
+  trace.operation("aten::conv2d", 200, 90, "[" + image + "," + filters + "]", 2);
+  trace.kernel("fprop", 210, 5);
+  trace.operation("CudnnConvolutionBackward", 500, 50, {}, 2, 9);
+  trace.operation("aten::cudnn_convolution_backward", 501, 40, "[" + image + "," + filters + "]", -1, 9);
+  trace.kernel("dgrad", 510, 6, 9);
+  trace.kernel("wgrad", 520, 2, 9);
+  for (int i = 0; i < 8; ++i) trace.operation("torch::autograd::AccumulateGrad", 600 + 10 * i, 5, {}, -1, 9);
+  const ProfileImport import = imported(trace, two_convolutions);
+  CHECK(micros(row(import, "convolution", "pass=forward")) == Approx(4));
+  CHECK(micros(row(import, "convolution", "pass=backward-data")) == Approx(6));
+  CHECK(micros(row(import, "convolution", "pass=backward-weight")) == Approx(2));
+}
+
+TEST_CASE("a trace of another model is warned of") {
+  TraceBuilder trace;
+  trace.region("ProfilerStep#1", 0, 1000);
+  trace.operation("aten::conv2d", 10, 90, "[" + image + "," + filters + "]", 0);
+  const ProfileImport one = imported(trace, two_convolutions);
+  REQUIRE(one.warnings.size() == 1);
+  // One of two convolutions, and not the fully connected layer.
+  CHECK(one.warnings[0].starts_with("only 33 % of the convolutions and products of the trace and of"));
+}
+
 // The trace is as in PyTorch 2.11 for GPT-2's attention with autocast. Casts are inside the outer one of two `aten::linear`.
 // Fused attention is inside its operator. Gradients and their launches are on the thread of autograd.
 TEST_CASE("fused attention with autocast on a device") {
@@ -517,8 +566,8 @@ TEST_CASE("another number of samples, unmarked steps and too many steps cause wa
         std::vector<std::string>{"most operators of the trace have 2 samples, not 3"});
   TraceBuilder unmarked;
   unmarked.operation("aten::conv2d", 1, 10, "[" + image + "," + filters + "]");
-  CHECK(imported(unmarked, two_convolutions).warnings ==
-        std::vector<std::string>{"no steps are marked (ProfilerStep#…): the whole trace counts as one"});
+  CHECK(imported(unmarked, two_convolutions).warnings.front() ==
+        "no steps are marked (ProfilerStep#…): the whole trace counts as one");
   TraceBuilder many;
   for (int step = 0; step < 205; ++step) add_step(many, step, 2000.0 * step, 1);
   const ProfileImport import = imported(many, two_convolutions);

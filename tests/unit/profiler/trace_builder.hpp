@@ -30,6 +30,12 @@ class TraceBuilder {
     event("cuda_runtime", "cudaLaunchKernel", launched, 0.1, arguments, thread);
     return event("kernel", name, launched + 100000, duration, arguments, 77);
   }
+  /// A launch at `launched`, and its copy.
+  TraceBuilder& copy(const std::string& name, double launched, double duration) {
+    const std::string arguments = fmt::format(R"("correlation":{})", ++count_);
+    event("cuda_runtime", "cudaMemcpyAsync", launched, 0.1, arguments, 1);
+    return event("gpu_memcpy", name, launched + 100000, duration, arguments, 77);
+  }
   /// Adds a kernel whose launch is on a thread without an operator, for example a system thread id
   /// that Kineto does not record. The kernel states the number of its operator, counted from 1
   /// among all events of this builder that have a number.

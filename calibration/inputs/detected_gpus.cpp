@@ -1,0 +1,272 @@
+#include "calibration/inputs/detected_gpus.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/program_output.hpp"
+
+namespace ddl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto tool_patience = 10s;
+
+std::string_view tool_text(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n|";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string_view> tool_parts(std::string_view text, char sign) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(sign, at), text.size());
+    parts.push_back(tool_text(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return parts;
+}
+
+std::string lower_case_of(std::string_view text) {
+  std::string letters(text);
+  for (char& c : letters) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
+std::optional<double> tool_number(std::string_view text) {
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end == text.data() || !(number >= 0 && number < 1e15)) return std::nullopt;
+  return number;
+}
+
+/// Devices one by one: name and memory in MiB.
+using Listed = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
+
+/// The most frequent device, and a description of the others.
+std::optional<DetectedGpus> counted_gpus(const Listed& listed, std::string maker, std::string tool) {
+  std::vector<DetectedGpus> kinds;
+  for (const auto& [name, memory] : listed) {
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&, &of = name](const auto& kind) { return kind.name == of; });
+    if (known != kinds.end()) {
+      ++known->count;
+    } else {
+      kinds.push_back({.name = name, .count = 1, .memory_mib = memory});
+    }
+  }
+  if (kinds.empty()) return std::nullopt;
+  DetectedGpus gpus =
+      *std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.count < b.count; });
+  std::vector<std::string> others;
+  for (const DetectedGpus& kind : kinds) {
+    if (kind.name != gpus.name) others.push_back(fmt::format("{} x {}", kind.count, kind.name));
+  }
+  gpus.others = fmt::format("{}", fmt::join(others, ", "));
+  gpus.maker = std::move(maker);
+  gpus.tool = std::move(tool);
+  return gpus;
+}
+
+/// Lines of `name, memory in MiB`, as nvidia-smi and hl-smi print them.
+Listed named_lines(std::string_view text) {
+  Listed listed;
+  for (const std::string_view line : tool_parts(text, '\n')) {
+    const std::size_t comma = line.rfind(',');
+    if (comma == std::string_view::npos) continue;
+    const auto memory = tool_number(tool_text(line.substr(comma + 1)));
+    listed.emplace_back(tool_text(line.substr(0, comma)),
+                        memory ? std::optional(static_cast<std::int64_t>(*memory)) : std::nullopt);
+  }
+  return listed;
+}
+
+/// rocm-smi's CSV: a line of column names, and a line per card.
+Listed rocm_lines(std::string_view text) {
+  Listed listed;
+  std::optional<std::size_t> series, memory;
+  for (const std::string_view line : tool_parts(text, '\n')) {
+    const std::vector<std::string_view> cells = tool_parts(line, ',');
+    if (lower_case_of(cells.front()) == "device") {
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (lower_case_of(cells[i]) == "card series") series = i;
+        if (lower_case_of(cells[i]) == "vram total memory (b)") memory = i;
+      }
+    } else if (series && cells.size() > *series && lower_case_of(cells.front()).starts_with("card")) {
+      const auto bytes = memory && cells.size() > *memory ? tool_number(cells[*memory]) : std::nullopt;
+      listed.emplace_back(cells[*series],
+                          bytes ? std::optional(static_cast<std::int64_t>(*bytes / 0x1p20)) : std::nullopt);
+    } else if (const std::size_t at = lower_case_of(line).find("card series:"); at != std::string::npos) {
+      // Without CSV: `GPU[0] : Card series: AMD Instinct MI210`
+      listed.emplace_back(tool_text(line.substr(at + std::string_view("card series:").size())), std::nullopt);
+    }
+  }
+  return listed;
+}
+
+/// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name.
+Listed keyed_lines(std::string_view text, std::string_view key, std::string_view memory_key) {
+  Listed listed;
+  for (const std::string_view line : tool_parts(text, '\n')) {
+    const auto value_of = [&](std::string_view name) -> std::string_view {
+      const std::size_t at = line.find(name);
+      return at == std::string_view::npos ? std::string_view() : tool_text(line.substr(at + name.size()));
+    };
+    if (const std::string_view name = value_of(key); !name.empty()) listed.emplace_back(name, std::nullopt);
+    if (memory_key.empty() || listed.empty() || listed.back().second) continue;
+    if (const auto mebibytes = tool_number(value_of(memory_key)))
+      listed.back().second = static_cast<std::int64_t>(*mebibytes);
+  }
+  return listed;
+}
+
+/// Removes the codes by which nvidia-smi underlines the first line of its table.
+std::string without_escape_codes(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\x1B') {
+      plain += text[at];
+      continue;
+    }
+    while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) == 0) ++at;
+  }
+  return plain;
+}
+
+std::vector<std::string> gpu_words_in(std::string_view line) {
+  constexpr std::string_view gaps_between = " \t\r";
+  std::vector<std::string> words;
+  for (std::size_t at = line.find_first_not_of(gaps_between); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(gaps_between, at), line.size());
+    words.emplace_back(line.substr(at, end - at));
+    at = line.find_first_not_of(gaps_between, end);
+  }
+  return words;
+}
+
+bool is_numbered_gpu(const std::string& word) {
+  return word.size() > 3 && word.starts_with("GPU") && word.find_first_not_of("0123456789", 3) == std::string::npos;
+}
+
+/// Words of a GPU's name without the maker and the size of its memory.
+struct GpuWords {
+  std::set<std::string> chip;
+  std::string form;  ///< `pcie`, `nvl`, `dgxs`; empty for SXM modules, and for GPUs of one form
+};
+GpuWords words_of_gpu(const std::string& name) {
+  std::string letters = lower_case_of(name);
+  std::replace_if(
+      letters.begin(), letters.end(), [](char c) { return c == '-' || c == '(' || c == ')'; }, ' ');
+  GpuWords found;
+  for (const std::string& word : gpu_words_in(letters)) {
+    static const std::set<std::string> makers{"nvidia", "tesla", "quadro", "geforce", "amd", "instinct", "radeon", "intel", "r",
+                                              "graphics", "ac"};
+    const bool is_memory = word.size() > 1 && (word.ends_with("gb") || word.ends_with("g")) && word.front() >= '0' &&
+                           word.front() <= '9' && word.find_first_not_of("0123456789gb") == std::string::npos;
+    if (makers.contains(word) || is_memory || word.starts_with("hbm") || word.starts_with("sxm") || word == "gb") continue;
+    if (word == "pcie" || word == "nvl" || word == "dgxs") {
+      found.form = word;
+    } else {
+      found.chip.insert(word);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string maker_of(const std::string& gpu) {
+  const std::string name = lower_case_of(gpu);
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("amd") || has("instinct") || has("radeon")) return "AMD";
+  if (has("intel")) return "Intel";
+  if (has("gaudi") || has("habana") || name.starts_with("hl-")) return "Habana";
+  return "NVIDIA";
+}
+
+bool is_same_gpu(const std::string& a, const std::string& b) {
+  const GpuWords first = words_of_gpu(a), second = words_of_gpu(b);
+  return first.chip == second.chip && first.form == second.form;
+}
+
+std::optional<DetectedGpus> detect_gpus(const HostPlaces& places) {
+  const auto ask = [&](std::vector<std::string> words) {
+    return program_output(words, places.search_path, tool_patience).value_or("");
+  };
+  const std::string memory_query = "--query-gpu=name,memory.total";
+  if (auto gpus = counted_gpus(named_lines(ask({"nvidia-smi", memory_query, "--format=csv,noheader,nounits"})), "NVIDIA",
+                          "nvidia-smi")) {
+    return gpus;
+  }
+  if (auto gpus = counted_gpus(rocm_lines(ask({"rocm-smi", "--showproductname", "--showmeminfo", "vram", "--csv"})), "AMD",
+                          "rocm-smi")) {
+    return gpus;
+  }
+  if (auto gpus = counted_gpus(keyed_lines(ask({"amd-smi", "static", "--asic", "--vram"}), "MARKET_NAME:", "SIZE:"), "AMD",
+                          "amd-smi")) {
+    return gpus;
+  }
+  if (auto gpus = counted_gpus(named_lines(ask({"hl-smi", "-Q", "name,memory.total", "-f", "csv,noheader"})), "Habana", "hl-smi"))
+    return gpus;
+  return counted_gpus(keyed_lines(ask({"xpu-smi", "discovery"}), "Device Name:", ""), "Intel", "xpu-smi");
+}
+
+std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
+  const auto table = program_output({"nvidia-smi", "topo", "-m"}, places.search_path, tool_patience);
+  if (!table) return std::nullopt;
+  const std::string plain = without_escape_codes(*table);
+  std::size_t gpus = 0;
+  DetectedLinks found;
+  std::vector<int> sums;
+  int pairs = 0, linked = 0, widest = 0;
+  for (const std::string_view line : tool_parts(plain, '\n')) {
+    const std::vector<std::string> words = gpu_words_in(line);
+    if (words.empty() || !is_numbered_gpu(words.front())) continue;
+    if (gpus == 0) {
+      gpus = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_numbered_gpu));
+      continue;
+    }
+    if (words.size() <= gpus) return std::nullopt;
+    int sum = 0;
+    for (std::size_t i = 1; i <= gpus; ++i) {
+      if (words[i] == "X") continue;
+      ++pairs;
+      const auto links = words[i].starts_with("NV") ? tool_number(std::string_view(words[i]).substr(2)) : std::nullopt;
+      if (!links) {
+        found.path = std::max(found.path, words[i]);
+        continue;
+      }
+      ++linked;
+      widest = std::max(widest, static_cast<int>(std::min(*links, 1000.0)));
+      sum += static_cast<int>(std::min(*links, 1000.0));
+    }
+    sums.push_back(sum);
+  }
+  if (sums.size() < 2 || sums.size() != gpus || pairs == 0) return std::nullopt;
+  found.kind = linked == pairs ? DetectedLinks::Kind::all : linked > 0 ? DetectedLinks::Kind::some : DetectedLinks::Kind::none;
+  if (linked == 0) return found;
+  // Behind NVSwitch, each pair shows all links of a GPU. No GPU has more than 18 links.
+  constexpr int most_links = 18;
+  const int sum = *std::max_element(sums.begin(), sums.end());
+  found.links = sum <= most_links ? sum : widest;
+  const auto rates = program_output({"nvidia-smi", "nvlink", "-s"}, places.search_path, tool_patience);
+  for (const std::string_view line : tool_parts(rates.value_or(""), '\n')) {
+    const std::size_t colon = line.find(':');
+    if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos) continue;
+    if (const auto rate = tool_number(tool_text(line.substr(colon + 1))); rate && *rate > 0) found.link_gb = *rate;
+  }
+  return found;
+}
+
+}  // namespace ddl

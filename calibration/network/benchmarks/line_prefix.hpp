@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddl {
+
+/// Replaces the codes by which programs color a terminal (ESC [ … m, and others) by blanks. The length stays the same, so
+/// that positions stay valid.
+[[nodiscard]] std::string without_terminal_codes(std::string text);
+
+/// Length of the labels that launchers and loggers print before each line: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun
+/// --tag-output), `[default0]:` (torchrun --tee), `[0] ` (mpiexec -l), and the date, the time of day, or both.
+[[nodiscard]] std::size_t known_label_length(std::string_view line);
+
+/// Prefixes of unknown form, such as the name of a container: learned from lines whose beginning is known, such as the line
+/// that names the columns. A line has the same prefix if only the digits and the number of blanks differ.
+class LinePrefixes {
+ public:
+  /// Learns the prefix of a line in which a benchmark's known text does not come first.
+  void learn(std::string_view line);
+  [[nodiscard]] bool empty() const { return shapes_.empty(); }
+  /// Length of the longest learned prefix of a line; 0 if it has none.
+  [[nodiscard]] std::size_t length(std::string_view line) const;
+
+ private:
+  std::vector<std::string> shapes_;  ///< digits are written as one '0', blanks as one ' '
+};
+
+}  // namespace ddl
