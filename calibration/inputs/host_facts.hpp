@@ -60,8 +60,8 @@ struct HostFacts {
 
 /// The maker of a GPU with this name. Names without a known word are those of NVIDIA.
 [[nodiscard]] std::string maker_of(const std::string& gpu);
-/// Whether two names of GPUs have the same chip and form, as drivers of different years print them: `A100-SXM4-40GB`, `NVIDIA
-/// A100-SXM4-80GB`. Sizes of memory are not compared.
+/// Whether two names of GPUs have the same chip and form, as drivers of different years print them: `A100-SXM4-40GB`,
+/// `NVIDIA A100-SXM4-80GB`. Sizes of memory are not compared.
 [[nodiscard]] bool is_same_gpu(const std::string& a, const std::string& b);
 
 /// Collects facts from the first of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi that lists devices, /proc/cpuinfo or

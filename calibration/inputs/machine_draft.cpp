@@ -80,8 +80,8 @@ class Drafter {
                                       like_.machine.devices_per_node(), device.name));
     const DetectedGpus& gpus = *request_.host.gpus;
     const std::string memory = gpus.memory_mib ? fmt::format(" of {} MiB", *gpus.memory_mib) : "";
-    const std::string listed = fmt::format("{} lists {} x {}{}", gpus.tool.empty() ? "nvidia-smi" : gpus.tool, gpus.count,
-                                           gpus.name, memory);
+    const std::string listed =
+        fmt::format("{} lists {} x {}{}", gpus.tool.empty() ? "nvidia-smi" : gpus.tool, gpus.count, gpus.name, memory);
     devices_per_node_ = own_number({}, std::to_string(gpus.count), "detected: " + listed, "detected-gpus");
     text += found(fmt::format("GPUs: {}.", listed));
     if (!gpus.others.empty()) text += found(fmt::format("GPUs: not counted: {}.", gpus.others));
@@ -142,7 +142,8 @@ class Drafter {
   void keep_domain(Match own) {
     const LinkLevel& inner = like_.machine.levels.front();
     const int listed = request_.host.gpus->count;
-    if (own == Match::none || inner.name == "node" || listed < 1 || inner.units <= listed || inner.units % listed != 0) return;
+    if (own == Match::none || inner.name == "node" || listed < 1 || inner.units <= listed || inner.units % listed != 0)
+      return;
     hosts_of_domain_ = inner.units / listed;
   }
 
@@ -201,8 +202,8 @@ class Drafter {
     return found(fmt::format("Nodes: not detected, taken from {}.", like_.machine.name));
   }
 
-  /// What is known of the links between the GPUs of a node. Sets the links if the other machine has none, and the rate of one
-  /// is known.
+  /// What is known of the links between the GPUs of a node. Sets the links if the other machine has none, and the rate of
+  /// one is known.
   std::string links_finding() {
     if (!request_.host.gpus || !devices_per_node_ || request_.host.gpus->count < 2) return {};
     const std::string node = like_.machine.levels.front().name;
@@ -221,7 +222,8 @@ class Drafter {
                                                              rails, like_.machine.name)
                                                : fmt::format(", as in {}", like_.machine.name)));
     }
-    const std::string shown = fmt::format("nvidia-smi shows {} NVLink{} of each GPU", links.links, links.links == 1 ? "" : "s");
+    const std::string shown =
+        fmt::format("nvidia-smi shows {} NVLink{} of each GPU", links.links, links.links == 1 ? "" : "s");
     if (links.links == rails)
       return found(fmt::format("Links inside the {}: {}, as in {}.", node, shown, like_.machine.name));
     const double rate = links.link_gb.value_or(0);
@@ -230,17 +232,20 @@ class Drafter {
                                node, shown, like_.machine.name));
     }
     links_ = own_number({}, std::to_string(links.links), "detected: " + shown, "detected-links");
-    if (rate > 0) link_rate_ = own_number({}, fmt::format("{:g} GB/s", rate), "detected: nvidia-smi nvlink -s", "detected-rate");
-    return found(fmt::format("Links inside the {}: {}{}.", node, shown, rate > 0 ? fmt::format(", each {:g} GB/s", rate) : ""));
+    if (rate > 0)
+      link_rate_ = own_number({}, fmt::format("{:g} GB/s", rate), "detected: nvidia-smi nvlink -s", "detected-rate");
+    return found(
+        fmt::format("Links inside the {}: {}{}.", node, shown, rate > 0 ? fmt::format(", each {:g} GB/s", rate) : ""));
   }
 
   std::string ports_finding() {
     if (like_.machine.levels.size() < 2) return found(fmt::format("Network: {} has none.", like_.machine.name));
     if (!request_.host.ports) return found(fmt::format("Network: not detected, taken from {}.", like_.machine.name));
     const DetectedPorts& ports = *request_.host.ports;
-    ports_ = own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
-                        fmt::format("detected: {} active port{} in {}", ports.count, ports.count == 1 ? "" : "s", ports.from),
-                        "detected-ports");
+    ports_ =
+        own_number({}, fmt::format("{:g} Gb/s", ports.gigabits),
+                   fmt::format("detected: {} active port{} in {}", ports.count, ports.count == 1 ? "" : "s", ports.from),
+                   "detected-ports");
     return found(fmt::format("Network: {} active port{} of {:g} Gb/s in {}. Remove ports that only reach storage.",
                              ports.count, ports.count == 1 ? "" : "s", ports.gigabits, ports.from));
   }
@@ -282,9 +287,10 @@ class Drafter {
   std::string domain_finding() {
     if (hosts_of_domain_ < 2) return {};
     const int hosts = hosts_in_domain();
-    return found(fmt::format(
-        "NVLink domain: {} GPUs of {} host{}, as in {}: nvidia-smi lists those of one host. Nodes and ports are those of hosts.",
-        hosts * request_.host.gpus->count, hosts, hosts == 1 ? "" : "s", like_.machine.name));
+    return found(
+        fmt::format("NVLink domain: {} GPUs of {} host{}, as in {}: nvidia-smi lists those of one host. Nodes and ports are "
+                    "those of hosts.",
+                    hosts * request_.host.gpus->count, hosts, hosts == 1 ? "" : "s", like_.machine.name));
   }
 
   /// The numbers of a level that differ from the other machine's numbers.

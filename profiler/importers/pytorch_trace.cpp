@@ -89,7 +89,12 @@ class Matcher {
  public:
   /// `only_compares`: whether likeness() alone is computed.
   Matcher(const Model& model, std::int64_t samples, const TraceSteps& steps, bool only_compares = false)
-      : model_(model), samples_(samples), steps_(steps), signatures_(model, samples), times_(steps.steps().size()), matched_(times_.size()) {
+      : model_(model),
+        samples_(samples),
+        steps_(steps),
+        signatures_(model, samples),
+        times_(steps.steps().size()),
+        matched_(times_.size()) {
     if (only_compares) {
       std::vector<Claim> claims = claims_of(steps.steps().front());
       join_projections(claims);
@@ -642,14 +647,15 @@ Optimizer optimizer_of(const TraceSteps& steps) {
   return Optimizer::sgd;
 }
 
-/// A warning if the trace has other convolutions and products than the model, with the bundled model that has the same; empty
-/// otherwise.
-std::string other_model_warning(const Model& model, const TraceSteps& steps, double likeness) {
+/// A warning if the trace has other convolutions and products than the model, with the one of the `others` that has the
+/// same; empty otherwise.
+std::string other_model_warning(const Model& model, const TraceSteps& steps, double likeness,
+                                const std::vector<std::string>& others) {
   constexpr double like_enough = 0.9;
   if (likeness >= like_enough) return {};
   std::string best;
   double most = std::max(like_enough, likeness);
-  for (const std::string& name : model_names()) {
+  for (const std::string& name : others) {
     const Model other = load_model(name);
     if (other.input.sequence != model.input.sequence || other.input.rank != model.input.rank || other.name == model.name)
       continue;
@@ -660,10 +666,11 @@ std::string other_model_warning(const Model& model, const TraceSteps& steps, dou
     most = own;
     best = name;
   }
-  std::string text = fmt::format("only {:.0f} % of the convolutions and products of the trace and of {} agree", 100 * likeness,
-                                 model.name);
-  text += best.empty() ? ": check that the trace is of that model"
-                       : fmt::format("; those of {} agree by {:.0f} %: the trace is probably of that model", best, 100 * most);
+  std::string text =
+      fmt::format("only {:.0f} % of the convolutions and products of the trace and of {} agree", 100 * likeness, model.name);
+  text += best.empty()
+              ? ": check that the trace is of that model"
+              : fmt::format("; those of {} agree by {:.0f} %: the trace is probably of that model", best, 100 * most);
   return text;
 }
 
@@ -707,7 +714,7 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
   }
   const Matcher matcher(model, result.samples, steps);
   const double likeness = result.samples == found ? matcher.likeness() : Matcher(model, found, steps, true).likeness();
-  if (std::string warning = other_model_warning(model, steps, likeness); !warning.empty())
+  if (std::string warning = other_model_warning(model, steps, likeness, options.others); !warning.empty())
     result.warnings.push_back(std::move(warning));
   add_rows(result, model, matcher.layer_times(), options.optimizer.value_or(optimizer_of(steps)));
   matcher.report(result);

@@ -33,8 +33,8 @@ inline constexpr int most_exchange_ranks = 1 << 24;
 
 /// Parses `allreduce`, and the spellings of benchmarks: `all_reduce`, `alltoall`, `bcast`, `sendrecv`.
 [[nodiscard]] std::optional<Collective> parse_operation(std::string_view text);
-/// The operation in the name of a file, such as `all_gather_perf_16.txt`, if it contains exactly one; otherwise the operation
-/// in the name of the nearest folder that contains exactly one.
+/// The operation in the name of a file, such as `all_gather_perf_16.txt`, if it contains exactly one; otherwise the
+/// operation in the name of the nearest folder that contains exactly one.
 [[nodiscard]] std::optional<Collective> operation_named_by(std::string_view path);
 /// The names of all operations, for hints.
 [[nodiscard]] std::vector<std::string_view> operation_names();

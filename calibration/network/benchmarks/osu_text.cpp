@@ -46,8 +46,8 @@ const Benchmark* benchmark_of(std::string_view title, bool& is_nonblocking) {
   is_nonblocking = title.starts_with(nonblocking);
   if (is_nonblocking) title.remove_prefix(nonblocking.size());
   for (const Benchmark& each : benchmarks) {
-    const bool is_same = each.title == title || (is_nonblocking && title == "All-to-All Latency" &&
-                                                 each.operation == Collective::all_to_all);
+    const bool is_same =
+        each.title == title || (is_nonblocking && title == "All-to-All Latency" && each.operation == Collective::all_to_all);
     if (is_same && (!is_nonblocking || each.pattern == collective)) return &each;
   }
   return nullptr;
@@ -120,7 +120,8 @@ class OsuTextReader {
     const Benchmark* const found = benchmark_of(title.name, is_nonblocking_);
     if (found == nullptr) {
       throw text_.error(line.offset, fmt::format("OSU's '{} Test' is not used", title.name),
-                        "supported: latency, bw, bibw, mbw_mr, multi_lat, allreduce, allgather, reduce_scatter, bcast, alltoall and reduce, and their "
+                        "supported: latency, bw, bibw, mbw_mr, multi_lat, allreduce, allgather, reduce_scatter, bcast, "
+                        "alltoall and reduce, and their "
                         "non-blocking forms");
     }
     benchmark_ = found;
@@ -318,7 +319,7 @@ class OsuTextReader {
   bool is_pinned_ = false;              ///< whether a line selects an algorithm
   const Benchmark* benchmark_ = nullptr;
   bool is_nonblocking_ = false;
-  std::size_t figure_ = 1;  ///< column of the value
+  std::size_t figure_ = 1;                ///< column of the value
   const BenchmarkLine* title_ = nullptr;  ///< title of the table that is being read
   const BenchmarkLine* last_row_ = nullptr;
   std::vector<std::string_view> columns_;
