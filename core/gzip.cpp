@@ -192,8 +192,8 @@ class Inflater {
                                                         31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
     constexpr std::array<std::uint8_t, 29> length_bits{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
                                                        2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    constexpr std::array<std::uint16_t, 30> distance_base{1,   2,   3,   4,   5,   7,    9,    13,   17,   25,
-                                                          33,  49,  65,  97,  129, 193,  257,  385,  513,  769,
+    constexpr std::array<std::uint16_t, 30> distance_base{1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
+                                                          33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
                                                           1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
     while (true) {
       const unsigned symbol = literals.next(source_);
@@ -228,8 +228,7 @@ void skip_header(BitSource& source) {
   if ((flags & has_extra) != 0) static_cast<void>(source.bytes(little_endian(source.bytes(2))));
   for (const std::uint8_t text : {has_name, has_comment}) {
     if ((flags & text) == 0) continue;
-    while (source.bytes(1).front() != '\0') {
-    }
+    while (source.bytes(1).front() != '\0') {}
   }
   if ((flags & has_checksum) != 0) static_cast<void>(source.bytes(2));
 }

@@ -59,7 +59,8 @@ using Listed = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
 std::optional<DetectedGpus> counted_gpus(const Listed& listed, std::string maker, std::string tool) {
   std::vector<DetectedGpus> kinds;
   for (const auto& [name, memory] : listed) {
-    const auto known = std::find_if(kinds.begin(), kinds.end(), [&, &of = name](const auto& kind) { return kind.name == of; });
+    const auto known =
+        std::find_if(kinds.begin(), kinds.end(), [&, &of = name](const auto& kind) { return kind.name == of; });
     if (known != kinds.end()) {
       ++known->count;
     } else {
@@ -105,8 +106,7 @@ Listed rocm_lines(std::string_view text) {
       }
     } else if (series && cells.size() > *series && lower_case_of(cells.front()).starts_with("card")) {
       const auto bytes = memory && cells.size() > *memory ? tool_number(cells[*memory]) : std::nullopt;
-      listed.emplace_back(cells[*series],
-                          bytes ? std::optional(static_cast<std::int64_t>(*bytes / 0x1p20)) : std::nullopt);
+      listed.emplace_back(cells[*series], bytes ? std::optional(static_cast<std::int64_t>(*bytes / 0x1p20)) : std::nullopt);
     } else if (const std::size_t at = lower_case_of(line).find("card series:"); at != std::string::npos) {
       // Without CSV: `GPU[0] : Card series: AMD Instinct MI210`
       listed.emplace_back(tool_text(line.substr(at + std::string_view("card series:").size())), std::nullopt);
@@ -170,8 +170,8 @@ GpuWords words_of_gpu(const std::string& name) {
       letters.begin(), letters.end(), [](char c) { return c == '-' || c == '(' || c == ')'; }, ' ');
   GpuWords found;
   for (const std::string& word : gpu_words_in(letters)) {
-    static const std::set<std::string> makers{"nvidia", "tesla", "quadro", "geforce", "amd", "instinct", "radeon", "intel", "r",
-                                              "graphics", "ac"};
+    static const std::set<std::string> makers{"nvidia", "tesla", "quadro", "geforce",  "amd", "instinct",
+                                              "radeon", "intel", "r",      "graphics", "ac"};
     const bool is_memory = word.size() > 1 && (word.ends_with("gb") || word.ends_with("g")) && word.front() >= '0' &&
                            word.front() <= '9' && word.find_first_not_of("0123456789gb") == std::string::npos;
     if (makers.contains(word) || is_memory || word.starts_with("hbm") || word.starts_with("sxm") || word == "gb") continue;
@@ -206,18 +206,19 @@ std::optional<DetectedGpus> detect_gpus(const HostPlaces& places) {
   };
   const std::string memory_query = "--query-gpu=name,memory.total";
   if (auto gpus = counted_gpus(named_lines(ask({"nvidia-smi", memory_query, "--format=csv,noheader,nounits"})), "NVIDIA",
-                          "nvidia-smi")) {
+                               "nvidia-smi")) {
     return gpus;
   }
   if (auto gpus = counted_gpus(rocm_lines(ask({"rocm-smi", "--showproductname", "--showmeminfo", "vram", "--csv"})), "AMD",
-                          "rocm-smi")) {
+                               "rocm-smi")) {
     return gpus;
   }
   if (auto gpus = counted_gpus(keyed_lines(ask({"amd-smi", "static", "--asic", "--vram"}), "MARKET_NAME:", "SIZE:"), "AMD",
-                          "amd-smi")) {
+                               "amd-smi")) {
     return gpus;
   }
-  if (auto gpus = counted_gpus(named_lines(ask({"hl-smi", "-Q", "name,memory.total", "-f", "csv,noheader"})), "Habana", "hl-smi"))
+  if (auto gpus =
+          counted_gpus(named_lines(ask({"hl-smi", "-Q", "name,memory.total", "-f", "csv,noheader"})), "Habana", "hl-smi"))
     return gpus;
   return counted_gpus(keyed_lines(ask({"xpu-smi", "discovery"}), "Device Name:", ""), "Intel", "xpu-smi");
 }
@@ -254,7 +255,9 @@ std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
     sums.push_back(sum);
   }
   if (sums.size() < 2 || sums.size() != gpus || pairs == 0) return std::nullopt;
-  found.kind = linked == pairs ? DetectedLinks::Kind::all : linked > 0 ? DetectedLinks::Kind::some : DetectedLinks::Kind::none;
+  found.kind = linked == pairs ? DetectedLinks::Kind::all
+               : linked > 0    ? DetectedLinks::Kind::some
+                               : DetectedLinks::Kind::none;
   if (linked == 0) return found;
   // Behind NVSwitch, each pair shows all links of a GPU. No GPU has more than 18 links.
   constexpr int most_links = 18;
@@ -263,7 +266,8 @@ std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
   const auto rates = program_output({"nvidia-smi", "nvlink", "-s"}, places.search_path, tool_patience);
   for (const std::string_view line : tool_parts(rates.value_or(""), '\n')) {
     const std::size_t colon = line.find(':');
-    if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos) continue;
+    if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos)
+      continue;
     if (const auto rate = tool_number(tool_text(line.substr(colon + 1))); rate && *rate > 0) found.link_gb = *rate;
   }
   return found;

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,7 +70,6 @@ struct Measured {
 
 constexpr std::string_view svg_ending = ".svg";
 constexpr std::string_view text_plot = "text";
-
 constexpr std::array<std::string_view, 5> fact_names{"operation", "ranks", "nodes", "level", "library"};
 
 Collective operation_of(const std::string& option, const std::string& text) {
@@ -175,11 +175,10 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
                               bool may_lack, std::vector<std::string>& warnings) {
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
   if (measured.empty() && may_lack) return before;
-  if (measured.empty()) {
+  if (measured.empty())
     throw Error(fmt::format("nothing to write into {}: the measurements lack their number of ranks and nodes",
                             quote_path(asked.output)),
                 "give them after the file name: FILE,ranks=16,nodes=2");
-  }
   const std::vector<MeasuredCurve> earlier = parse_coefficients(before, asked.output).exchanges.curves();
   const std::vector<MeasuredCurve> network = joined_curves(earlier, measured, warnings);
   std::string text = with_network_section(without_superseded_values(before, earlier, measured, network, warnings), network);
@@ -230,9 +229,8 @@ bool plots_file(const FitRequest& asked) { return !asked.plot.empty() && asked.p
 void check(const FitRequest& asked) {
   if (!asked.output.empty() && asked.machine.empty())
     throw Error("--output needs --machine", "add for example --machine abci");
-  if (asked.output.empty() && !asked.machine.empty()) {
+  if (asked.output.empty() && !asked.machine.empty())
     throw Error("--machine has no effect without --output", "add -o coefficients.yaml");
-  }
   if (plots_file(asked) && !asked.plot.ends_with(svg_ending)) {
     throw Error(fmt::format("--plot {} is neither 'text' nor a file that ends in '.svg'", quote(asked.plot)),
                 "write --plot text, or --plot fit.svg");
@@ -267,9 +265,8 @@ Report fitted(const FitRequest& asked, Measured measured) {
   const bool fits_other_than_exchanges = live && (!live->result.contention.empty() || live->result.overlap);
   if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
-  if (asked.tolerance && fits->empty()) {
+  if (asked.tolerance && fits->empty())
     throw Error("--tolerance: no measurement can be fitted", "leave it out, or start several ranks");
-  }
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(
@@ -334,22 +331,40 @@ Report fitted(const FitRequest& asked, Measured measured) {
   return report;
 }
 
+void read_benchmark(const FileRequest& file, const ExchangeFacts& otherwise, Measured& into, FileWarnings& warnings) {
+  const auto congestion = load_gpcnet_congestion(file.path);
+  if (congestion) into.congestion = congestion;
+  if (congestion) return;
+  std::vector<std::string> said;
+  std::vector<ExchangeSeries> series = load_exchanges(file.path, {file.facts, otherwise}, said);
+  std::move(series.begin(), series.end(), std::back_inserter(*into.series));
+  add_warnings(warnings, file.path, said);
+}
+
+/// One error with the messages of all files, each with its hint.
+Error joined(const std::vector<Error>& errors) {
+  std::string message;
+  for (const Error& error : errors) {
+    message += fmt::format("{}{}", message.empty() ? "" : "\nerror: ", error.what());
+    if (&error != &errors.back() && !error.hint().empty()) message += "\nhint: " + error.hint();
+  }
+  return Error(message, errors.back().hint(), errors.back().place());
+}
+
 Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
   check(asked);
   Measured measured;
   FileWarnings warnings;
   const ExchangeFacts otherwise = otherwise_of(files);
+  std::vector<Error> errors;
   for (const std::string& argument : files.files) {
-    const FileRequest file = file_of(argument);
-    if (auto congestion = load_gpcnet_congestion(file.path)) {
-      measured.congestion = std::move(congestion);
-      continue;
+    try {
+      read_benchmark(file_of(argument), otherwise, measured, warnings);
+    } catch (const Error& error) {
+      errors.push_back(error);
     }
-    std::vector<std::string> said;
-    for (ExchangeSeries& each : load_exchanges(file.path, {file.facts, otherwise}, said))
-      measured.series->push_back(std::move(each));
-    add_warnings(warnings, file.path, said);
   }
+  if (!errors.empty()) throw joined(errors);
   measured.warnings = lines_of(warnings);
   if (!files.prefer.empty()) {
     const std::string preferred = file_of(files.prefer).path;

@@ -38,8 +38,8 @@ std::string extends_text(const std::string& like, const MachineSheet& sheet, con
   return is_path(text) ? text : "./" + text;
 }
 
-/// The folders in which programs are looked up. For a copy of another machine, installed programs are not asked: they describe
-/// this host.
+/// The folders in which programs are looked up. For a copy of another machine, installed programs are not asked: they
+/// describe this host.
 std::string search_path(const MachineNewRequest& asked, const std::string& path) {
   if (asked.root == "/") return path;
   std::string others;
@@ -70,10 +70,10 @@ void require_gpus(const DraftRequest& request) {
   for (const std::string& name : machine_names()) {
     if (maker_of(load_machine(name).device.name) == gpus.maker) of_maker += (of_maker.empty() ? "" : ", ") + name;
   }
-  throw Error(fmt::format("{} lists {} x {}, but {} has {}", gpus.tool, gpus.count, quote(gpus.name), like.name,
-                          like.device.name),
-              of_maker.empty() ? "no bundled machine has GPUs of this maker: describe it in a file of your own; " + keep
-                               : fmt::format("use --like with a machine of this maker: {}; {}", of_maker, keep));
+  throw Error(
+      fmt::format("{} lists {} x {}, but {} has {}", gpus.tool, gpus.count, quote(gpus.name), like.name, like.device.name),
+      of_maker.empty() ? "no bundled machine has GPUs of this maker: describe it in a file of your own; " + keep
+                       : fmt::format("use --like with a machine of this maker: {}; {}", of_maker, keep));
 }
 
 Report new_machine(const MachineNewRequest& asked, const std::string& format) {
@@ -142,7 +142,10 @@ void add_machines_new(const Command& machines, Request& request) {
   command.add_switch("--force", asked->force, "overwrite the file if it exists");
   command.add_switch("--assume-gpus", asked->assume_gpus,
                      "take the GPUs of the base machine if none, or others, are detected");
-  command.add_option("--root", asked->root, "folder with the /proc and /sys of the machine; programs installed on this host are then not asked").default_str("/");
+  command
+      .add_option("--root", asked->root,
+                  "folder with the /proc and /sys of the machine; programs installed on this host are then not asked")
+      .default_str("/");
   add_format_option(command, request.report);
   command.callback([asked, &request] {
     request.run = [asked, &request] {

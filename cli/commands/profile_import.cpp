@@ -30,7 +30,8 @@ struct ProfileImportRequest {
 };
 
 ProfileImportOptions options_of(const ProfileImportRequest& asked) {
-  ProfileImportOptions options{.samples = asked.samples, .precision = {}, .optimizer = {}, .device = asked.device};
+  ProfileImportOptions options{
+      .samples = asked.samples, .precision = {}, .optimizer = {}, .device = asked.device, .others = model_names()};
   if (!asked.precision.empty()) options.precision = chosen<Precision>("--precision", asked.precision);
   if (!asked.optimizer.empty())
     options.optimizer = chosen("--optimizer", asked.optimizer, parse_measured_optimizer, {"sgd", "momentum", "adam"});

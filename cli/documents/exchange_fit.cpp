@@ -107,10 +107,11 @@ Table pair_contention_table(std::span<const PairContention> pairs) {
 }
 
 std::string congestion_text(const GpcnetCongestion& congestion) {
-  return fmt::format("{}: other traffic{} makes messages take {:.3f} times as long in the median, and {:.3f} at the 99th "
-                     "percentile (GPCNeT)",
-                     congestion.file, congestion.nodes > 0 ? fmt::format(" among {} nodes", congestion.nodes) : "",
-                     congestion.median, congestion.median * std::pow(congestion.spread, 2.326));
+  return fmt::format(
+      "{}: other traffic{} makes messages take {:.3f} times as long in the median, and {:.3f} at the 99th "
+      "percentile (GPCNeT)",
+      congestion.file, congestion.nodes > 0 ? fmt::format(" among {} nodes", congestion.nodes) : "", congestion.median,
+      congestion.median * std::pow(congestion.spread, 2.326));
 }
 
 Json pair_contention_to_json(std::span<const PairContention> pairs) {

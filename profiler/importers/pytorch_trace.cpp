@@ -648,14 +648,15 @@ Optimizer optimizer_of(const TraceSteps& steps) {
   return Optimizer::sgd;
 }
 
-/// A warning if the trace has other convolutions and products than the model, with the bundled model that has the same;
-/// empty otherwise.
-std::string other_model_warning(const Model& model, const TraceSteps& steps, double likeness) {
+/// A warning if the trace has other convolutions and products than the model, with the one of the `others` that has the
+/// same; empty otherwise.
+std::string other_model_warning(const Model& model, const TraceSteps& steps, double likeness,
+                                const std::vector<std::string>& others) {
   constexpr double like_enough = 0.9;
   if (likeness >= like_enough) return {};
   std::string best;
   double most = std::max(like_enough, likeness);
-  for (const std::string& name : model_names()) {
+  for (const std::string& name : others) {
     const Model other = load_model(name);
     if (other.input.sequence != model.input.sequence || other.input.rank != model.input.rank || other.name == model.name)
       continue;
@@ -714,7 +715,7 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
   }
   const Matcher matcher(model, result.samples, steps);
   const double likeness = result.samples == found ? matcher.likeness() : Matcher(model, found, steps, true).likeness();
-  if (std::string warning = other_model_warning(model, steps, likeness); !warning.empty())
+  if (std::string warning = other_model_warning(model, steps, likeness, options.others); !warning.empty())
     result.warnings.push_back(std::move(warning));
   add_rows(result, model, matcher.layer_times(), options.optimizer.value_or(optimizer_of(steps)));
   matcher.report(result);

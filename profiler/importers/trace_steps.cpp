@@ -31,7 +31,8 @@ bool is_backward_node(std::string_view name) {
   if (name.starts_with("autograd::engine::evaluate_function: ")) return true;
   // PyTorch before 1.10 names the node alone, without a number at its end.
   return name.ends_with("autograd::AccumulateGrad") ||
-         (name.ends_with("Backward") && name.find(':') == std::string_view::npos && name.find('.') == std::string_view::npos);
+         (name.ends_with("Backward") && name.find(':') == std::string_view::npos &&
+          name.find('.') == std::string_view::npos);
 }
 
 TraceSteps::TraceSteps(const Trace& trace) : trace_(trace) {

@@ -57,7 +57,7 @@ ExchangeSeries copies_between_gpus(const BenchmarkText& text, const AskedFacts& 
 
 std::vector<ExchangeSeries> one_series(ExchangeSeries series, const BenchmarkText& text) {
   if (series.rows.empty()) {
-    throw text.error(0, "this output has no bandwidths between two GPUs", "run it on a node with several GPUs");
+    throw text.error(0, "this output has no bandwidths between two GPUs", "use the whole output of a run with several GPUs");
   }
   std::vector<ExchangeSeries> all;
   all.push_back(std::move(series));
@@ -111,7 +111,8 @@ std::vector<ExchangeSeries> read_nvbandwidth(const BenchmarkText& text, const As
   const std::vector<BenchmarkLine>& lines = text.lines();
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (has_text(lines[i], "Running ")) {
-      is_one_way = has_text(lines[i], "device_to_device_memcpy_read_ce") || has_text(lines[i], "device_to_device_memcpy_write_ce");
+      is_one_way =
+          has_text(lines[i], "device_to_device_memcpy_read_ce") || has_text(lines[i], "device_to_device_memcpy_write_ce");
     }
     if (is_one_way && has_text(lines[i], "bandwidth (GB/s)")) add_matrix(text, i + 1, usual_size, series);
   }

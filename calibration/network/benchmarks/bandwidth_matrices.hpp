@@ -17,8 +17,9 @@ namespace ddl {
 /// Whether a line begins an output of mpiGraph (github.com/LLNL/mpiGraph): `START mpiGraph v1.6`.
 [[nodiscard]] bool is_mpi_graph_title(const BenchmarkLine& line);
 
-/// The copies between GPUs by copy engines, in one direction. They have nvbandwidth's default size of 512 MiB (nvbandwidth.cpp
-/// of github.com/NVIDIA/nvbandwidth), because its text does not state the size. Throws Error if there is no such matrix.
+/// The copies between GPUs by copy engines, in one direction. They have nvbandwidth's default size of 512 MiB
+/// (nvbandwidth.cpp of github.com/NVIDIA/nvbandwidth), because its text does not state the size. Throws Error if there is no
+/// such matrix.
 [[nodiscard]] std::vector<ExchangeSeries> read_nvbandwidth(const BenchmarkText& text, const AskedFacts& asked,
                                                            std::vector<std::string>& warnings);
 /// The copies between GPUs in one direction with P2P: 40,000,000 integers (p2pBandwidthLatencyTest.cu).

@@ -50,7 +50,7 @@ std::vector<std::string_view> BenchmarkLine::columns() const {
   return names;
 }
 
-BenchmarkText::BenchmarkText(std::string text, std::string origin) 
+BenchmarkText::BenchmarkText(std::string text, std::string origin)
     : source_(std::make_shared<const SourceText>(without_terminal_codes(std::move(text)), std::move(origin))) {
   LinePrefixes prefixes;
   const std::string_view all = source_->text();
@@ -79,7 +79,8 @@ BenchmarkText::BenchmarkText(std::string text, std::string origin)
 BenchmarkText BenchmarkText::part(std::size_t first, std::size_t last) const {
   BenchmarkText some;
   some.source_ = source_;
-  some.lines_.assign(lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.begin() + static_cast<std::ptrdiff_t>(last));
+  some.lines_.assign(lines_.begin() + static_cast<std::ptrdiff_t>(first),
+                     lines_.begin() + static_cast<std::ptrdiff_t>(last));
   return some;
 }
 

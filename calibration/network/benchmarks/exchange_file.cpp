@@ -32,11 +32,16 @@ struct TextFormat {
   std::vector<ExchangeSeries> (*read)(const BenchmarkText&, const AskedFacts&, std::vector<std::string>&);
 };
 constexpr std::array text_formats{
-    TextFormat{is_nccl_header, read_nccl_tests_text},         TextFormat{is_osu_title, read_osu_text},
-    TextFormat{is_torch_bench_header, read_torch_bench_tables}, TextFormat{is_imb_title, read_imb_text},
-    TextFormat{is_perftest_title, read_perftest_text},        TextFormat{is_nccom_header, read_nccom_text},
-    TextFormat{is_rccl_csv_header, read_rccl_csv},            TextFormat{is_nvbandwidth_title, read_nvbandwidth},
-    TextFormat{is_p2p_title, read_p2p_bandwidths},            TextFormat{is_mpi_graph_title, read_mpi_graph},
+    TextFormat{is_nccl_header, read_nccl_tests_text},
+    TextFormat{is_osu_title, read_osu_text},
+    TextFormat{is_torch_bench_header, read_torch_bench_tables},
+    TextFormat{is_imb_title, read_imb_text},
+    TextFormat{is_perftest_title, read_perftest_text},
+    TextFormat{is_nccom_header, read_nccom_text},
+    TextFormat{is_rccl_csv_header, read_rccl_csv},
+    TextFormat{is_nvbandwidth_title, read_nvbandwidth},
+    TextFormat{is_p2p_title, read_p2p_bandwidths},
+    TextFormat{is_mpi_graph_title, read_mpi_graph},
 };
 
 const TextFormat* format_started_by(const BenchmarkLine& line) {
@@ -49,7 +54,8 @@ const TextFormat* format_started_by(const BenchmarkLine& line) {
 /// Whether a line may be a row of a table.
 bool is_row(const BenchmarkLine& line) {
   const std::size_t first = line.text.find_first_not_of(" \t");
-  return first != std::string_view::npos && (line.text[first] == '|' || (line.text[first] >= '0' && line.text[first] <= '9'));
+  return first != std::string_view::npos &&
+         (line.text[first] == '|' || (line.text[first] >= '0' && line.text[first] <= '9'));
 }
 
 /// Lines of one format in a text.

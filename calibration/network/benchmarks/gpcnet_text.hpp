@@ -14,8 +14,8 @@ struct GpcnetCongestion {
 };
 
 /// Reads the congestion from the output of network_load_test of GPCNeT (github.com/netbench/GPCNET): the mean bandwidth of
-/// `RR Two-sided BW+Sync` alone, divided by the mean and by the 99th percentile of this bandwidth under load. Factors below 1
-/// are noise, and count as 1. Empty for other files. Throws Error with its position for a table that lacks these numbers.
+/// `RR Two-sided BW+Sync` alone, divided by the mean and by the 99th percentile of this bandwidth under load. Factors below
+/// 1 are noise, and count as 1. Empty for other files. Throws Error with its position for a table that lacks these numbers.
 [[nodiscard]] std::optional<GpcnetCongestion> load_gpcnet_congestion(const std::string& path);
 
 }  // namespace ddl

@@ -49,9 +49,10 @@ const ImbBenchmark* imb_benchmark_of(std::string_view name) {
   for (const char c : name) letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   constexpr std::string_view pure = "_pure";
   if (letters.ends_with(pure)) letters.resize(letters.size() - pure.size());
-  for (const std::string_view known : {std::string_view(letters), std::string_view(letters).substr(letters.starts_with('i'))}) {
-    const auto* const found =
-        std::find_if(imb_benchmarks.begin(), imb_benchmarks.end(), [&](const ImbBenchmark& each) { return each.name == known; });
+  for (const std::string_view known :
+       {std::string_view(letters), std::string_view(letters).substr(letters.starts_with('i'))}) {
+    const auto* const found = std::find_if(imb_benchmarks.begin(), imb_benchmarks.end(),
+                                           [&](const ImbBenchmark& each) { return each.name == known; });
     if (found != imb_benchmarks.end()) return found;
   }
   return nullptr;

@@ -180,9 +180,9 @@ std::size_t LinePrefixes::length(std::string_view line) const {
         end = end_of(line, digits, at);
       } else if (shape[i] == ' ') {
         // Blanks after the prefix belong to the benchmark, which aligns its columns.
-        end = is_last ? std::min(at + (at < line.size() && gaps.find(line[at]) != std::string_view::npos ? 1U : 0U),
-                                 line.size())
-                      : end_of(line, gaps, at);
+        end = is_last
+                  ? std::min(at + (at < line.size() && gaps.find(line[at]) != std::string_view::npos ? 1U : 0U), line.size())
+                  : end_of(line, gaps, at);
         if (is_last && end == at && at == line.size()) break;  // an empty line of the benchmark
       } else if (at < line.size() && line[at] == shape[i]) {
         ++end;

@@ -156,7 +156,8 @@ void refuse_other_sizes(const NcclRun& run, Collective operation, std::optional<
                            : "such sizes match allgather, reduce-scatter and all-to-all");
 }
 
-/// Throws Error if the column `redop` contradicts the operation. Point-to-point tests print a reduction that they do not run.
+/// Throws Error if the column `redop` contradicts the operation. Point-to-point tests print a reduction that they do not
+/// run.
 void refuse_other_reduction(const NcclRun& run, Collective operation, const PlacedError& error) {
   if (!run.reduces || operation == Collective::point_to_point) return;
   const bool reduces =

@@ -48,7 +48,7 @@ struct NcclRun {
   std::string device{};
   std::vector<NcclRank> ranks{};
   std::optional<bool> reduces{};  ///< whether the column `redop` names a reduction; unset: unknown
-  int ranks_per_line = 1;         ///< number of ranks in a line of the list; in JSON, a line is a process
+  int ranks_per_line = 1;         ///< JSON has one line per process
   std::vector<NcclRow> rows{};
   // From NCCL's log: the algorithms, and the settings in the environment.
   std::vector<NcclChoice> choices{};

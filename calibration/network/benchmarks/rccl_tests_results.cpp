@@ -166,7 +166,8 @@ bool is_rccl_csv_header(const BenchmarkLine& line) {
 
 std::vector<ExchangeSeries> read_rccl_json(std::string text, const std::string& origin, const AskedFacts& asked,
                                            std::vector<std::string>& warnings) {
-  const bool is_list = text.find_first_not_of(" \t\r\n") != std::string::npos && text[text.find_first_not_of(" \t\r\n")] == '[';
+  const bool is_list =
+      text.find_first_not_of(" \t\r\n") != std::string::npos && text[text.find_first_not_of(" \t\r\n")] == '[';
   return RcclJsonReader(is_list ? std::move(text) : as_list(text), origin).read(origin, asked, warnings);
 }
 
@@ -204,7 +205,8 @@ std::vector<ExchangeSeries> read_rccl_csv(const BenchmarkText& text, const Asked
     record.microseconds = text.number(cell("time"), "time in microseconds");
     record.in_place = cell("inPlace").text == "1";
     const std::string_view wrong = cells.back().text;
-    record.wrong = header.back().text == "#wrong" && is_digits(wrong) && wrong.find_first_not_of('0') != std::string_view::npos;
+    record.wrong =
+        header.back().text == "#wrong" && is_digits(wrong) && wrong.find_first_not_of('0') != std::string_view::npos;
     runs.add(record, line.number, error);
   }
   const PlacedError error = [&](const std::string& message, const std::string& hint) {

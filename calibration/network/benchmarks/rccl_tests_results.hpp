@@ -18,8 +18,8 @@ namespace ddl {
 [[nodiscard]] bool is_rccl_csv_header(const BenchmarkLine& line);
 
 /// A series for each operation and number of ranks. Throws Error that points to a broken part.
-[[nodiscard]] std::vector<ExchangeSeries> read_rccl_json(std::string text, const std::string& origin, const AskedFacts& asked,
-                                                         std::vector<std::string>& warnings);
+[[nodiscard]] std::vector<ExchangeSeries> read_rccl_json(std::string text, const std::string& origin,
+                                                         const AskedFacts& asked, std::vector<std::string>& warnings);
 [[nodiscard]] std::vector<ExchangeSeries> read_rccl_csv(const BenchmarkText& text, const AskedFacts& asked,
                                                         std::vector<std::string>& warnings);
 

@@ -403,14 +403,13 @@ void fit_one_bandwidth(ExchangeFit& fit, std::span<const ExchangePoint> points) 
   range.worst_residual = *std::max_element(misses.begin(), misses.end());
   range.noise = std::max(range.worst_residual, 0.01);
   range.r2 = 1;
-  const auto terms = static_cast<std::size_t>(
-      terms_of(range.algorithm, fit.operation, points.front().count, bytes).size());
+  const auto terms = static_cast<std::size_t>(terms_of(range.algorithm, fit.operation, points.front().count, bytes).size());
   range.coefficients.assign(terms, 0);
   range.coefficients.back() = middle / bytes;
   range.covariance.assign(terms * terms, 0);
   fit.ranges.push_back(std::move(range));
-  fit.notes.push_back(fmt::format("measured with messages of {} alone: 1/β is their bandwidth, and α is unknown",
-                                  humanize(Bytes(bytes))));
+  fit.notes.push_back(
+      fmt::format("measured with messages of {} alone: 1/β is their bandwidth, and α is unknown", humanize(Bytes(bytes))));
 }
 
 ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<std::size_t>& group) {

@@ -14,9 +14,9 @@ namespace ddl {
 /// Messages of several pairs of ranks at once, compared with those of one pair.
 struct PairContention {
   int pairs = 1;
-  Bytes message{};                    ///< the largest size
-  Bandwidth together{};               ///< of all pairs
-  std::optional<double> slowdown{};   ///< time per byte divided by the time per byte of one pair; unset: no such measurement
+  Bytes message{};                   ///< the largest size
+  Bandwidth together{};              ///< of all pairs
+  std::optional<double> slowdown{};  ///< time per byte divided by the time per byte of one pair; unset: no such measurement
   std::optional<NetworkLevel> level{};
   std::string file{};
 };

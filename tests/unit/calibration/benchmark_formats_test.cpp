@@ -1,5 +1,5 @@
-// Outputs of communication benchmarks other than nccl-tests and OSU's first tests, and outputs behind prefixes. The texts are
-// excerpts of published outputs, each with its source.
+// Outputs of communication benchmarks other than nccl-tests and OSU's first tests, and outputs behind prefixes. The texts
+// are excerpts of published outputs, each with its source.
 
 #include <algorithm>
 #include <cmath>
@@ -115,25 +115,28 @@ TEST_CASE("a version may leave the reduction of an all-to-all blank") {
   const std::string header =
       "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
       "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
-  const Reading reading =
-      read(header +
-               "          32             1   float            89.00    0.00    0.00    N/A    85.13    0.00    0.00    N/A\n"
-               "          64             2   float            86.83    0.00    0.00    N/A    85.77    0.00    0.00    N/A\n",
-           {.operation = Collective::all_to_all});
+  const Reading reading = read(
+      header +
+          "          32             1   float            89.00    0.00    0.00    N/A    85.13    0.00    0.00    N/A\n"
+          "          64             2   float            86.83    0.00    0.00    N/A    85.77    0.00    0.00    N/A\n",
+      {.operation = Collective::all_to_all});
   REQUIRE(reading.series.size() == 1);
   CHECK(reading.series[0].ranks == 8);
   CHECK(micros(reading.series[0], 64) == Approx(86.83));
   // A row that lacks another cell is still cut.
-  CHECK(contains(error_in(header + "          32             1   float     sum    89.00    0.00    0.00    N/A    85.13    0.00\n",
-                          {.operation = Collective::all_to_all}),
-                 "cells, but the table has"));
+  CHECK(contains(
+      error_in(header + "          32             1   float     sum    89.00    0.00    0.00    N/A    85.13    0.00\n",
+               {.operation = Collective::all_to_all}),
+      "cells, but the table has"));
 }
 
 TEST_CASE("runs that were mixed, and ranks that share a device, are named") {
-  const std::string header = two_t4.substr(two_t4.find("#       size"), two_t4.find("           4") - two_t4.find("#       size"));
+  const std::string header =
+      two_t4.substr(two_t4.find("#       size"), two_t4.find("           4") - two_t4.find("#       size"));
   const auto row = [](int bytes) {
-    return fmt::format("{:12}{:14}     float     sum      -1    40.00    0.00    0.00      0    45.02    0.00    0.00      0\n",
-                       bytes, bytes / 4);
+    return fmt::format(
+        "{:12}{:14}     float     sum      -1    40.00    0.00    0.00      0    45.02    0.00    0.00      0\n", bytes,
+        bytes / 4);
   };
   const ExchangeFacts two{.operation = Collective::allreduce, .ranks = 2};
   // github.com/NVIDIA/nccl-tests, issue 182: two runs wrote into one table.
@@ -196,8 +199,8 @@ TEST_CASE("Intel MPI Benchmarks state ranks, and average times") {
            "            8         1000        10.00        12.00        11.00\n"
            "         1024         1000        20.00        22.00        21.00\n";
   };
-  const Reading several = read(head + table("Allreduce") + table("Exchange") + table("Allgather") + "# Benchmarking Barrier \n",
-                               {.nodes = 4});
+  const Reading several =
+      read(head + table("Allreduce") + table("Exchange") + table("Allgather") + "# Benchmarking Barrier \n", {.nodes = 4});
   REQUIRE(several.series.size() == 2);
   CHECK(several.series[0].ranks == 144);
   CHECK(micros(several.series[0], 1024) == Approx(21));
@@ -208,8 +211,8 @@ TEST_CASE("Intel MPI Benchmarks state ranks, and average times") {
   CHECK(contains(error_in(head + table("Exchange")), "no benchmark of this file has an operation that plans use"));
 }
 
-// github.com/microsoft/superbenchmark, tests/data/ib_loopback_all_sizes.log: both ends wrote into one file. A message of 8 MiB
-// takes 1 / 0.002905e6 s by the column MsgRate.
+// github.com/microsoft/superbenchmark, tests/data/ib_loopback_all_sizes.log: both ends wrote into one file. A message of 8
+// MiB takes 1 / 0.002905e6 s by the column MsgRate.
 TEST_CASE("perftest's bandwidths count mebibytes") {
   const std::string text =
       "                    RDMA_Write BW Test\n"
@@ -229,7 +232,8 @@ TEST_CASE("perftest's bandwidths count mebibytes") {
   CHECK(warns(reading, "one adapter sent to itself"));
   const std::string latency =
       "                    Send Latency Test\n"
-      " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]"
+      " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% "
+      "percentile[usec]"
       "   99.9% percentile[usec]\n"
       " 2       100000          1.55           7.16         1.60              1.61             0.07            1.62"
       "                 3.49\n";
@@ -239,12 +243,14 @@ TEST_CASE("perftest's bandwidths count mebibytes") {
 
 TEST_CASE("rccl-tests' records state operation, ranks and nodes") {
   const auto record = [](int size, int in_place, double time) {
-    return fmt::format("{{\"numCycle\":0, \"name\":\"AllReduce\", \"nodes\":1, \"ranks\":2, \"ranksPerNode\":2, "
-                       "\"gpusPerRank\":1, \"size\":{}, \"type\":\"float\", \"redop\":\"sum\", \"inPlace\":{}, \"time\":{}, "
-                       "\"algBw\":1.0, \"busBw\":1.0, \"wrong\":\"0\"}}",
-                       size, in_place, time);
+    return fmt::format(
+        "{{\"numCycle\":0, \"name\":\"AllReduce\", \"nodes\":1, \"ranks\":2, \"ranksPerNode\":2, "
+        "\"gpusPerRank\":1, \"size\":{}, \"type\":\"float\", \"redop\":\"sum\", \"inPlace\":{}, \"time\":{}, "
+        "\"algBw\":1.0, \"busBw\":1.0, \"wrong\":\"0\"}}",
+        size, in_place, time);
   };
-  const std::string list = "[\n" + record(1024, 0, 10.5) + ",\n" + record(1024, 1, 9.5) + ",\n" + record(4096, 0, 20) + "\n]\n";
+  const std::string list =
+      "[\n" + record(1024, 0, 10.5) + ",\n" + record(1024, 1, 9.5) + ",\n" + record(4096, 0, 20) + "\n]\n";
   const std::string lines = record(1024, 0, 10.5) + "\n" + record(1024, 1, 9.5) + "\n" + record(4096, 0, 20) + "\n";
   const std::string csv =
       "numCycle, name, nodes, ranks, ranksPerNode, gpusPerRank, size, type, redop, inPlace, time, algbw, busbw, #wrong\n"
@@ -261,7 +267,8 @@ TEST_CASE("rccl-tests' records state operation, ranks and nodes") {
     CHECK(reading.series[0].rows.size() == 3);
     CHECK(micros(reading.series[0], 4096) == Approx(20));
   }
-  CHECK(contains(error_in("[{\"numCycle\":0, \"name\":\"AllReduce\", \"nodes\":1, \"ranks\":2}]"), "'size' is not a number"));
+  CHECK(
+      contains(error_in("[{\"numCycle\":0, \"name\":\"AllReduce\", \"nodes\":1, \"ranks\":2}]"), "'size' is not a number"));
   CHECK(contains(error_in("[{\"numCycle\":0,"), "not valid JSON"));
 }
 
@@ -281,7 +288,8 @@ TEST_CASE("nccom-test states neither operation nor ranks") {
 TEST_CASE("one pair is a test of two ranks, and several pairs are contention") {
   const auto table = [](int pairs, double small, double large) {
     return fmt::format(
-        "# OSU MPI Multiple Bandwidth / Message Rate Test v5.7\n# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n"
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v5.7\n# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE "
+        "(D)\n"
         "# [ pairs: {} ] [ window size: 64 ]\n# Size                  MB/s        Messages/s\n"
         "1  {}  3061887.44\n4194304  {}  3655.92\n",
         pairs, small, large);
@@ -319,23 +327,27 @@ TEST_CASE("a non-blocking collective is timed without its computation") {
   CHECK(micros(reading.series[0], 8) == Approx(4.21));
 }
 
-// The bandwidths of this excerpt of p2pBandwidthLatencyTest are those of github.com/aistabci/abci2.0benchmark, pt2pt/intra_anode;
-// the form of nvbandwidth's matrices is that of github.com/NVIDIA/nvbandwidth, README.md.
+// The bandwidths of this excerpt of p2pBandwidthLatencyTest are those of github.com/aistabci/abci2.0benchmark,
+// pt2pt/intra_anode; the form of nvbandwidth's matrices is that of github.com/NVIDIA/nvbandwidth, README.md.
 TEST_CASE("matrices of one size give bandwidths between GPUs") {
   const Reading copies = read(
       "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\nDevice: 0, A100-SXM4-40GB, pciBusID: 27\n"
-      "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n   D\\D     0      1 \n     0 1290.20  15.43 \n     1  15.32 1305.23 \n"
+      "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n   D\\D     0      1 \n     0 1290.20  15.43 \n     1  15.32 "
+      "1305.23 \n"
       "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1 \n     0 1290.20 270.43 \n"
-      "     1 272.32 1305.23 \nBidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0      1 \n     0 1 2 \n     1 3 4 \n");
+      "     1 272.32 1305.23 \nBidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0      1 \n     0 1 2 \n     "
+      "1 3 4 \n");
   REQUIRE(copies.series.size() == 1);
   CHECK(copies.series[0].level == NetworkLevel::node);
   CHECK(copies.series[0].rows.size() == 2);
   CHECK(micros(copies.series[0], 160e6) == Approx(160e6 / 270.43e3));
   const Reading gpus = read(
       "nvbandwidth Version: v0.6\nRunning device_to_device_memcpy_read_ce.\n"
-      "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n           0         1\n 0       N/A    276.07\n 1    276.36       N/A\n\n"
+      "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n           0         1\n 0       N/A    276.07\n 1    276.36     "
+      "  N/A\n\n"
       "SUM device_to_device_memcpy_read_ce 552.43\nRunning device_to_device_bidirectional_memcpy_read_ce.\n"
-      "memcpy CE GPU(row) <-> GPU(column) bandwidth (GB/s)\n           0         1\n 0       N/A    1.0\n 1    1.0       N/A\n");
+      "memcpy CE GPU(row) <-> GPU(column) bandwidth (GB/s)\n           0         1\n 0       N/A    1.0\n 1    1.0       "
+      "N/A\n");
   REQUIRE(gpus.series.size() == 1);
   CHECK(gpus.series[0].rows.size() == 2);
   CHECK(warns(gpus, "default of 512 MiB"));
@@ -353,7 +365,8 @@ TEST_CASE("matrices of one size give bandwidths between GPUs") {
 TEST_CASE("mpiGraph's matrix has bandwidths between hosts") {
   const auto graph = [](const std::string& first, const std::string& second) {
     const std::string names = first + ":0\t" + second + ":1\tc:2\t";
-    return "START mpiGraph v1.6\nMsgSize\t1048576\nTimes\t10\nWindow\t50\nProcs\t3\n\n1 of 3 (33.3%)\nSend max\t12000.0\n\nSend\t" +
+    return "START mpiGraph v1.6\nMsgSize\t1048576\nTimes\t10\nWindow\t50\nProcs\t3\n\n1 of 3 (33.3%)\nSend "
+           "max\t12000.0\n\nSend\t" +
            names + "\n" + first + ":0 to\t0.000\t10000.000\t8000.000\t\n" + second + ":1 to\t10000.0\t0.000\t8000.0\t\n" +
            "c:2 to\t8000.0\t8000.0\t0.000\t\n\nRecv max\t1.0\nRecv\t" + names + "\n" + first +
            ":0 from\t0.000\t1.0\t1.0\t\nEND mpiGraph\n";
@@ -382,8 +395,10 @@ TEST_CASE("GPCNeT's bandwidths alone and under load give the congestion") {
   };
   const std::string head = "NetworkLoad Tests v1.3\n  Test with 160 MPI ranks (10 nodes)\n";
   std::ofstream(path) << head + table("Isolated Network Tests", "1200.0", "1100.0") +
-                             table("Network Tests running with Congestion Tests (    RR Two-sided Lat Network Test)", "1.0", "1.0") +
-                             table("Network Tests running with Congestion Tests (RR Two-sided BW+Sync Network Test)", "800.0", "300.0");
+                             table("Network Tests running with Congestion Tests (    RR Two-sided Lat Network Test)", "1.0",
+                                   "1.0") +
+                             table("Network Tests running with Congestion Tests (RR Two-sided BW+Sync Network Test)",
+                                   "800.0", "300.0");
   const auto found = load_gpcnet_congestion(path);
   REQUIRE(found);
   CHECK(found->nodes == 10);
@@ -397,7 +412,8 @@ TEST_CASE("GPCNeT's bandwidths alone and under load give the congestion") {
 }
 
 TEST_CASE("an output that is not used is named as what it is") {
-  CHECK(contains(error_in("RocmBandwidthTest Version: 2.6.0\n"), "the output of rocm-bandwidth-test is not used: it measures one size"));
+  CHECK(contains(error_in("RocmBandwidthTest Version: 2.6.0\n"),
+                 "the output of rocm-bandwidth-test is not used: it measures one size"));
   CHECK(contains(error_in("Network Tests v1.3\n| Name | Avg |\n"), "GPCNeT's network_test"));
   CHECK(contains(error_in("one line\n size  Latency\n"), "f.txt:2:1: no reader knows a table of this form"));
 }

@@ -668,8 +668,7 @@ TEST_CASE("rows that failed their validation are left out") {
 
 TEST_CASE("tables made from outputs, and other files, are refused") {
   CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: no reader knows a table of this form"));
-  CHECK(contains(error_of([] { (void)load("retyped.txt"); }),
-                 "retyped.txt:1:1: no reader knows a table of this form"));
+  CHECK(contains(error_of([] { (void)load("retyped.txt"); }), "retyped.txt:1:1: no reader knows a table of this form"));
   CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is not the output of a benchmark"));
   CHECK(contains(error_in(" \n"), "f.txt is empty"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "no rows follow this title"));

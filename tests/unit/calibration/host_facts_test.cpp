@@ -97,8 +97,7 @@ TEST_CASE("devices of other makers are listed by their own tools") {
                 "card0,206141652992,297086976,AMD Instinct MI300X,0x74a1,AMD\n"
                 "card1,206141652992,297086976,AMD Instinct MI300X,0x74a1,AMD\n",
                 "AMD Instinct MI300X", "AMD", 196592},
-           Tool{"rocm-smi",
-                "GPU[0]\t\t: Card series: \t\tInstinct MI210\nGPU[1]\t\t: Card series: \t\tInstinct MI210\n",
+           Tool{"rocm-smi", "GPU[0]\t\t: Card series: \t\tInstinct MI210\nGPU[1]\t\t: Card series: \t\tInstinct MI210\n",
                 "Instinct MI210", "AMD"},
            Tool{"amd-smi",
                 "GPU: 0\n    ASIC:\n        MARKET_NAME: AMD Instinct MI300X\n    VRAM:\n        SIZE: 196592 MB\n"
@@ -135,16 +134,17 @@ TEST_CASE("links between GPUs are those of nvidia-smi's table") {
                  "*) echo 'NVIDIA GeForce RTX 3090, 24576'; echo 'NVIDIA GeForce RTX 3090, 24576';; esac");
     return host.facts().links;
   };
-  const auto bridge = links(
-      "\t\x1B[4mGPU0\tGPU1\tCPU Affinity\x1B[0m\nGPU0\t X \tNV4\t0-15\nGPU1\tNV4\t X \t0-15\n\nLegend:\n  X = Self\n",
-      "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n\t Link 1: 14.062 GB/s\n");
+  const auto bridge =
+      links("\t\x1B[4mGPU0\tGPU1\tCPU Affinity\x1B[0m\nGPU0\t X \tNV4\t0-15\nGPU1\tNV4\t X \t0-15\n\nLegend:\n  X = Self\n",
+            "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n\t Link 1: 14.062 GB/s\n");
   REQUIRE(bridge);
   CHECK(bridge->kind == DetectedLinks::Kind::all);
   CHECK(bridge->links == 4);
   CHECK(bridge->link_gb == 14.062);
   const std::string head = "\tGPU0\tGPU1\tGPU2\tGPU3\tmlx5_0\tCPU Affinity\n";
-  const auto pairs = links(head + "GPU0\t X\tNV4\tNODE\tSYS\tPIX\nGPU1\tNV4\t X\tSYS\tSYS\tPIX\n"
-                                  "GPU2\tNODE\tSYS\t X\tNV4\tSYS\nGPU3\tSYS\tSYS\tNV4\t X\tSYS\nmlx5_0\tPIX\tPIX\tSYS\tSYS\t X\n");
+  const auto pairs = links(head +
+                           "GPU0\t X\tNV4\tNODE\tSYS\tPIX\nGPU1\tNV4\t X\tSYS\tSYS\tPIX\n"
+                           "GPU2\tNODE\tSYS\t X\tNV4\tSYS\nGPU3\tSYS\tSYS\tNV4\t X\tSYS\nmlx5_0\tPIX\tPIX\tSYS\tSYS\t X\n");
   REQUIRE(pairs);
   CHECK(pairs->kind == DetectedLinks::Kind::some);
   CHECK(pairs->path == "SYS");

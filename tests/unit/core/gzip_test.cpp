@@ -49,7 +49,9 @@ TEST_CASE("a file of gzip is decompressed, member by member") {
 TEST_CASE("a damaged file of gzip is refused, whatever is damaged") {
   for (const std::string& whole : {fixed, dynamic, stored}) {
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      CHECK(error_of([&] { (void)gunzip(whole.substr(0, i), most, "t.gz"); }).starts_with("t.gz: this gzip file is damaged: "));
+      CHECK(error_of([&] {
+              (void)gunzip(whole.substr(0, i), most, "t.gz");
+            }).starts_with("t.gz: this gzip file is damaged: "));
     }
     // After the header, the checksum shows each damaged byte, except bits that no block uses.
     const std::string text = gunzip(whole, most, "t.gz");
