@@ -68,6 +68,8 @@ class SplitTables {
  private:
   const Job& job_;
   mutable std::array<Split, kept> splits_;
+  mutable Plan latest_;  ///< the latest plan whose split was requested
+  mutable const Split* of_latest_ = nullptr;
   mutable std::uint64_t asked_ = 0, numbers_ = 0;
   mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the most recently used one
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
@@ -75,9 +77,8 @@ class SplitTables {
   mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
   /// Exchanges for one plan's degrees, under each placement that was requested. They depend on no other choice of the plan.
   struct Placed {
-    Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
-        : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
-    Plan split;  ///< the plan, without its batch
+    Placed(const Plan& a_plan, const Job& job)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
     Plan plan;
     ExchangeTimes exchanges;
   };
