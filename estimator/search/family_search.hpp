@@ -105,6 +105,10 @@ class FamilySearch {
   /// Returns whether all plans with these choices need more memory than hopeless_memory() for their parameters alone.
   [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
 
+  /// Returns whether the first stage keeps more than hopeless_memory() with any of these choices, and with any number of
+  /// recomputed blocks.
+  [[nodiscard]] bool all_keep_too_much(Plan plan, const LikeChoices& choices) const;
+
   void try_variants(Plan plan);
 
   /// The plan with the shard group that the user requested.
