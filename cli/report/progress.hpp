@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ddl {
 
@@ -33,6 +34,8 @@ class LateProgress {
 
   /// Reports that `done` of `items` are done. If `items` changes, the remaining time is estimated anew.
   void show(std::size_t done, std::size_t items);
+  /// Changes the text behind the bar.
+  void say(std::string what) { what_ = std::move(what); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -226,6 +226,9 @@ void FamilySearch::note(const RankedPlan& feasible) {
   best_ = feasible;
   best_rank_ = rank_of(feasible, options_.objective);
   commons_.leaders.set(family_, best_rank_);
+  if (commons_.best && !preferred(feasible, *commons_.best, options_.objective)) return;
+  commons_.best = feasible;
+  if (options_.on_better) options_.on_better(feasible);
 }
 
 std::optional<Bytes> FamilySearch::hopeless_memory() const {

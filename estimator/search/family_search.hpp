@@ -34,6 +34,7 @@ struct SearchCommons {
   MeshBounds bounds;
   Leaders leaders;
   FirstPlans first;
+  std::optional<RankedPlan> best{};  ///< of all families
 };
 
 /// Estimates variants of one family's plans, mesh by mesh, and keeps the best of them.
