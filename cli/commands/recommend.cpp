@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/commands/save_directory.hpp"
+#include "cli/commands/search_watch.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/convergence.hpp"
@@ -29,7 +29,6 @@
 #include "cli/report/formats/csv.hpp"
 #include "cli/report/formats/format.hpp"
 #include "cli/report/interrupt.hpp"
-#include "cli/report/progress.hpp"
 #include "cli/report/shell_words.hpp"
 #include "cli/report/steps.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -82,16 +81,14 @@ void search_into(RecommendAnswer& answer) {
     if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
   }
 
-  const auto start = std::chrono::steady_clock::now();
-  auto progress = std::make_unique<LateProgress>("plans");
   const Interrupt interrupt;
-  search_options.go_on = [&](std::int64_t done, std::int64_t all) {
-    progress->show(static_cast<std::size_t>(done), static_cast<std::size_t>(all));
-    return !Interrupt::asked();
-  };
-  answer.result = search(*answer.estimator, search_options);
-  progress.reset();
-  answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  {
+    SearchWatch watch(options.time_limit);
+    watch.watch(search_options);
+    answer.result = search(*answer.estimator, search_options);
+    answer.seconds = watch.seconds();
+    answer.at_limit = watch.is_at_limit();
+  }
 
   for (const auto& [family, zero_stage] : search_options.families) {
     const auto is_said = [own = family](const Estimate& rejected) { return rejected.plan.mesh.family() == own; };
@@ -248,6 +245,8 @@ Json json_of(const RecommendAnswer& answer) {
   json["search"] = {{"considered", answer.result.considered}, {"pruned", answer.result.pruned},
                     {"priced", answer.result.estimated},      {"feasible", answer.result.feasible},
                     {"interrupted", answer.result.stopped},   {"seconds", answer.seconds}};
+  const auto gap = answer.shown.empty() ? std::nullopt : gap_of(answer.result, answer.shown.front(), answer.objective);
+  if (gap) json["search"]["gap"] = *gap;
   return json;
 }
 
@@ -275,9 +274,11 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan));
   if (answer->result.stopped) {
-    report.warnings.push_back(fmt::format("interrupted: {} plans were searched, and the others may include better ones",
-                                          with_thousands(answer->result.considered)));
-    report.status = ExitStatus::interrupted;
+    const auto gap = answer->shown.empty() ? std::nullopt : gap_of(answer->result, answer->shown.front(), answer->objective);
+    report.warnings.push_back(fmt::format("{}: {} plans were searched, {}", answer->at_limit ? "time limit" : "interrupted",
+                                          with_thousands(answer->result.considered),
+                                          gap ? gap_text(*gap, answer->result) : "and the others may include better ones"));
+    if (!answer->at_limit) report.status = ExitStatus::interrupted;
   }
   const Study& study = *answer->study;
   if (fits && !study.coefficients().exchanges.empty()) {
@@ -489,6 +490,7 @@ void add_recommend(const Command& program, Request& request) {
                                return std::vector<std::string>{"time", "cost", "memory"};
                              });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
+  add_time_limit(command, options->time_limit);
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");

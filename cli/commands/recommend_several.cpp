@@ -60,7 +60,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
 
 /// Throws Error for options that only apply to the plans of a single study.
 void refuse_about_one(const Command& command, std::string_view several) {
-  for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir"}) {
+  for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir", "--time-limit"}) {
     if (command.count(std::string(option)) > 0)
       throw Error(fmt::format("{} {} the plans of {}", option, option == "--top" || option == "--all" ? "ranks" : "is about",
                               several),

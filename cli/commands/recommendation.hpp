@@ -25,6 +25,7 @@ struct RecommendOptions {
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
   std::vector<std::string> set_words{};  ///< values of --set
+  std::optional<Seconds> time_limit;
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
 };
@@ -42,7 +43,8 @@ struct RecommendAnswer {
   /// Explanations of the shown plans. They give the share of kernel times from each source. Only set with measured kernels.
   std::vector<Explanation> shares;
   double seconds = 0;
-  bool single = false;  ///< whether one given plan was predicted, without a search
+  bool at_limit = false;  ///< whether --time-limit ended the search
+  bool single = false;    ///< whether one given plan was predicted, without a search
   /// Strategies that the user requested, but that cannot divide the number of devices.
   std::vector<Family> without_plans;
   std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ddl {
 
@@ -34,6 +35,8 @@ class LateProgress {
 
   /// Updates the bar: `done` of `items` are done. If `items` changes, the remaining time is estimated anew.
   void show(std::size_t done, std::size_t items);
+  /// Changes the text behind the bar.
+  void say(std::string what) { what_ = std::move(what); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -484,6 +484,7 @@ void LayerCostTable::place(const Placement& placement) {
   total_ = {};
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) total_.add(costs_[kind], kinds_.count[kind]);
   sums_.clear();
+  ranges_.clear();
   loads_.clear();
 }
 
@@ -510,10 +511,14 @@ Bytes LayerCostTable::cut_bytes(int layer) const {
   return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
 }
 
-LayerCosts LayerCostTable::between(int first, int last) const {
+const LayerCosts& LayerCostTable::between(int first, int last) const {
   if (first == 0 && last == static_cast<int>(kinds_.kind.size())) return total_;
+  const std::uint64_t key = (static_cast<std::uint64_t>(first) << 32U) + static_cast<std::uint64_t>(last);
+  const auto [known, is_new] = ranges_.try_emplace(key);
+  if (!is_new) return known->second;
   if (sums_.empty()) sums_.assign(kinds_.runs, [this](int layer) -> const LayerCosts& { return at(layer); });
-  LayerCosts costs = sums_.before(last);
+  LayerCosts& costs = known->second;
+  costs = sums_.before(last);
   costs.add(sums_.before(first), -1.0);
   return costs;
 }

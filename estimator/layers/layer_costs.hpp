@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -175,7 +177,8 @@ class LayerCostTable {
   /// Recomputes the exchange times for another order of the ranks. Other costs do not depend on the order.
   void place(const Placement& placement);
 
-  [[nodiscard]] LayerCosts between(int first, int last) const;
+  /// Returns the costs of layers [first, last). The reference is valid until the next call of place().
+  [[nodiscard]] const LayerCosts& between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Computes and returns one rank's shard of a layer.
@@ -228,6 +231,8 @@ class LayerCostTable {
   std::vector<LayerMemory> memory_;  ///< by kind
   LayerCosts total_;
   mutable RunSums<LayerCosts> sums_;  ///< computed when pipeline stages are cut
+  /// Results of between(), by the first layer and the last. The plans of one split request the same ranges.
+  mutable std::unordered_map<std::uint64_t, LayerCosts> ranges_;
   mutable RunSums<StageLoad> loads_;
 };
 

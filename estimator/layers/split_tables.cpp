@@ -14,6 +14,9 @@ Plan without_batch(Plan plan) {
 }
 
 const SplitTables::Split& SplitTables::split(const Plan& plan) const {
+  if (of_latest_ != nullptr && latest_ == plan) return *of_latest_;
+  latest_ = plan;
+  of_latest_ = nullptr;
   const Plan key = split_of(plan);
   const auto holds = [&](const Split& known) { return known.costs && known.plan == key; };
   auto found = std::find_if(splits_.begin(), splits_.end(), holds);
@@ -24,6 +27,7 @@ const SplitTables::Split& SplitTables::split(const Plan& plan) const {
   }
   Split& split = *found;
   split.asked = ++asked_;
+  of_latest_ = &split;
   if (is_same && plan.placement == split.placement) return split;
   if (is_same) {
     split.costs->place(plan.placement);
@@ -57,12 +61,11 @@ LayerCostTable SplitTables::costs_with_slopes(const Plan& plan) const {
 }
 
 const ExchangeTimes& SplitTables::exchanges(const Plan& plan) const {
-  const Plan split = without_batch(split_of(plan));
-  if (!placed_.empty() && placed_.front()->split != split) placed_.clear();
+  if (!placed_.empty() && placed_.front()->plan.mesh != plan.mesh) placed_.clear();
   for (const auto& known : placed_) {
     if (known->plan.placement == plan.placement) return known->exchanges;
   }
-  return placed_.emplace_back(std::make_unique<Placed>(split, plan, job_))->exchanges;
+  return placed_.emplace_back(std::make_unique<Placed>(plan, job_))->exchanges;
 }
 
 ReplicatedLayers SplitTables::replicated_layers_of(const Plan& plan) const {

@@ -68,6 +68,8 @@ class SplitTables {
  private:
   const Job& job_;
   mutable std::array<Split, kept> splits_;
+  mutable Plan latest_;  ///< the latest plan whose split was requested
+  mutable const Split* of_latest_ = nullptr;
   mutable std::uint64_t asked_ = 0, numbers_ = 0;
   mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the most recently used table of slopes
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
@@ -76,9 +78,8 @@ class SplitTables {
   /// The exchanges for one plan's degrees, under each requested placement. Other choices of the
   /// plan do not affect exchanges.
   struct Placed {
-    Placed(const Plan& a_split, const Plan& a_plan, const Job& job)
-        : split(a_split), plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
-    Plan split;  ///< the plan, without its batch
+    Placed(const Plan& a_plan, const Job& job)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
     Plan plan;
     ExchangeTimes exchanges;
   };

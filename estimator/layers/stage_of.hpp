@@ -18,7 +18,7 @@ struct StageOf {
 
   /// Returns this stage under the plan `other`, which must outlive the result.
   [[nodiscard]] StageOf with(const Plan& other) const { return {job, other, costs, first, last, stage, parts}; }
-  [[nodiscard]] LayerCosts all_costs() const { return costs.between(first, last); }
+  [[nodiscard]] const LayerCosts& all_costs() const { return costs.between(first, last); }
 };
 
 }  // namespace ddl

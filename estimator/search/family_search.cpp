@@ -226,10 +226,16 @@ void FamilySearch::note(const RankedPlan& feasible) {
   best_ = feasible;
   best_rank_ = rank_of(feasible, options_.objective);
   commons_.leaders.set(family_, best_rank_);
+  if (commons_.best && !preferred(feasible, *commons_.best, options_.objective)) return;
+  commons_.best = feasible;
+  if (options_.on_better) options_.on_better(feasible);
 }
 
 std::optional<Bytes> FamilySearch::hopeless_memory() const {
-  if (options_.all || !nearest_) return std::nullopt;
+  if (options_.all) return std::nullopt;
+  // The nearest plan is of interest only if no plan fits.
+  if (best_ || pruned_by_leader_) return estimator_.job().machine.device.memory;
+  if (!nearest_) return std::nullopt;
   const auto [kinds, nearest] = miss(*nearest_);
   if (kinds > 1) return std::nullopt;
   return estimator_.job().machine.device.memory * std::max(1.0, nearest);
@@ -243,6 +249,21 @@ bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
            set_choices(plan, values);
            return parameters_lower_bound(estimator_.job(), plan) * rounding > *limit;
          });
+}
+
+bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) const {
+  const std::optional<Bytes> limit = hopeless_memory();
+  // Of possible choices, the first values of some may be missing.
+  if (!limit || may_break_limits_) return false;
+  // The last choices save most memory.
+  return std::all_of(choices.rbegin(), choices.rend(), [&](const ChoiceValues& values) {
+    if (never_saves(values, choices.front())) return true;
+    set_choices(plan, values);
+    if (!keeps_more_than(estimator_, plan, *limit)) return false;
+    if (!space_.may_recompute_blocks(values)) return true;
+    plan.recompute = Recompute::full;
+    return keeps_more_than(estimator_, plan, *limit);
+  });
 }
 
 void FamilySearch::try_variants(Plan plan) {
@@ -292,19 +313,22 @@ void FamilySearch::try_variants(Plan plan) {
           continue;
         }
         set_choices(plan, choices.front());
-        const auto is_beaten = [&] {
+        const auto is_beaten = [&](Closeness first, Closeness last) {
           if (!may_be_beaten()) return false;
-          // If the plan probably needs too much memory, the most expensive bounds are computed later.
-          const Closeness last = memory_first_ ? Closeness::tasks : Closeness::layers;
-          for (Closeness closeness = Closeness::exchanges; closeness <= last; closeness = next(closeness)) {
-            if (beaten(closeness, plan, simplest(plan))) return true;
+          for (Closeness closeness = first; closeness <= last; closeness = next(closeness)) {
+            if (!beaten(closeness, plan, simplest(plan))) continue;
+            counts_.pruned += static_cast<std::int64_t>(choices.size());
+            return true;
           }
           return false;
         };
-        if (is_beaten()) {
-          counts_.pruned += static_cast<std::int64_t>(choices.size());
+        if (is_beaten(Closeness::exchanges, Closeness::split)) continue;
+        if (all_keep_too_much(plan, choices)) {
+          ++misfits_;
           continue;
         }
+        // If the plan probably needs too much memory, the most expensive bounds are computed later.
+        if (is_beaten(Closeness::tasks, memory_first_ ? Closeness::tasks : Closeness::layers)) continue;
         // The placement affects memory only because it changes the layers of the stages.
         std::vector<std::vector<int>>& known = too_full[group];
         const bool is_too_full =
@@ -506,8 +530,22 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     });
   };
   bool none_fits = true;
+  // Plans that recompute all blocks, with the smallest of the other choices, and whether they keep too much.
+  std::vector<std::pair<ChoiceValues, bool>> wholes;
+  const auto keep_all_too_much = [&](ChoiceValues values) {
+    if (may_break_limits_) return false;
+    for (std::size_t i = 0; i < plan_choice_count; ++i) {
+      if (trade_of[i] == Trade::first_is_smallest) values[i] = choices.front()[i];
+    }
+    values[static_cast<std::size_t>(PlanChoice::recompute)] = static_cast<int>(Recompute::full);
+    const auto known = std::find_if(wholes.begin(), wholes.end(), [&](const auto& each) { return each.first == values; });
+    if (known != wholes.end()) return known->second;
+    Plan whole = plan;
+    set_choices(whole, values);
+    return wholes.emplace_back(values, keeps_more_than(estimator_, whole, estimator_.job().machine.device.memory)).second;
+  };
   const auto try_fewer = [&](const ChoiceValues& values) {
-    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values)) return;
+    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values) || keep_all_too_much(values)) return;
     set_choices(plan, values);
     try_blocks(plan);
   };

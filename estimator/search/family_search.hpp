@@ -34,6 +34,7 @@ struct SearchCommons {
   MeshBounds bounds;
   Leaders leaders;
   FirstPlans first;
+  std::optional<RankedPlan> best{};  ///< of all families
 };
 
 /// Estimates variants of one family's plans, mesh by mesh, and keeps the best plans.
@@ -106,6 +107,10 @@ class FamilySearch {
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
   /// Returns whether all plans with these choices need more than hopeless_memory() for their parameters alone.
   [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
+
+  /// Returns whether the first stage keeps more than hopeless_memory() with any of these choices, and with any number of
+  /// recomputed blocks.
+  [[nodiscard]] bool all_keep_too_much(Plan plan, const LikeChoices& choices) const;
 
   void try_variants(Plan plan);
 

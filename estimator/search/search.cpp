@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <string_view>
 #include <tuple>
@@ -22,8 +23,6 @@
 #include "estimator/search/ties.hpp"
 
 namespace ddl {
-namespace {}  // namespace
-
 namespace {
 
 /// The meshes of a family, most promising first. Each mesh has a cheap bound. When a mesh becomes
@@ -50,26 +49,33 @@ class Meshes {
 /// A search through all families at once.
 class Search {
  public:
-  Search(const Estimator& estimator, const SearchOptions& options)
-      : options_(options), degrees_(options, estimator.job().facts), commons_(estimator, options) {}
+  Search(const Estimator& estimator, const SearchOptions& options) : options_(options), commons_(estimator, options) {}
 
   SearchResult result() {
-    look_at_shapes();
+    if (divisors(options_.devices).size() >= many_divisors) look_at_few();
+    if (!stops(0, 1)) {
+      degrees_.emplace(options_, commons_.estimator.job().facts);
+      look_at_shapes();
+    }
     std::vector<std::size_t> families(families_.size());
     std::iota(families.begin(), families.end(), std::size_t{0});
     const bool risk = options_.all || options_.allow_risk;
-    try_all(families, risk ? Verdict::at_risk : Verdict::fits);
+    if (!stopped_) try_all(families, risk ? Verdict::at_risk : Verdict::fits);
     if (!stopped_) {
       std::erase_if(families, [&](std::size_t each) { return !families_[each].search.asks_for_risk(); });
       if (!families.empty()) try_all(families, Verdict::at_risk);
     }
     SearchResult result;
     result.stopped = stopped_;
+    if (stopped_) result.least_left = least_left();
     for (const std::size_t family : reported()) {
       OfFamily& each = families_[family];
       if (!stopped_) each.search.end(each.meshes);
       each.search.report(is_finished(each), result);
     }
+    // The search was stopped before it came to the few meshes that were tried first.
+    if (stopped_ && result.best.empty() && commons_.best)
+      result.best.push_back(commons_.estimator.estimate(commons_.best->plan));
     result.first = commons_.first.ranked_first();
     rank(result);
     return result;
@@ -86,15 +92,44 @@ class Search {
     Meshes left;
   };
 
+  /// Degrees with many divisors have millions of meshes. The caller may stop the search after this many of them.
+  static constexpr std::int64_t often = 1024;
+
+  /// With as many divisors of the number of devices, the list of all meshes takes seconds.
+  static constexpr std::size_t many_divisors = 100;
+
+  /// Tries a few usual meshes until a plan fits, so that a search that is soon stopped has an answer.
+  void look_at_few() {
+    const std::int64_t node = std::max(1, commons_.estimator.job().machine.devices_per_node());
+    for (const std::int64_t stages : {1, 2, 4, 8, 16}) {
+      for (const std::int64_t parts : {std::int64_t{1}, node}) {
+        const std::int64_t copies = options_.devices / (stages * parts);
+        Mesh mesh{{Axis::pipeline, static_cast<int>(stages)}, {Axis::tensor, static_cast<int>(parts)}};
+        mesh.set(Axis::data, static_cast<int>(copies));
+        const auto is_asked = [&](const NamedFamily& each) { return each.family == mesh.family(); };
+        if (copies * stages * parts != options_.devices ||
+            (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)))
+          continue;
+        if (stops(0, 1)) return;
+        // The search itself starts afresh: it finds these plans again.
+        SearchCommons commons(commons_.estimator, options_);
+        FamilySearch family(commons, mesh.family());
+        family.begin(options_.allow_risk ? Verdict::at_risk : Verdict::fits);
+        if (family.admits(mesh)) family.try_mesh(mesh, family.count(mesh));
+        if (!commons.best) continue;
+        commons_.best = commons.best;
+        return;
+      }
+    }
+  }
+
   /// Excludes meshes with an impossible shape, without estimating plans.
   void look_at_shapes() {
     std::int64_t all = 0, done = 0;
-    for (const auto& [family, meshes] : degrees_.by_family()) all += static_cast<std::int64_t>(meshes.size());
-    for (const auto& [family, meshes] : degrees_.by_family()) {
+    for (const auto& [family, meshes] : degrees_->by_family()) all += static_cast<std::int64_t>(meshes.size());
+    for (const auto& [family, meshes] : degrees_->by_family()) {
       OfFamily& own = families_.emplace_back(OfFamily{FamilySearch(commons_, family), {}, {}, {}});
       for (const Mesh& mesh : meshes) {
-        // Degrees with many divisors have millions of meshes, so progress is reported.
-        constexpr std::int64_t often = 1024;
         if (done++ % often == 0 && stops(done, all)) return;
         if (!own.search.admits(mesh)) continue;
         own.meshes.push_back(&mesh);
@@ -106,15 +141,18 @@ class Search {
   }
 
   void try_all(const std::vector<std::size_t>& families, Verdict allowed) {
+    has_all_bounds_ = false;
     for (const std::size_t family : families) {
       OfFamily& own = families_[family];
       own.search.begin(allowed);
       own.left.clear();
       for (std::size_t mesh = 0; mesh < own.meshes.size(); ++mesh) {
+        if (static_cast<std::int64_t>(mesh) % often == 0 && stops(0, all_plans_)) return;
         const double bound = commons_.bounds.bare(own.search.plan_of(*own.meshes[mesh])).value();
         own.left.add({bound, false, mesh});
       }
     }
+    has_all_bounds_ = true;
     const auto first_bound = [&](std::size_t family) {
       OfFamily& own = families_[family];
       while (!own.left.empty() && !own.left.first().is_full) refine(own);
@@ -154,6 +192,11 @@ class Search {
   [[nodiscard]] std::vector<std::size_t> reported() const {
     std::vector<std::size_t> families;
     for (const auto& [axes, bound, family] : order_) families.push_back(family);
+    // The search was stopped before it tried any family.
+    if (families.empty()) {
+      families.resize(families_.size());
+      std::iota(families.begin(), families.end(), std::size_t{0});
+    }
     return families;
   }
 
@@ -189,6 +232,17 @@ class Search {
     }
   }
 
+  /// Returns a lower bound of the step times of all plans that were not examined. Plans that were pruned are not among
+  /// them: each of them ranks behind plans that were found.
+  [[nodiscard]] Seconds least_left() const {
+    if (!has_all_bounds_) return {};
+    double least = std::numeric_limits<double>::infinity();
+    for (const OfFamily& each : families_) {
+      if (!each.left.empty()) least = std::min(least, each.left.first().bound);
+    }
+    return Seconds(least);
+  }
+
   /// Returns whether all plans of a family were examined.
   [[nodiscard]] bool is_finished(const OfFamily& own) const {
     return !stopped_ || (has_all_shapes_ && own.left.empty() && !own.search.asks_for_risk());
@@ -213,12 +267,12 @@ class Search {
   }
 
   const SearchOptions& options_;
-  Degrees degrees_;
+  std::optional<Degrees> degrees_;
   SearchCommons commons_;
   std::vector<OfFamily> families_;
   std::vector<Place> order_;
   std::int64_t all_plans_ = 0, done_ = 0;
-  bool has_all_shapes_ = false, stopped_ = false;
+  bool has_all_shapes_ = false, has_all_bounds_ = false, stopped_ = false;
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ enum class Objective { time, cost, memory };
 template <>
 inline constexpr EnumNames<Objective> enum_names<Objective>{"time", "cost", "memory"};
 
+struct RankedPlan;
+
 /// The settings of a search, and the choices that the user has already made.
 struct SearchOptions {
   std::int64_t devices = 1;
@@ -53,6 +55,8 @@ struct SearchOptions {
   /// A function that the search calls from time to time with the number of finished plans and the
   /// number of all plans. If the function returns false, the search ends.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
+  /// The search calls this with each plan that ranks before all plans so far.
+  std::function<void(const RankedPlan& best)> on_better;
 };
 
 /// A feasible plan with the time and memory by which it is ranked. For the whole estimate, a caller
@@ -79,6 +83,9 @@ struct SearchResult : SearchCounts {
   std::vector<RankedPlan> ranked;  ///< with `all`, every feasible plan, ranked
   std::vector<Estimate> first;     ///< with `all`, the estimates of the first `top` plans
   bool stopped = false;            ///< whether the search was stopped before all plans were examined
+  /// If the search was stopped: a lower bound of the step times of all plans that were not examined, in seconds. Zero if
+  /// no bound is known.
+  Seconds least_left{};
 };
 
 /// Searches all plans: all ways of distributing `devices` devices over the axes (all divisors), all

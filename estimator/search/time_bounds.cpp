@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "estimator/choices/plan_choice.hpp"
-#include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/pipeline.hpp"
@@ -369,16 +368,16 @@ Seconds TimeBounds::split_kernels(const Plan& plan) const {
   return split_kernels_.emplace(key, sum).first->second;
 }
 
-Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, const OfSplit& split) const {
+TimeBounds::LayersStep TimeBounds::layers_step(const Plan& plan, const ExchangeTimes* placed) const {
   const double micro_batches = static_cast<double>(plan.micro_batches);
   const double splits = plan.mesh.product(weight_axes);
   const double spatial = plan.mesh[Axis::spatial];
   const double positions = spatial * plan.mesh[Axis::context];  // number of tiles or token shards of a sample
   const bool given = job_.times_whole_layers();
   const Parts& parts = parts_of(plan);
-  RelaxedStep step = bare_step(plan, parts.kernels, parts.launches);
-  step.busy = max(step.busy, split.kernels * parts.kernels);
-  if (given || job_.machine.levels.empty()) return shortest_of_all(step, plan);
+  LayersStep layers{
+      bare_step(plan, parts.kernels, parts.launches), {}, parts.kernels, !given && !job_.machine.levels.empty()};
+  if (!layers.has_exchanges) return layers;
 
   // Transfers take one micro-batch through all stages.
   const double item = item_bytes(plan.precision);
@@ -389,8 +388,7 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
     if (placed == nullptr || anywhere == Seconds{}) return anywhere;
     return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
   };
-  Seconds exchanges{};
-  const auto add = [&](Axis axis, Seconds time) { exchanges += time * least_exposed_share(job_, plan, axis); };
+  const auto add = [&](Axis axis, Seconds time) { layers.exchanges += time * least_exposed_share(job_, plan, axis); };
   if (spatial > 1) {
     const Bytes halos(parts.traffic.halo_items * samples * item);
     if (placed != nullptr) {
@@ -415,27 +413,22 @@ Seconds TimeBounds::layers_lower_bound(const Plan& plan, const ExchangeTimes* pl
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
     add(Axis::tensor, moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor));
 
-  step.busy += max(exchanges, split.exchanges);
-  step.hop = parts.alpha;
+  layers.step.hop = parts.alpha;
   if (placed != nullptr && plan.mesh[Axis::pipeline] > 1) {
-    step.hop = hop_time(plan, least_crossing(plan), *placed);
+    layers.step.hop = hop_time(plan, least_crossing(plan), *placed);
   }
+  return layers;
+}
+
+Seconds TimeBounds::with_split(const LayersStep& layers, const OfSplit& split, const Plan& plan) const {
+  RelaxedStep step = layers.step;
+  step.busy = max(step.busy, split.kernels * layers.kernels);
+  if (layers.has_exchanges) step.busy += max(layers.exchanges, split.exchanges);
   return shortest_of_all(step, plan);
 }
 
-Bytes TimeBounds::shown_gradients(const Plan& plan) const {
-  const bool hidden = window_of_gradients(job_.coefficients, job_.assumptions, false) != Window::none ||
-                      window_of_gathers(job_.coefficients, job_.assumptions) != Window::none;
-  if (hidden || plan.mesh.replicas() == 1) return {};
-  const double splits = plan.mesh.product(weight_axes);
-  // Experts are divided among the ranks of their axis.
-  const double all = job_.facts.trained_parameters;
-  const double dense = plan.mesh[Axis::expert] > 1 ? all - job_.facts.trained_expert_parameters : all;
-  return Bytes(dense / splits / plan.mesh[Axis::pipeline] * exchanged_bytes(plan, job_.assumptions).least());
-}
-
 Seconds TimeBounds::of_degrees(const Plan& plan) const {
-  const Seconds bound = layers_lower_bound(plan, nullptr, {});
+  const Seconds bound = with_split(layers_step(plan, nullptr), {}, plan);
   const Software& software = job_.coefficients.software;
   const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
                       software.gradient_algorithm == AllreduceAlgorithm::sparse ||
@@ -464,36 +457,17 @@ Seconds TimeBounds::of_split(const Plan& plan) const {
 }
 
 Seconds TimeBounds::of_placement(const Plan& plan, const OfSplit& split) const {
-  if (job_.machine.levels.empty()) return layers_lower_bound(plan, nullptr, split);
-  const ExchangeTimes& exchanges = tables_.exchanges(plan);
-  const Seconds bound = layers_lower_bound(plan, &exchanges, split);
-  const Bytes gradients = shown_gradients(plan);
-  if (gradients.value() <= 0) return bound;
-  const ExchangedBytes each = exchanged_bytes(plan, job_.assumptions);
-  const auto by_stage = [&](int stage, int shard_group) {
-    Plan sharded = plan;
-    sharded.zero_stage = stage;
-    sharded.shard_group = shard_group;
-    return gradient_exchange(sharded, exchanges, each, {replica_axes, gradients.value() / each.least()}).total();
-  };
-  const auto is_measured = [&](Family axes) { return exchanges.is_measured(axes, Purpose::gradient); };
-  // Measured times may decrease as messages grow.
-  const auto at_least = [&](Bytes message, Family axes) {
-    return 2.0 * exchanges.least_time(message, axes, Purpose::gradient);
-  };
-  // For any ZeRO stage, exchanges take at least as long as the exchanges of stage 0 or of stage 1.
-  Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
-  // The shard groups are those of the plan, or those that a search tries with ZeRO-3.
-  const int data = plan.mesh[Axis::data];
-  for (const int size : {job_.machine.devices_per_node(), plan.shard_group}) {
-    if (size <= 1 || size >= data || data % size != 0) continue;
-    const Family shards = shard_axes(replica_axes, size), copies = copy_axes(size);
-    const bool measured = is_measured(shards) || is_measured(copies);
-    const Bytes shard = gradients / (plan.mesh.replicas() * size / data);
-    least = min(least, measured ? at_least(gradients, shards) + at_least(shard, copies)
-                                : by_stage(size == plan.shard_group ? 1 : 3, size));
+  // The bounds of a plan by placement, exchanges and split are requested one after the other.
+  if (!placed_ || placed_->plan != plan) {
+    placed_.reset();
+    if (job_.machine.levels.empty()) {
+      placed_.emplace(PlacedParts{plan, layers_step(plan, nullptr), {}});
+    } else {
+      const ExchangeTimes& exchanges = tables_.exchanges(plan);
+      placed_.emplace(PlacedParts{plan, layers_step(plan, &exchanges), least_gradients(plan, exchanges)});
+    }
   }
-  return bound + least;
+  return with_split(placed_->layers, split, plan) + placed_->gradients;
 }
 
 }  // namespace ddl

@@ -67,9 +67,19 @@ class TimeBounds {
   /// Returns a lower bound of the time in which a rank's host launches the kernels of a micro-batch, for any degrees along
   /// axes that are not in `kernel_axes_of`, and for any exchange of contexts.
   [[nodiscard]] Seconds least_launches(const Plan& plan) const;
-  /// Returns a lower bound of the time of kernels, layer-wise exchanges and halos, without the gradient exchange. `placed`:
-  /// the exchanges of one placement; null for a bound for all placements.
-  [[nodiscard]] Seconds layers_lower_bound(const Plan& plan, const ExchangeTimes* placed, const OfSplit& split) const;
+  /// Kernels, layer-wise exchanges and halos: everything but the gradient exchange.
+  struct LayersStep {
+    RelaxedStep step;     ///< without exchanges
+    Seconds exchanges{};  ///< exchanges of a micro-batch, through all stages
+    double kernels = 1;   ///< a factor that lowers kernel times (Parts::kernels)
+    bool has_exchanges = false;
+  };
+  /// `placed`: the exchanges of one placement; null for a bound for all placements.
+  [[nodiscard]] LayersStep layers_step(const Plan& plan, const ExchangeTimes* placed) const;
+  /// The bound by a step with what is known of the split.
+  [[nodiscard]] Seconds with_split(const LayersStep& layers, const OfSplit& split, const Plan& plan) const;
+  /// Lower bound of the gradient exchange that is not overlapped with backward, for any ZeRO stage.
+  [[nodiscard]] Seconds least_gradients(const Plan& plan, const ExchangeTimes& exchanges) const;
   /// Returns the step of a pipeline before its layers are cut into stages.
   [[nodiscard]] RelaxedStep uncut_step(const Plan& plan) const;
   /// Returns the time of one rank's kernels for a micro-batch, through all stages.
@@ -101,6 +111,12 @@ class TimeBounds {
     double kernels = 1, beta = 1;  ///< fitted factors below one; 1 if no factor is below one
   };
   [[nodiscard]] const Parts& parts_of(const Plan& plan) const;
+  /// The parts of of_placement() that do not depend on the split.
+  struct PlacedParts {
+    Plan plan;
+    LayersStep layers;
+    Seconds gradients{};
+  };
 
   const Job& job_;
   const SplitTables& tables_;
@@ -116,7 +132,8 @@ class TimeBounds {
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   /// The key consists of the degrees except replicas and stages, the number of samples, and the choices that divide layers.
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
-  mutable std::optional<Parts> parts_;
+  mutable std::optional<Parts> parts_;         ///< of the latest degrees
+  mutable std::optional<PlacedParts> placed_;  ///< of the latest plan
 };
 
 }  // namespace ddl

@@ -113,7 +113,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   const auto known = choices_.find(key);
   if (known != choices_.end()) return known->second;
   LikeChoices all;
-  std::array<std::vector<int>, plan_choice_count> of_rows;
+  ValuesOfRows of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
     of_rows[i] = values_of(plan_choices()[i], plan);
     // Values that are impossible with all values of the other choices are removed.
@@ -125,7 +125,7 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
     });
   }
   Plan chosen = plan;
-  add_choices(chosen, of_rows, plan_choice_count, {}, all);
+  add_choices(chosen, of_rows, possible_pipelines(plan, of_rows), plan_choice_count, {}, all);
   const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
@@ -240,16 +240,37 @@ bool VariantSpace::has_shard_groups(const Plan& plan) const {
          data % devices_per_node_ == 0;
 }
 
-void VariantSpace::add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+LikeChoices VariantSpace::possible_pipelines(const Plan& plan, const ValuesOfRows& of_rows) const {
+  LikeChoices pipelines;
+  ChoiceValues values{};
+  for (const int chunks : of_rows[static_cast<std::size_t>(PlanChoice::virtual_stages)]) {
+    for (const int schedule : of_rows[static_cast<std::size_t>(PlanChoice::schedule)]) {
+      values[static_cast<std::size_t>(PlanChoice::schedule)] = schedule;
+      values[static_cast<std::size_t>(PlanChoice::virtual_stages)] = chunks;
+      if (is_possible(plan, values)) pipelines.push_back(values);
+    }
+  }
+  return pipelines;
+}
+
+void VariantSpace::add_choices(Plan& plan, const ValuesOfRows& of_rows, const LikeChoices& pipelines, std::size_t rows,
                                ChoiceValues values, LikeChoices& choices) const {
-  if (rows == 0) {
-    if (are_possible(plan, values)) choices.push_back(values);
+  // Schedule and virtual stages are the first rows, and depend on no other choice.
+  static_assert(static_cast<std::size_t>(PlanChoice::schedule) == 0 &&
+                static_cast<std::size_t>(PlanChoice::virtual_stages) == 1);
+  constexpr std::size_t of_pipelines = 2;
+  if (rows == of_pipelines) {
+    if (!are_possible(plan, values)) return;
+    for (const ChoiceValues& pipeline : pipelines) {
+      std::copy_n(pipeline.begin(), of_pipelines, values.begin());
+      choices.push_back(values);
+    }
     return;
   }
   for (const int value : of_rows[rows - 1]) {
     values[rows - 1] = value;
     plan_choices()[rows - 1].set(plan, value);
-    add_choices(plan, of_rows, rows - 1, values, choices);
+    add_choices(plan, of_rows, pipelines, rows - 1, values, choices);
   }
 }
 

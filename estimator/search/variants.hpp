@@ -64,9 +64,12 @@ class VariantSpace {
   [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
   /// Returns whether the values of open choices of a plan are possible together. `values` contains these values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
-  /// Adds every possible combination of the first `rows` choices. The last choice is the outermost
-  /// loop. `plan` has the values of the other choices.
-  void add_choices(Plan& plan, const std::array<std::vector<int>, plan_choice_count>& of_rows, std::size_t rows,
+  using ValuesOfRows = std::array<std::vector<int>, plan_choice_count>;
+  /// Returns the schedules and numbers of virtual stages that are possible together, with the first values of other choices.
+  [[nodiscard]] LikeChoices possible_pipelines(const Plan& plan, const ValuesOfRows& of_rows) const;
+  /// Adds every possible combination of the first `rows` choices; the last choice is outermost. `plan` has the values of the
+  /// other choices. `pipelines`: the result of possible_pipelines().
+  void add_choices(Plan& plan, const ValuesOfRows& of_rows, const LikeChoices& pipelines, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
   /// The properties of a plan that its possible choices depend on. They are the family, and the degrees that must divide
   /// something for some choices. They are also several conditions: whether the stages divide the micro-batches, whether

@@ -153,10 +153,14 @@ int PlanSteps::most_blocks_again(const Plan& plan) const {
   Plan all = plan;
   all.recompute_blocks = 1;
   const std::int64_t each = most_recomputed_blocks(all);
-  std::int64_t most = 0;
-  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage)
-    most = std::max(most, blocks_of(*job_.facts.model, tables_.costs(plan).kinds(), firsts[stage], firsts[stage + 1]));
-  return static_cast<int>(std::clamp<std::int64_t>((most + each - 1) / each - 1, 0, most_recompute_blocks));
+  const SplitTables::Split& split = tables_.split(plan);
+  std::optional<std::int64_t>& most = known(split).most_blocks;
+  if (!most) {
+    most = 0;
+    for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage)
+      most = std::max(*most, blocks_of(*job_.facts.model, split.costs->kinds(), firsts[stage], firsts[stage + 1]));
+  }
+  return static_cast<int>(std::clamp<std::int64_t>((*most + each - 1) / each - 1, 0, most_recompute_blocks));
 }
 
 }  // namespace ddl

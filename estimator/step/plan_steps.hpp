@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -57,6 +58,7 @@ class PlanSteps {
   /// Cached values of a split under one placement.
   struct Known {
     std::optional<std::vector<int>> cuts;
+    std::optional<std::int64_t> most_blocks;  ///< number of blocks of the stage that has most
     /// Steps, keyed by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
     /// Updates, keyed by sharding, offloading, and whether each rank holds the layers of two stages.

@@ -127,7 +127,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
-    const LayerCosts of_stage = costs.between(first, firsts[index + 1]);
+    const LayerCosts& of_stage = costs.between(first, firsts[index + 1]);
     const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
     if (plan.recompute == Recompute::full) {
       const LayerCosts again = recomputed_costs(*job.facts.model, costs, plan, first, firsts[index + 1]);

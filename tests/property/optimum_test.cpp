@@ -2,8 +2,10 @@
 // DDL_RANDOM_SEED and DDL_RANDOM_COUNT select other random questions and more questions.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +83,41 @@ TEST_CASE("the search for a language model or a recommender finds the best of al
       {"llama2-7b", "dgx-a100", 16, 16}, {"llama3-8b", "dgx-h100", 16, 16, Objective::memory},
       {"gnmt", "dgx-a100", 16, 100},     {"dlrm", "dgx-a100", 16, 512}};
   for (const Question& question : questions) check_against_all(question);
+}
+
+TEST_CASE("a stopped search bounds the plans that it has not examined") {
+  StudySpec spec;
+  spec.model = "gpt2-xl";
+  spec.machine = "dgx-a100";
+  const Study study(spec);
+  SearchOptions options;
+  options.devices = 16;
+  options.global_batch = 16;
+  options.precision = study.precision();
+  options.optimizer = study.optimizer();
+  options.top = 10;
+  const Seconds best = search(Estimator(study.job()), options).best.front().time.step_time();
+  int stopped = 0, bounded = 0;
+  for (const int last : {1, 2, 20, 40, 80, 120, 160, 240}) {
+    INFO("stopped after " << last << " calls");
+    int calls = 0;
+    std::optional<Seconds> reported;
+    options.go_on = [&](std::int64_t, std::int64_t) { return ++calls < last; };
+    options.on_better = [&](const RankedPlan& better) { reported = better.step_time; };
+    const SearchResult found = search(Estimator(study.job()), options);
+    if (!found.stopped) continue;
+    ++stopped;
+    bounded += found.least_left > Seconds{} ? 1 : 0;
+    Seconds least = found.least_left;
+    if (!found.best.empty()) {
+      REQUIRE(reported);
+      CHECK(std::abs(*reported / found.best.front().time.step_time() - 1) < 1e-9);
+      least = min(least, *reported);
+    }
+    CHECK(least <= best * (1 + 1e-9));
+  }
+  CHECK(stopped > 2);
+  CHECK(bounded > 0);
 }
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {

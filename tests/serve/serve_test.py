@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -294,6 +295,18 @@ class Slow(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, 20)
             self.assertEqual(status, 200)
             self.assertIn("the search was stopped after 0.3 s", text)
+
+
+class Together(unittest.TestCase):
+    def test_a_question_is_answered_while_a_search_for_another_user_runs(self):
+        with Server(PROGRAM, "--time-limit", "600") as server, server.raw(timeout=600) as other:
+            # Nine searches, of which one alone takes longer than the question below.
+            other.sendall(b"GET /answer?model=deepseek-v3&machine=dgx-h100&gpus=64..16384 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            status, _, text = server.ask("/answer?" + QUESTION, timeout=600)
+            self.assertEqual(status, 200)
+            self.assertIn("per step", text)
+            answered, _, _ = select.select([other], [], [], 0)
+            self.assertEqual(answered, [], "the search for the other user still runs")
 
 
 class Ending(unittest.TestCase):
