@@ -33,9 +33,10 @@ struct Device {
   /// Fractions of the datasheet's peak and bandwidth that sufficiently large kernels reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
   /// In training, the power limit lowers the clock. Products on matrix units then run at this fraction of the rate that they
-  /// reach alone. A precision has its own fraction if the datasheet gives one.
-  double sustained_peak = 1;
+  /// reach alone. A precision has its own fraction if the datasheet gives one. Unset: the fraction of the kernel data.
+  std::optional<double> sustained_peak{};
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
+  double power = 0;  ///< power limit in watts; 0 if the datasheet does not give it
   /// Streaming multiprocessors; unset if the datasheet does not give them.
   std::optional<int> multiprocessors{};
   /// Fitted constants of kernels of this type of device. Constants that this type lacks are taken from `other_kernels`, for
@@ -49,7 +50,9 @@ struct Device {
   double host_speed = 1;
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[p]; }
-  [[nodiscard]] double sustained_at(Precision p) const { return sustained_peaks[p].value_or(sustained_peak); }
+  [[nodiscard]] std::optional<double> sustained_at(Precision p) const {
+    return sustained_peaks[p] ? sustained_peaks[p] : sustained_peak;
+  }
 };
 
 /// One level of the interconnect. Levels are counted from the inside out: level 0 joins devices into a node, level 1 joins

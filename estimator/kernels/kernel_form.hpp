@@ -15,6 +15,7 @@ struct KernelShape {
   double items = 0;            ///< number of items that the bytes consist of
   double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k products
   double count = 1;            ///< number of matrix products of that size
+  double experts = 0;          ///< products of that size that are launched one by one, as for experts; 0: one launch
   double group_channels = 0;   ///< output channels of a group of a convolution; 0: there are no groups
   // The members below are the same as in Work.
   bool sums_positions = false;
@@ -36,8 +37,9 @@ struct DevicePeaks {
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
-  bool is_fitted = true;     ///< if false, the default is always used
-  bool is_optional = false;  ///< files may omit it; the default is then used
+  bool is_fitted = true;        ///< if false, the default is always used
+  bool is_optional = false;     ///< files may omit it; the default is then used
+  bool is_of_repeated = false;  ///< it is only fitted to kernels that were measured again and again
 };
 
 /// A formula for a kernel's time. Its constants are dimensionless, except for `start`, in microseconds.
@@ -67,6 +69,7 @@ inline constexpr EnumNames<KernelKind> enum_names<KernelKind>{"matrix_product",
                                                               "packed_convolution",
                                                               "direct_convolution",
                                                               "depthwise_convolution",
-                                                              "max_pool"};
+                                                              "max_pool",
+                                                              "grouped_product"};
 
 }  // namespace ddl

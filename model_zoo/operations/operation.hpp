@@ -35,7 +35,8 @@ enum class KernelKind {
   packed_convolution,     ///< convolutions with several groups that share a tile of a matrix product
   direct_convolution,     ///< convolutions with several groups, without matrix units
   depthwise_convolution,  ///< convolutions with as many groups as channels
-  max_pool
+  max_pool,
+  grouped_product  ///< products of several experts, one GEMM for each
 };
 
 /// The work of one kernel; kernel models turn it into time.
