@@ -66,11 +66,12 @@ void read_residuals(const YamlNode& node, std::vector<KernelResidual>& residuals
 }
 
 KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
-  node.only_keys({"kind", "pass", "precision", "source", "rows", "constants", "spread", "residuals"});
+  node.only_keys({"kind", "pass", "precision", "conditions", "source", "rows", "constants", "spread", "residuals"});
   KernelFamily family;
   family.kind = read_word<KernelKind>(node.at("kind"), "kind of kernel");
   if (const auto pass = node.find("pass")) family.pass = read_word<Pass>(*pass, "pass", 3);
   family.precision = read_word<Precision>(node.at("precision"), "precision");
+  if (const auto conditions = node.find("conditions")) family.conditions = read_word<Conditions>(*conditions, "conditions");
   family.source = node.at("source").text();
   if (std::none_of(file.sources.begin(), file.sources.end(),
                    [&](const auto& each) { return each.first == family.source; })) {
@@ -117,11 +118,20 @@ std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
 DeviceFile parse_device_file(const std::string& text, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
-  root.only_keys({"format", "names", "compute_capability", "sources", "families"});
+  root.only_keys(
+      {"format", "names", "compute_capability", "power", "multiprocessors", "peak", "sustained", "sources", "families"});
   DeviceFile file;
   file.names = read_names(root);
   file.kernels.device = file.names.front();
   if (const auto capability = root.find("compute_capability")) file.compute_capability = capability->number(1, 1000);
+  constexpr double most_watts = 100'000;
+  if (const auto power = root.find("power")) file.kernels.power = power->number(1, most_watts);
+  if (const auto units = root.find("multiprocessors")) file.kernels.multiprocessors = units->number(1, most_watts);
+  if (const auto peak = root.find("peak")) file.kernels.peak = peak->flop_rate().value();
+  if (const auto sustained = root.find("sustained")) {
+    for (const auto& [kind, part] : sustained->entries())
+      file.kernels.sustained[read_word<KernelKind>(kind, "kind of kernel")] = part.number(0.05, 1);
+  }
   for (const auto& [key, citation] : root.at("sources").entries()) file.sources.emplace_back(key.name(), citation.text());
   for (const YamlNode& family : root.at("families").items()) file.kernels.families.push_back(read_family(family, file));
   return file;
@@ -131,14 +141,23 @@ std::string print_device_file(const DeviceFile& file) {
   std::string text = "format: 1\nnames:\n";
   for (const std::string& name : file.names) text += fmt::format("  - {}\n", name);
   if (file.compute_capability) text += fmt::format("compute_capability: {}\n", *file.compute_capability);
+  if (file.kernels.power > 0) text += fmt::format("power: {}\n", file.kernels.power);
+  if (file.kernels.multiprocessors > 0) text += fmt::format("multiprocessors: {}\n", file.kernels.multiprocessors);
+  if (file.kernels.peak > 0) text += fmt::format("peak: {} TFLOP/s\n", file.kernels.peak / 1e12);
+  std::vector<std::string> sustained;
+  for (const KernelKind kind : enum_values<KernelKind>) {
+    if (const auto part = file.kernels.sustained[kind]) sustained.push_back(fmt::format("{}: {}", to_string(kind), *part));
+  }
+  if (!sustained.empty()) text += fmt::format("sustained: {{{}}}\n", fmt::join(sustained, ", "));
   text += "sources:\n";
   for (const auto& [key, citation] : file.sources) text += fmt::format("  {}: \"{}\"\n", key, citation);
   text += "families:\n";
   for (const KernelFamily& family : file.kernels.families) {
     text += fmt::format("  - kind: {}\n", to_string(family.kind));
     if (family.pass) text += fmt::format("    pass: {}\n", to_string(*family.pass));
-    text += fmt::format("    precision: {}\n    source: {}\n    rows: {}\n    constants: {{", to_string(family.precision),
-                        family.source, family.rows);
+    text += fmt::format("    precision: {}\n", to_string(family.precision));
+    if (family.conditions != Conditions::alone) text += fmt::format("    conditions: {}\n", to_string(family.conditions));
+    text += fmt::format("    source: {}\n    rows: {}\n    constants: {{", family.source, family.rows);
     const KernelForm& form = form_of(family.kind);
     for (std::size_t i = 0; i < form.constants.size(); ++i) {
       const std::string value = fmt::format("{:.4g}", family.constants[i]);

@@ -17,14 +17,18 @@ namespace {
 /// A factor above this limit is probably a typing error.
 constexpr double largest_fabric_factor = 100;
 constexpr double largest_doubt = 1000;
+/// Two ranks leave at most three quarters of their links idle.
+constexpr double most_idle_links = 1.5;
 constexpr int most_clusters = 1'000'000;
 
 }  // namespace
 
 Fabric parse_fabric(const YamlNode& root) {
   check_format(root);
-  root.only_keys({"format", "fabric", "description", "joins", "sources", "clusters", "step", "call", "tree_level",
-                  "tree_inside", "message", "ring_fill", "tree_fill", "all_to_all", "doubt"});
+  root.only_keys(
+      {"format",     "fabric",           "description",     "joins",     "sources",   "clusters",   "step",  "call",
+       "tree_level", "tree_inside",      "message",         "ring_fill", "tree_fill", "all_to_all", "doubt", "quick",
+       "bulk",       "all_to_all_quick", "all_to_all_bulk", "idle_links"});
   Fabric fabric;
   LibraryHabits& habits = fabric.habits;
   habits.fabric = root.at("fabric").name();
@@ -43,9 +47,23 @@ Fabric parse_fabric(const YamlNode& root) {
   habits.message = factor("message");
   habits.ring_fill = factor("ring_fill");
   habits.tree_fill = factor("tree_fill");
-  const YamlNode share = root.at("all_to_all");
-  habits.all_to_all = share.number(0, 1);
-  if (habits.all_to_all == 0) share.fail("must be greater than zero", "write a fraction: 1 is the whole bandwidth");
+  const auto share = [&](const YamlNode& node) {
+    const double value = node.number(0, 1);
+    if (value == 0) node.fail("must be greater than zero", "write a fraction: 1 is the whole bandwidth");
+    return value;
+  };
+  habits.all_to_all = share(root.at("all_to_all"));
+  if (fabric.inside_nodes) {
+    habits.quick = share(root.at("quick"));
+    habits.all_to_all_quick = share(root.at("all_to_all_quick"));
+    habits.bulk = root.at("bulk").seconds(true, plausible_latency);
+    habits.all_to_all_bulk = root.at("all_to_all_bulk").seconds(true, plausible_latency);
+    habits.idle_links = root.at("idle_links").number(0, most_idle_links);
+  } else {
+    for (const char* key : {"quick", "all_to_all_quick", "bulk", "all_to_all_bulk", "idle_links"}) {
+      if (const auto node = root.find(key)) node->fail("only a fabric inside a node has this key");
+    }
+  }
   habits.doubt = root.at("doubt").number(1, largest_doubt);
   return fabric;
 }

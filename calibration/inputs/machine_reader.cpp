@@ -111,7 +111,7 @@ class SheetReader {
   }
 
   void read_device(const MachineSection& node) {
-    node.only_keys({"name", "kind", "profile_names", "compute_capability", "multiprocessors", "peak", "memory",
+    node.only_keys({"name", "kind", "profile_names", "compute_capability", "multiprocessors", "power", "peak", "memory",
                     "memory_bandwidth", "tile", "attainable_peak", "sustained_peak", "sustained_peaks",
                     "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
                    std::array{former_launch_overhead});
@@ -133,6 +133,10 @@ class SheetReader {
     if (const auto value = optional_number(node, "multiprocessors", "device")) {
       constexpr int most_multiprocessors = 100'000;
       device.multiprocessors = static_cast<int>(value->integer(1, most_multiprocessors));
+    }
+    if (const auto found = node.find_next_to("name", "power"); found && !says_none(found->node)) {
+      constexpr double most_watts = 100'000;
+      device.power = number(*found, "device.power").number(1, most_watts);
     }
     read_peaks(node.at("peak"));
     device.memory = number(node, "memory", "device").bytes(false, plausible_memory);

@@ -75,6 +75,9 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
   if (const SourcedNumber* const number = find_number(sheet, "device.multiprocessors")) {
     lines += fmt::format("  multiprocessors: {}\n", sources.pair(*number));
   }
+  if (const SourcedNumber* const number = find_number(sheet, "device.power")) {
+    lines += fmt::format("  power: {}\n", sources.pair(*number));
+  }
   lines += "  peak:\n" + lines_below(sheet, "device.peak.", "    ", sources);
   const std::string sustained = lines_below(sheet, "device.sustained_peaks.", "    ", sources);
   if (!sustained.empty()) lines += "  sustained_peaks:\n" + sustained;

@@ -1,10 +1,12 @@
 #include "calibration/kernels/kernel_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <tuple>
 
 #include <Eigen/Core>
@@ -22,10 +24,15 @@ constexpr double prior_weight = 0.02;  ///< weight of the prior, relative to one
 constexpr double widest = 9;           ///< largest logit of a constant's position between its bounds
 constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
 
+/// The constants in which products of experts differ from other products in training: they run the same kernels, but each
+/// has weights of its own, and a launch.
+constexpr std::array<std::string_view, 3> of_experts{"start", "bandwidth", "expert"};
+
 /// The rows of one family: kernels of one kind and precision, in one pass, or in several passes that were timed together.
 struct FamilyRows {
   KernelKind kind;
   Precision precision;
+  Conditions conditions;
   std::vector<Pass> passes;
   std::vector<std::size_t> rows;
 };
@@ -77,7 +84,7 @@ class Fitter {
   /// copies is predicted from other measurements of the device, and subtracted, so that the time of the first kernel
   /// remains. Rows in which the copies take most of the time are not changed.
   static void take_off_copies(KernelSample& sample, const KernelModel& model) {
-    constexpr double least_rest = 0.5;
+    constexpr double least_rest = 0.3;
     const auto is_copy = [&](const auto& kernel) {
       return kernel.first.kernel_kind() == KernelKind::elementwise &&
              sample.kernels.front().first.kernel_kind() != KernelKind::elementwise;
@@ -94,7 +101,7 @@ class Fitter {
   /// Returns the rows in groups. Groups with few passes come first. So the constants of single
   /// passes are known when rows are fitted that time several passes together.
   [[nodiscard]] std::vector<FamilyRows> groups() const {
-    std::map<std::tuple<std::size_t, KernelKind, Precision, std::vector<Pass>>, std::vector<std::size_t>> rows;
+    std::map<std::tuple<std::size_t, KernelKind, Precision, Conditions, std::vector<Pass>>, std::vector<std::size_t>> rows;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       const auto& kernels = samples_[i].kernels;
       const KernelKind kind = kernels.front().first.kernel_kind();
@@ -105,10 +112,13 @@ class Fitter {
         if (std::find(passes.begin(), passes.end(), pass) == passes.end()) passes.push_back(pass);
       }
       // If kernels of several kinds were timed together, their times cannot be separated.
-      if (same) rows[{passes.size(), kind, samples_[i].precision, passes}].push_back(i);
+      if (same) rows[{passes.size(), kind, samples_[i].precision, samples_[i].conditions, passes}].push_back(i);
     }
     std::vector<FamilyRows> groups;
-    for (auto& [key, own] : rows) groups.push_back({std::get<1>(key), std::get<2>(key), std::get<3>(key), std::move(own)});
+    for (auto& [key, own] : rows) {
+      const auto& [count, kind, precision, conditions, passes] = key;
+      groups.push_back({kind, precision, conditions, passes, std::move(own)});
+    }
     return groups;
   }
 
@@ -119,6 +129,17 @@ class Fitter {
     for (const KernelFamily& family : settings_.known) {
       const bool alike = item_bytes(family.precision) == item_bytes(group.precision);
       if (family.kind == group.kind && alike && family.pass == pass) return &family;
+    }
+    return nullptr;
+  }
+
+  /// The fitted products of the pass in which a group of experts' products was measured; null for other groups.
+  [[nodiscard]] const KernelFamily* products_like(const FamilyRows& group) const {
+    if (group.kind != KernelKind::grouped_product) return nullptr;
+    for (const KernelFamily& family : fit_.families) {
+      if (family.kind == KernelKind::matrix_product && family.precision == group.precision &&
+          family.conditions == group.conditions && family.pass == group.passes.front())
+        return &family;
     }
     return nullptr;
   }
@@ -140,16 +161,25 @@ class Fitter {
     const KernelForm& form = form_of(group.kind);
     const DevicePeaks peaks = device_peaks(device_, group.precision);
     const auto count = static_cast<Eigen::Index>(form.constants.size());
+    // Few products of experts are measured; most of their constants are those of products in the same pass.
+    const KernelFamily* const products = products_like(group);
+    const auto is_fitted = [&](const KernelConstant& constant) {
+      if (products != nullptr && std::find(of_experts.begin(), of_experts.end(), constant.name) == of_experts.end())
+        return false;
+      return constant.is_fitted || (constant.is_of_repeated && group.conditions == Conditions::repeated);
+    };
     Eigen::VectorXd usual(count);
     for (Eigen::Index i = 0; i < count; ++i) {
       const KernelConstant& constant = form.constants[static_cast<std::size_t>(i)];
+      // Constants that only repeated kernels determine start in the middle of their range.
       usual[i] = constant.is_fitted ? to_free(constant, constant.usual) : 0.0;
     }
     const auto constants = [&](const Eigen::VectorXd& free) {
       std::vector<double> values(form.constants.size());
       for (std::size_t i = 0; i < values.size(); ++i) {
         const KernelConstant& constant = form.constants[i];
-        values[i] = constant.is_fitted ? to_constant(constant, free[static_cast<Eigen::Index>(i)]) : constant.usual;
+        const double fixed = products != nullptr ? products->constants[i] : constant.usual;
+        values[i] = is_fitted(constant) ? to_constant(constant, free[static_cast<Eigen::Index>(i)]) : fixed;
       }
       return values;
     };
@@ -178,6 +208,7 @@ class Fitter {
     KernelFamily family{.kind = group.kind,
                         .pass = group.passes.front(),
                         .precision = group.precision,
+                        .conditions = group.conditions,
                         .constants = constants_of(group, rows),
                         .rows = static_cast<int>(rows.size()),
                         .source = settings_.source};
@@ -246,7 +277,7 @@ class Fitter {
     kernels->families.push_back(family);
     Device like = device_;
     like.kernels = kernels;
-    const KernelModel model(like, group.precision);
+    const KernelModel model(like, group.precision, {}, group.conditions);
     std::vector<double> errors;
     for (const std::size_t row : rows) {
       double predicted = time(group, row, family.constants, peaks);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
+#include "estimator/kernels/device_kernels.hpp"
 #include "model_zoo/operations/operation.hpp"
 #include "model_zoo/values/precision.hpp"
 
@@ -13,6 +14,7 @@ namespace ddl {
 struct KernelSample {
   std::vector<std::pair<Work, Pass>> kernels;
   Precision precision = Precision::fp32;
+  Conditions conditions = Conditions::alone;
   Seconds time{};
 };
 

@@ -48,15 +48,17 @@ KernelAccuracy summary(Errors errors) {
 
 KernelValidation validate_kernels(std::span<const KernelSample> samples, const Device& device, Seconds overhead) {
   KernelValidation validation;
-  std::map<Precision, KernelModel> models;
+  std::map<std::pair<Precision, Conditions>, KernelModel> models;
   std::map<std::tuple<std::string, std::string, std::string>, Errors> groups;
   for (const KernelSample& sample : samples) {
     if (!device.peak_at(sample.precision)) {
       ++validation.refused;
       continue;
     }
-    auto model = models.find(sample.precision);
-    if (model == models.end()) model = models.emplace(sample.precision, KernelModel(device, sample.precision)).first;
+    const std::pair key(sample.precision, sample.conditions);
+    auto model = models.find(key);
+    if (model == models.end())
+      model = models.emplace(key, KernelModel(device, sample.precision, {}, sample.conditions)).first;
     const KernelTime predicted = time_together(model->second, sample.kernels, 1);
     std::string kinds, passes;
     for (const auto& [work, pass] : sample.kernels) {

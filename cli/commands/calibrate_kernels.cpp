@@ -82,7 +82,8 @@ void write_families(const KernelsRequest& asked, const Device& device, const Ker
   file.sources.emplace_back(asked.source, citation);
   for (const KernelFamily& family : fit.families) {
     std::erase_if(file.kernels.families, [&](const KernelFamily& other) {
-      return other.kind == family.kind && other.pass == family.pass && other.precision == family.precision;
+      return other.kind == family.kind && other.pass == family.pass && other.precision == family.precision &&
+             other.conditions == family.conditions;
     });
     file.kernels.families.push_back(family);
   }

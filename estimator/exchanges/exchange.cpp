@@ -145,12 +145,57 @@ bool ExchangeTimes::is_measured(Family axes, Purpose purpose) const {
   return false;
 }
 
+std::optional<Seconds> ExchangeTimes::library_time(Collective operation, Bytes message, const LibraryGroup& group,
+                                                   const GroupLinks& at) const {
+  const LibraryHabits* const habits = library(at, false);
+  if (habits == nullptr) return std::nullopt;
+  switch (operation) {
+    case Collective::allreduce: {
+      const Seconds ring = library_ring_time(2, message, group, *habits);
+      return at.group.outermost > 0 ? min(ring, library_tree_time(message, group, *habits)) : ring;
+    }
+    case Collective::allgather:
+    case Collective::reduce_scatter:
+      return library_ring_time(1, message, group, *habits);
+    case Collective::all_to_all:
+      return library_all_to_all_time(message, group, *habits);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Seconds> ExchangeTimes::continued_time(Collective operation, Bytes message, const GroupLinks& at) const {
+  const MeasuredExchanges& measured = coefficients_.exchanges;
+  const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
+  const std::optional<Bytes> last = measured.last_size(operation, at.group.ranks, nodes);
+  const LibraryGroup group = library_group(at);
+  const Bytes known = last ? min(*last, message) : message;
+  std::optional<Seconds> time = measured.time(operation, known, at.group.ranks, nodes);
+  if (!time) return std::nullopt;
+  if (const auto count = measured.last_count(operation, known, at.group.ranks, nodes)) {
+    LibraryGroup fewer = group;
+    fewer.ranks = count->ranks;
+    fewer.nodes = at.group.outermost == 0 ? count->ranks : count->nodes;
+    const std::optional<Seconds> from = library_time(operation, known, fewer, at);
+    const std::optional<Seconds> to = library_time(operation, known, group, at);
+    const std::optional<Seconds> start = measured.time(operation, known, count->ranks, count->nodes);
+    if (from && to && start && *from > Seconds{}) time = *start * (*to / *from);
+  }
+  if (known < message) {
+    const std::optional<Seconds> from = library_time(operation, known, group, at);
+    const std::optional<Seconds> to = library_time(operation, message, group, at);
+    if (!from || !to) return measured.time(operation, message, at.group.ranks, nodes);
+    time = *time + max(Seconds{}, (*to - *from) / group.beta_factor);
+  }
+  return time;
+}
+
 std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective operation, Bytes message, const GroupLinks& at,
                                                                  Purpose purpose) const {
   if (operation == Collective::point_to_point || !may_be_measured(at, purpose)) return std::nullopt;
   const MeasuredExchanges& measured = coefficients_.exchanges;
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
-  std::optional<Seconds> time = measured.time(operation, message, at.group.ranks, nodes);
+  std::optional<Seconds> time = continued_time(operation, message, at);
   if (!time) return std::nullopt;
   Seconds bytes = min(*time, message * *measured.least_per_byte(operation, at.group.ranks, nodes));
   if (operation == Collective::allreduce && measured.rests_on_two_nodes(operation, at.group.ranks, nodes)) {
@@ -454,7 +499,7 @@ Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) c
   bool all = true;
   for (const Collective operation : {Collective::allreduce, Collective::allgather, Collective::reduce_scatter}) {
     const auto bound = coefficients_.exchanges.least_per_byte(operation, at.group.ranks, nodes);
-    all = all && bound.has_value();
+    all = all && bound.has_value() && !coefficients_.exchanges.may_be_continued(operation, at.group.ranks, nodes);
     if (!bound) continue;
     const double halves = operation == Collective::allreduce ? 0.5 : 1.0;
     const Seconds time =

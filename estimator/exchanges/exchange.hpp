@@ -136,6 +136,12 @@ class ExchangeTimes {
   /// groups with different numbers of ranks on their nodes.
   [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
   [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
+  /// The time of an operation by the library's formulas, without fitted factors; empty if it has none.
+  [[nodiscard]] std::optional<Seconds> library_time(Collective operation, Bytes message, const LibraryGroup& group,
+                                                    const GroupLinks& way) const;
+  /// A measured time, continued by the library's formulas beyond the largest measured message, and beyond the largest
+  /// measured count if measurements of fewer nodes do not predict that count.
+  [[nodiscard]] std::optional<Seconds> continued_time(Collective operation, Bytes message, const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;
   [[nodiscard]] Bottleneck busiest(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged) const;
   /// Returns whether an exchange is staged through the host.

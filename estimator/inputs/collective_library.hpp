@@ -19,7 +19,14 @@ struct LibraryHabits {
   double ring_fill = 0;    ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
   double tree_fill = 0;    ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)
   double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
-  double doubt = 1;        ///< 95 % of times of held-out clusters are predicted within this factor
+  /// Inside a node: small messages take a protocol that starts at once and reaches a share of the rate, `quick` in a ring
+  /// and `all_to_all_quick` in an all-to-all. Large messages take a protocol that starts later, by `bulk` or
+  /// `all_to_all_bulk`.
+  double quick = 1, all_to_all_quick = 1;
+  Seconds bulk{}, all_to_all_bulk{};
+  /// Inside a node: this number divided by the number of ranks is the share of the links that a ring leaves idle.
+  double idle_links = 0;
+  double doubt = 1;  ///< for clusters that are left out of the fit, 95 % of the times are predicted within this factor
   friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;
 };
 

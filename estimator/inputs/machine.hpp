@@ -32,10 +32,11 @@ struct Device {
   double tile = 1;
   /// Fractions of the datasheet's peak and bandwidth that sufficiently large kernels reach.
   double attainable_peak = 1, attainable_bandwidth = 1;
-  /// The fraction of their rate that products on matrix units reach in training, where the power
-  /// limit lowers the clock. A precision has its own fraction if the datasheet gives one.
-  double sustained_peak = 1;
+  /// In training, the power limit lowers the clock. Products on matrix units then run at this fraction of the rate that they
+  /// reach alone. A precision has its own fraction if the datasheet gives one. Unset: the fraction of the kernel data.
+  std::optional<double> sustained_peak{};
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
+  double power = 0;  ///< power limit in watts; 0 if the datasheet does not give it
   /// The number of streaming multiprocessors; unset if the datasheet does not give it.
   std::optional<int> multiprocessors{};
   /// `kernels` has the constants fitted to this type of device. `other_kernels` has the constants of other devices, which
@@ -49,7 +50,9 @@ struct Device {
   double host_speed = 1;
 
   [[nodiscard]] std::optional<FlopRate> peak_at(Precision p) const { return peak[p]; }
-  [[nodiscard]] double sustained_at(Precision p) const { return sustained_peaks[p].value_or(sustained_peak); }
+  [[nodiscard]] std::optional<double> sustained_at(Precision p) const {
+    return sustained_peaks[p] ? sustained_peaks[p] : sustained_peak;
+  }
 };
 
 /// One level of the interconnect. Levels are counted from the inside out: level 0 joins devices into a node, level 1 joins

@@ -23,6 +23,8 @@ constexpr double single_spread = 1.03;
 /// If bandwidth limits the time of the largest messages, measured times are extrapolated up to this
 /// multiple of the largest size.
 constexpr double size_reach = 4;
+/// If the second largest count predicts the time of the largest one less exactly than this factor, its growth is not used.
+constexpr double growth_doubt = 1.3;
 /// A 95 % interval reaches this many standard deviations to each side.
 constexpr double reach_95 = 1.96;
 
@@ -101,6 +103,11 @@ std::optional<Collective> like(Collective operation) {
   return std::nullopt;
 }
 
+/// How often the measured operation stands in an operation: an Allreduce is a Reduce-scatter and an Allgather.
+double times_of(Collective operation, const MeasuredCurve& curve) {
+  return operation == Collective::allreduce && curve.operation != Collective::allreduce ? 2 : 1;
+}
+
 /// Returns the least time per byte of a curve. Between two sizes, the time per byte lies between the values at these sizes.
 /// Below the smallest size, the time per byte grows. Above the largest size, it approaches the curve's last slope.
 double least_per_byte_of(const MeasuredCurve& curve) {
@@ -140,7 +147,9 @@ Seconds MeasuredCurve::at(Bytes message) const {
 }
 
 bool MeasuredCurve::ends_by_bytes() const {
-  return last_slope() * points.back().message >= points.back().time * deciding_share;
+  if (points.size() < 2) return true;
+  const Point &last = points.back(), &before = points[points.size() - 2];
+  return (last.time - before.time) * (last.message / (last.message - before.message)) >= last.time * deciding_share;
 }
 
 MeasuredCurve::SizeDoubt MeasuredCurve::size_doubt(Bytes message) const {
@@ -207,6 +216,8 @@ MeasuredExchanges::Neighbours MeasuredExchanges::neighbours_or_like(Collective o
   if (curves_.empty() || ranks <= 1) return {};
   Neighbours near = neighbours(operation, ranks, nodes);
   if (near.fewer == nullptr && like(operation)) near = neighbours(*like(operation), ranks, nodes);
+  if (near.fewer == nullptr && operation == Collective::allreduce)
+    return neighbours_or_like(Collective::reduce_scatter, ranks, nodes);
   return near;
 }
 
@@ -251,7 +262,40 @@ Seconds MeasuredExchanges::between(const Neighbours& near, Bytes message, double
 std::optional<Seconds> MeasuredExchanges::time(Collective operation, Bytes message, double ranks, double nodes) const {
   const Neighbours near = neighbours_or_like(operation, ranks, nodes);
   if (near.fewer == nullptr) return std::nullopt;
-  return between(near, message, ranks, nodes);
+  return between(near, message, ranks, nodes) * times_of(operation, *near.fewer);
+}
+
+std::optional<Bytes> MeasuredExchanges::last_size(Collective operation, double ranks, double nodes) const {
+  const Neighbours near = neighbours_or_like(operation, ranks, nodes);
+  std::optional<Bytes> last;
+  for (const MeasuredCurve* curve : {near.fewer, near.more}) {
+    if (curve == nullptr || curve->ends_by_bytes()) continue;
+    const Count asked{ranks, nodes}, measured = count_of(*curve);
+    const double share = step_share(curve->operation, measured) / step_share(curve->operation, asked);
+    const Bytes own = curve->points.back().message * std::max(1.0, share);
+    last = last ? min(*last, own) : own;
+  }
+  return last;
+}
+
+std::optional<MeasuredExchanges::MeasuredCount> MeasuredExchanges::last_count(Collective operation, Bytes message,
+                                                                              double ranks, double nodes) const {
+  const Neighbours near = neighbours_or_like(operation, ranks, nodes);
+  if (near.fewer == nullptr || near.fewer != near.more) return std::nullopt;
+  const Count asked{ranks, nodes}, last = count_of(*near.fewer);
+  if (asked.places() <= last.places()) return std::nullopt;
+  const Neighbours earlier = neighbours(near.fewer->operation, last.ranks, last.nodes, near.fewer);
+  if (earlier.fewer == nullptr || count_of(*earlier.fewer).places() > last.places()) return std::nullopt;
+  const double missed = from(*earlier.fewer, message, last.ranks, last.nodes) / near.fewer->at(message);
+  if (std::max(missed, 1 / missed) <= growth_doubt) return std::nullopt;
+  return MeasuredCount{last.ranks, last.nodes};
+}
+
+bool MeasuredExchanges::may_be_continued(Collective operation, double ranks, double nodes) const {
+  const Neighbours near = neighbours_or_like(operation, ranks, nodes);
+  if (near.fewer == nullptr) return false;
+  const bool is_beyond = near.fewer == near.more && Count{ranks, nodes}.places() > count_of(*near.fewer).places();
+  return is_beyond || last_size(operation, ranks, nodes).has_value();
 }
 
 bool MeasuredExchanges::rests_on_two_nodes(Collective operation, double ranks, double nodes) const {
@@ -273,7 +317,8 @@ std::optional<SecondsPerByte> MeasuredExchanges::least_per_byte(Collective opera
   const Neighbours near = neighbours_or_like(operation, ranks, nodes);
   if (near.fewer == nullptr) return std::nullopt;
   const Count asked{ranks, nodes};
-  return min(bound_for(*near.fewer, least_of(*near.fewer), asked), bound_for(*near.more, least_of(*near.more), asked));
+  return min(bound_for(*near.fewer, least_of(*near.fewer), asked), bound_for(*near.more, least_of(*near.more), asked)) *
+         times_of(operation, *near.fewer);
 }
 
 std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collective operation, Bytes message, double ranks,
@@ -308,8 +353,10 @@ std::optional<MeasuredExchanges::Prediction> MeasuredExchanges::predict(Collecti
     prediction.beyond_counts |= near.fewer == near.more;
     if (near.fewer == near.more) beyond += doubling_doubt * std::abs(std::log2(asked.places() / places));
   }
-  prediction.low = prediction.low * std::exp(-shorter - beyond);
-  prediction.high = prediction.high * std::exp(longer + beyond);
+  const double times = times_of(operation, *near.fewer);
+  prediction.time *= times;
+  prediction.low = prediction.low * (times * std::exp(-shorter - beyond));
+  prediction.high = prediction.high * (times * std::exp(longer + beyond));
   return prediction;
 }
 

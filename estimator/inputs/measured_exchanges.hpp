@@ -71,11 +71,27 @@ class MeasuredExchanges {
   [[nodiscard]] const std::vector<MeasuredCurve>& curves() const { return curves_; }
   [[nodiscard]] bool empty() const { return curves_.empty(); }
 
-  /// Returns the time of an exchange of `ranks` ranks, with the same number on each of `nodes` nodes, while no other
-  /// exchange runs. `message`: bytes of the full vector. Empty for one rank, or if no curve has this number of ranks per
-  /// node. A Reduce-scatter takes as long as an Allgather if only one of them was measured, because both move the same bytes
-  /// in the same rounds.
+  /// Time of an exchange of `ranks` ranks, with the same number on each of `nodes` nodes, while no other exchange runs.
+  /// `message`: bytes of the full vector. Empty for one rank, or if no curve has this number of ranks per node. If only one
+  /// of Reduce-scatter and Allgather was measured, the other one takes as long, because both move the same bytes in the same
+  /// steps. If no Allreduce was measured, it takes as long as these two together, as in a ring.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
+
+  /// The largest message up to which time() is measured. Beyond it, the slope of the links continues the time. Empty if
+  /// time() is empty, or if bytes decide the time of the largest measured message, whose slope then holds.
+  [[nodiscard]] std::optional<Bytes> last_size(Collective operation, double ranks, double nodes) const;
+
+  /// A count of ranks and nodes that was measured.
+  struct MeasuredCount {
+    double ranks = 2, nodes = 1;
+  };
+  /// The largest measured count, if an exchange has more nodes (or ranks, inside a node), and measurements do not show how
+  /// the time of this message grows: the curve of fewer nodes predicts the largest count wrongly.
+  [[nodiscard]] std::optional<MeasuredCount> last_count(Collective operation, Bytes message, double ranks,
+                                                        double nodes) const;
+
+  /// Whether last_size() or last_count() may be set for this exchange.
+  [[nodiscard]] bool may_be_continued(Collective operation, double ranks, double nodes) const;
 
   /// Returns whether time() is based on measurements of two nodes although the exchange has more nodes. In an Allreduce
   /// between two nodes, each node may send only half as many bytes as in an Allreduce between more nodes. More than two

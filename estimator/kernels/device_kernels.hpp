@@ -21,12 +21,22 @@ struct KernelResidual {
   float log_ratio = 0;  ///< ln(measured / formula)
 };
 
+/// How kernels run, which decides the clock of a device at its power limit.
+enum class Conditions {
+  alone,     ///< in short bursts, before the power limit lowers the clock
+  repeated,  ///< one kernel again and again, as benchmarks of training do; the power limit lowers the clock after a while
+  training,  ///< kernels of all kinds one after the other, at the clock of the power limit
+};
+template <>
+inline constexpr EnumNames<Conditions> enum_names<Conditions>{"alone", "repeated", "training"};
+
 /// Measured kernels of one type, pass and precision on one device: the constants of a formula, and residuals of the fit.
 struct KernelFamily {
   KernelKind kind = KernelKind::elementwise;
   std::optional<Pass> pass{};  ///< unset: all passes
   Precision precision = Precision::fp32;
-  std::vector<double> constants{};  ///< values of the constants of form_of(kind), in the same order
+  Conditions conditions = Conditions::alone;  ///< how the kernels were measured: alone or repeated
+  std::vector<double> constants{};            ///< values of the constants of form_of(kind), in the same order
   std::vector<KernelResidual> residuals{};
   /// Logarithm of the factor within which 95 % of held-out rows are predicted, for kernels inside
   /// and outside the measured range.
@@ -38,6 +48,11 @@ struct KernelFamily {
 /// The kernel data of one type of device.
 struct DeviceKernels {
   std::string device;  ///< name of the device, as in the machine's datasheet
+  /// Power limit in watts, multiprocessors, and peak in bf16 in FLOP/s of the measured device; 0: unknown.
+  double power = 0, multiprocessors = 0, peak = 0;
+  /// Of kernels that run on matrix units, by kind: the rate in training, as a fraction of the rate that they reach alone, at
+  /// this power limit. Unset: 1.
+  EnumArray<KernelKind, std::optional<double>> sustained{};
   std::vector<KernelFamily> families;
 };
 

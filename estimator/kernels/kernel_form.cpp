@@ -17,6 +17,8 @@ KernelShape shape_of(const Work& work, double samples, double item_bytes) {
                     .sums_positions = work.sums_positions,
                     .square3_rows = work.square3_rows,
                     .square3_columns = work.square3_columns};
+  // The products of experts have rows, or sums, that grow with the samples. Those of heads grow in number.
+  if (work.batched != Work::Batched::count && work.count > 1) shape.experts = work.count;
   switch (work.batched) {
     case Work::Batched::m:
       shape.m *= samples;
@@ -37,6 +39,7 @@ KernelShape shape_of(const Work& work, double samples, double item_bytes) {
 const KernelForm& form_of(KernelKind kind) {
   switch (kind) {
     case KernelKind::matrix_product:
+    case KernelKind::grouped_product:
       return matrix_product_form();
     case KernelKind::convolution:
     case KernelKind::grouped_convolution:

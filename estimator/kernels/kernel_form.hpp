@@ -15,6 +15,7 @@ struct KernelShape {
   double items = 0;            ///< number of items that the bytes consist of
   double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k products
   double count = 1;            ///< number of matrix products of m × n × k
+  double experts = 0;          ///< products of that size that are launched one by one, as for experts; 0: one launch
   double group_channels = 0;   ///< output channels of a group of a convolution; 0: no groups
   // The remaining members have the same meaning as in Work.
   bool sums_positions = false;
@@ -36,8 +37,9 @@ struct DevicePeaks {
 struct KernelConstant {
   std::string_view name;
   double usual, least, most;
-  bool is_fitted = true;     ///< whether the constant is fitted; if not, the default is always used
-  bool is_optional = false;  ///< whether files may omit the constant, so that the default is used
+  bool is_fitted = true;        ///< if false, the default is always used
+  bool is_optional = false;     ///< files may omit it; the default is then used
+  bool is_of_repeated = false;  ///< it is only fitted to kernels that were measured again and again
 };
 
 /// A formula for a kernel's time. The formula's constants are dimensionless, except for `start`, which is in microseconds.
@@ -68,6 +70,7 @@ inline constexpr EnumNames<KernelKind> enum_names<KernelKind>{"matrix_product",
                                                               "packed_convolution",
                                                               "direct_convolution",
                                                               "depthwise_convolution",
-                                                              "max_pool"};
+                                                              "max_pool",
+                                                              "grouped_product"};
 
 }  // namespace ddl

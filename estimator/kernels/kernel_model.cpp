@@ -73,12 +73,13 @@ bool runs_on_matrix_units(const Device& device, Precision precision) {
 
 /// Returns how different a family of measured kernels is from the requested type, pass and precision; empty if the family
 /// cannot be used. Families of other devices were measured on devices with matrix units.
-std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision, bool is_own,
-                            const Device& device) {
+std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pass, Precision precision,
+                            Conditions conditions, bool is_own, const Device& device) {
   if (family.kind != kind) return std::nullopt;
   const bool is_moved = is_traffic(kind);
   const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
-  int far = 0;
+  const bool is_long = conditions != Conditions::alone;
+  int far = (family.conditions == Conditions::repeated) == is_long ? 0 : 1;
   // Matrix units differ from the rest of the device. For memory-bound kernels only the size of an item matters.
   const bool family_units = is_own ? runs_on_matrix_units(device, family.precision) : family.precision != Precision::fp32;
   const bool same_units = is_moved || family_units == runs_on_matrix_units(device, precision);
@@ -148,6 +149,48 @@ Correction correction_at(const KernelPlace& place, const std::vector<KernelResid
   return {std::exp(fade * sum / weights), apart < outside};
 }
 
+/// The kernel data that describes a device: its own, or that of other devices; null if there is none.
+const DeviceKernels* data_of(const Device& device) {
+  return device.kernels ? device.kernels.get() : device.other_kernels.get();
+}
+
+/// The part of its peak clock that a device keeps at its power limit, relative to the device whose kernels were measured.
+/// The cube of the clock follows the power per multiprocessor that is left for arithmetic, because the voltage rises with
+/// the clock [power of CMOS circuits: C·V²·f]. A seventh of the measured device's power is spent at any clock (assumed: 100
+/// of 700 W). 1 if a datum is unknown.
+double clock_factor(const Device& device) {
+  constexpr double idle = 1.0 / 7, least = 0.05;
+  const DeviceKernels* const data = data_of(device);
+  const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
+  if (data == nullptr || !peak || !device.multiprocessors || !(device.power > 0)) return 1;
+  if (!(data->power > 0) || !(data->multiprocessors > 0) || !(data->peak > 0)) return 1;
+  const double units = *device.multiprocessors / data->multiprocessors;
+  const double power = device.power / data->power / units;
+  const double peak_clock = peak->value() / data->peak / units;
+  return std::cbrt(std::max(least, power - idle) / (1 - idle)) / peak_clock;
+}
+
+/// The rate in training of kernels that were measured alone, as a fraction of the rate alone.
+double sustained_part(const Device& device, KernelKind kind, Precision precision) {
+  if (const std::optional<double> said = device.sustained_at(precision)) return *said;
+  const DeviceKernels* const data = data_of(device);
+  const std::optional<double> part = data != nullptr ? data->sustained[kind] : std::nullopt;
+  return part ? std::min(1.0, *part * clock_factor(device)) : 1;
+}
+
+/// Sets the constants of the clock of a family of repeated kernels, if its formula has them. Alone, there is no limit. In
+/// training, the clock does not recover between kernels.
+void limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
+                 Conditions conditions) {
+  const std::span<const KernelConstant> all = form_of(kind).constants;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].name == "burst" && conditions == Conditions::training) constants[i] = 0;
+    if (all[i].name != "sustained") continue;
+    const double limited = device.sustained_at(precision).value_or(constants[i] * clock_factor(device));
+    constants[i] = conditions == Conditions::alone ? 1 : std::min(1.0, limited);
+  }
+}
+
 }  // namespace
 
 KernelPlace place_of(const KernelShape& shape) {
@@ -157,8 +200,8 @@ KernelPlace place_of(const KernelShape& shape) {
 
 std::size_t KernelModel::Hash::operator()(const Key& key) const {
   std::uint64_t hash = 14695981039346656037ULL ^ key.family;
-  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count, key.items, key.group_channels,
-                              key.square3_rows, key.square3_columns}) {
+  for (const double number : {key.flops, key.bytes, key.m, key.n, key.k, key.count, key.items, key.experts,
+                              key.group_channels, key.square3_rows, key.square3_columns}) {
     hash = (hash ^ std::bit_cast<std::uint64_t>(number)) * 1099511628211ULL;
     hash ^= hash >> 32U;
   }
@@ -192,7 +235,7 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
           .has_matrix_units = has_matrix_units};
 }
 
-KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, double sustained)
+KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, Conditions conditions)
     : own_(device.kernels),
       transferred_(device.other_kernels),
       roofline_(device, precision),
@@ -201,6 +244,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
       copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
+  if (conditions == Conditions::training && peaks_.has_matrix_units && device.attainable_peak < 1)
+    least_per_flop_ = 1 / (peaks_.flop_rate * device.attainable_peak);
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
@@ -214,18 +259,25 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
         const auto& kernels = is_own ? own_ : transferred_;
         if (!kernels || best.family != nullptr) continue;
         for (const KernelFamily& family : kernels->families) {
-          const auto far = distance(family, kind, static_cast<Pass>(pass), precision, is_own, device);
+          const auto far = distance(family, kind, static_cast<Pass>(pass), precision, conditions, is_own, device);
           if (!far || *far >= nearest) continue;
           nearest = *far;
           best = {&family, is_own, family.constants};
         }
       }
       if (best.family == nullptr) continue;
+      const std::span<const KernelConstant> all = form_of(kind).constants;
+      for (std::size_t i = best.constants.size(); i < all.size(); ++i) best.constants.push_back(all[i].usual);
       // For large kernels, the rate in the datasheet is a better estimate than the rate of other devices.
-      const bool is_product =
-          kind == KernelKind::matrix_product || kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
+      const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product ||
+                              kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
-      if ((is_product || kind == KernelKind::packed_convolution) && peaks_.has_matrix_units) best.constants[1] *= sustained;
+      if (best.family->conditions == Conditions::repeated) {
+        limit_clock(best.constants, kind, device, precision, conditions);
+      } else if (conditions == Conditions::training && (is_product || kind == KernelKind::packed_convolution) &&
+                 peaks_.has_matrix_units) {
+        best.constants[1] *= sustained_part(device, kind, precision);
+      }
       if (kind == KernelKind::batch_norm && has_own_norms(assumptions, precision))
         best.constants[traffic_bandwidth] *= item_bytes_ / ddl::item_bytes(Precision::fp32);
       best.least_ratio = best.is_own ? std::exp(least_log_ratio(best.family->residuals)) : 1;
@@ -246,6 +298,7 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
                 shape.k,
                 shape.count,
                 shape.items,
+                shape.experts,
                 shape.group_channels,
                 shape.square3_rows,
                 shape.square3_columns};
@@ -279,6 +332,13 @@ Seconds KernelModel::copies(const Work& work, double samples) const {
 }
 
 Work KernelModel::as_run(Work work, Pass pass) const {
+  const bool has_experts =
+      work.kernel_kind() == KernelKind::grouped_product ||
+      (work.kernel_kind() == KernelKind::matrix_product && work.count > 1 && work.batched != Work::Batched::count);
+  if (has_experts) {
+    const bool is_known = family_of(KernelKind::grouped_product, pass).family != nullptr;
+    work.kind = is_known ? KernelKind::grouped_product : KernelKind::matrix_product;
+  }
   if (work.entropy_items > 0)
     work.activation_items = work.entropy_items * entropy_bytes_[static_cast<std::size_t>(pass)] / item_bytes_;
   if (work.kernel_kind() == KernelKind::convolution && peaks_.has_matrix_units) {
@@ -302,10 +362,11 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
-  const Known& known = this->known(family, shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_)));
+  const Known& known = this->known(family, shape_of_run(work, pass, samples));
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
-  const Seconds time = with_sums(Seconds(known.seconds), work, pass) * slower + copies(asked, samples);
+  const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
+  const Seconds time = Seconds(std::max(known.seconds * slower, attainable)) + copies(asked, samples);
   const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
   return {.time = time,
           .low = time / factor,
@@ -313,11 +374,14 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
           .source = family.is_own ? Provenance::curve : Provenance::roofline};
 }
 
-Seconds KernelModel::with_sums(Seconds kernel, const Work& work, Pass pass) const {
-  // The fp32 sums of gradients are read and written. While some tiles of the result are added, other tiles are computed.
-  constexpr double bytes = 8, sharpness = 3.5;
-  if (!accumulates_ || pass != Pass::backward_weight || work.kernel_kind() != KernelKind::matrix_product) return kernel;
-  return Seconds(soft_max(kernel.value(), traffic_time(work.weight_items * bytes).value(), sharpness));
+KernelShape KernelModel::shape_of_run(const Work& work, Pass pass, double samples) const {
+  KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));
+  // Gradients are read and written as fp32 sums.
+  const KernelKind kind = work.kernel_kind();
+  const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product;
+  if (accumulates_ && pass == Pass::backward_weight && is_product)
+    shape.bytes += work.weight_items * (2 * item_bytes(Precision::fp32) - item_bytes_);
+  return shape;
 }
 
 Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const { return time(work, pass, samples).time; }
@@ -327,7 +391,7 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
-  const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));
+  const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));  // without sums, for any split
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   double least = form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio;

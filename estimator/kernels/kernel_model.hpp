@@ -33,9 +33,9 @@ struct KernelTime {
 class KernelModel {
  public:
   KernelModel() = default;
-  /// Only the assumptions about the framework's kernels are used. `sustained`: the fraction of
-  /// their rate that matrix products and convolutions on matrix units reach in training.
-  KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {}, double sustained = 1);
+  /// Of the assumptions, only those about the framework's kernels are used.
+  KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {},
+              Conditions conditions = Conditions::alone);
 
   /// Returns the time of a kernel on `samples` samples. `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;
@@ -60,7 +60,7 @@ class KernelModel {
   /// A shape whose time is cached.
   struct Key {
     std::size_t family;  ///< index in families_
-    double flops, bytes, m, n, k, count, items, group_channels, square3_rows, square3_columns;
+    double flops, bytes, m, n, k, count, items, experts, group_channels, square3_rows, square3_columns;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -70,8 +70,8 @@ class KernelModel {
     double seconds = 0;
     bool is_inside = false;  ///< whether the kernel lies between measured kernels
   };
-  /// Returns the time of a kernel, including the time to add weight gradients to fp32 sums if the kernel does so.
-  [[nodiscard]] Seconds with_sums(Seconds kernel, const Work& work, Pass pass) const;
+  /// The shape of a kernel, including the traffic of adding weight gradients to fp32 sums if the kernel does so.
+  [[nodiscard]] KernelShape shape_of_run(const Work& work, Pass pass, double samples) const;
   /// Returns the time of a convolution's copies of its inputs and outputs; zero if the convolution needs no copies.
   [[nodiscard]] Seconds copies(const Work& work, double samples) const;
   /// Returns the work as the framework runs it: with the traffic of the framework's cross entropy, and with the framework's
@@ -84,6 +84,7 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
+  double least_per_flop_ = 0;    ///< seconds per FLOP of kernels on matrix units at the attainable rate; 0: no limit
   bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< whether convolutions work on copies in another memory format
   bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`

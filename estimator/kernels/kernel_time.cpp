@@ -36,7 +36,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
                          Precision precision, Optimizer optimizer, std::optional<double> scale,
                          const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
-      model_(device, update_precision(precision), assumptions, device.sustained_at(update_precision(precision))),
+      model_(device, update_precision(precision), assumptions, Conditions::training),
       precision_(precision),
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
@@ -69,11 +69,11 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   const bool casting = is_mixed(precision) && assumptions.mixed_precision == MixedPrecision::autocast;
   if (casting) {
     wide_roofline_ = Roofline(device, Precision::fp32);
-    wide_model_ = KernelModel(device, Precision::fp32, assumptions, device.sustained_at(Precision::fp32));
+    wide_model_ = KernelModel(device, Precision::fp32, assumptions, Conditions::training);
     update_precision_ = Precision::fp32;
   }
-  if (precision == Precision::nvfp4) quantized_ = facts.is_linear;
-  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, device.sustained_at(precision));
+  if (is_narrow(precision)) quantized_ = facts.is_linear;
+  if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, Conditions::training);
   if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
     list_ = update_of_all(model, optimizer, update_precision_, assumptions.update);
   }
@@ -198,16 +198,21 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     if (work.bias != Work::Bias::none) return !has_bias_kernel(work, pass, convolution_biases_, linear_biases_);
     return work.is_separate && !has_separate_operators_;
   });
-  if (!quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight) {
+  const bool quantizes = !quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight;
+  const double quantized = quantizes ? static_cast<double>((pass == Pass::forward ? inputs.front() : output).items()) : 0;
+  if (quantizes && precision_ == Precision::fp8) {
+    // One kernel reads a tensor that products read, and writes two copies with 8 bits per item, along rows and along columns
+    // [Transformer Engine, transformer_engine/common/transpose/cast_transpose.cu].
+    works.push_back({.activation_items = quantized * 3, .kind = KernelKind::elementwise});
+  } else if (quantizes) {
     // With NVFP4, two kernels quantize each tensor that products read, both along rows and, with a Hadamard transform, along
     // columns. The first kernel reads the tensor to find its largest item. The second reads the tensor, and writes two
     // copies with 4 bits per item and 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv
     // 2509.25149, sections 4.2 and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are
     // converted once for all micro-batches.
     constexpr double item = 2, narrow = (4.0 + 8.0 / 16) / 8;
-    const double items = static_cast<double>((pass == Pass::forward ? inputs.front() : output).items());
-    works.push_back({.activation_items = items, .kind = KernelKind::elementwise});
-    works.push_back({.activation_items = items * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
+    works.push_back({.activation_items = quantized, .kind = KernelKind::elementwise});
+    works.push_back({.activation_items = quantized * (1 + 2 * narrow / item), .kind = KernelKind::elementwise});
   }
   if (!weighted_.empty() && weighted_[layer]) {
     // A frozen bias of a layer with adapters has no gradient.

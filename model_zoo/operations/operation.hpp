@@ -35,7 +35,8 @@ enum class KernelKind {
   packed_convolution,     ///< convolutions with several groups, which share a tile of a matrix product
   direct_convolution,     ///< convolutions with several groups that do not use matrix units
   depthwise_convolution,  ///< convolutions with as many groups as channels
-  max_pool
+  max_pool,
+  grouped_product  ///< products of several experts, one GEMM for each
 };
 
 /// The work of one kernel. Kernel models predict the kernel's time from the work.

@@ -64,12 +64,17 @@ std::string algorithm_of(const MeasuredExchanges::Prediction& prediction, Bytes 
   return ran;
 }
 
-std::string beyond(const MeasuredExchanges::Prediction& prediction) {
+std::string beyond(Collective operation, const MeasuredExchanges::Prediction& prediction) {
   const MeasuredCurve& nearest = *prediction.curves.front();
   std::string text;
+  if (prediction.measured != operation) {
+    text = fmt::format("{} was measured, and {}", to_string(prediction.measured),
+                       operation == Collective::allreduce ? "an allreduce takes as long as two of them" : "takes as long");
+  }
   if (prediction.beyond_counts) {
-    text = fmt::format("based on a measurement of {} ranks on {} node{}", nearest.ranks, nearest.nodes,
-                       nearest.nodes == 1 ? "" : "s");
+    if (!text.empty()) text += "; ";
+    text += fmt::format("based on a measurement of {} ranks on {} node{}", nearest.ranks, nearest.nodes,
+                        nearest.nodes == 1 ? "" : "s");
   }
   if (prediction.beyond_sizes) {
     text += fmt::format("{}measured from {} to {}", text.empty() ? "" : "; ", humanize(nearest.points.front().message),
@@ -127,14 +132,13 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
                                   : std::nullopt) {
     const std::string ran = prediction->beyond_counts ? "" : algorithm_of(*prediction, message);
     if (!ran.empty()) predicted.algorithm = ran;
-    predicted.low = prediction->low;
+    predicted.low = prediction->low * std::min(1.0, exchange.time / prediction->time);
     predicted.high = prediction->high * std::max(1.0, exchange.time / prediction->time);
     const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
     predicted.basis = prediction->beyond_counts || prediction->beyond_sizes ? ExchangeBasis::extrapolated
-                      : !same                                               ? ExchangeBasis::interpolated
-                      : has_fitted_factors(coefficients_)                   ? ExchangeBasis::scaled
-                                                                            : ExchangeBasis::measured;
-    predicted.warning = beyond(*prediction);
+                      : same                                                ? ExchangeBasis::measured
+                                                                            : ExchangeBasis::interpolated;
+    predicted.warning = beyond(operation, *prediction);
   } else if (has_curve_on(coefficients_.exchanges, inside)) {
     predicted.basis = ExchangeBasis::fitted_links;
     if (const auto& miss = links_miss_[inside ? 0 : 1]) {

@@ -20,13 +20,19 @@ double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 
 }  // namespace
 
-// Start-ups take r(P−1)/P · (nα + (P−n)αi), and bytes take r(P−1)/P · mβ. Of the P hops round the ring, n lead to another
-// node.
+/// The share of the links that a ring inside a node uses.
+double used_links(const LibraryGroup& group, const LibraryHabits& habits) { return 1 - habits.idle_links / group.ranks; }
+
+// r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: n of the P hops round the ring lead to another node.
+// The library takes the shorter of two protocols: s + b/q, and s + αb + b, with start-ups s and bytes b.
 Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double turns = rounds * (group.ranks - 1) / group.ranks;
   const Seconds startups = turns * (group.nodes * group.between + (group.ranks - group.nodes) * group.inside);
   const Seconds adding = message * group.add * ((group.ranks - 1) / group.ranks);
-  return call_of(group, habits) + pipelined(startups, turns * (message * group.ring), habits.ring_fill, group) + adding;
+  const Seconds bytes = turns * (message * group.ring) / used_links(group, habits);
+  const Seconds quick = pipelined(startups, bytes / habits.quick, habits.ring_fill, group);
+  const Seconds bulk = pipelined(startups + group.alpha_factor * habits.bulk, bytes, habits.ring_fill, group);
+  return call_of(group, habits) + min(quick, bulk) + adding;
 }
 
 // Start-ups take 2·log2(n)·tα + 2(g−1)·t′αi. Bytes take c·mβ to leave a node or 2mβi along the
@@ -43,8 +49,10 @@ Seconds library_tree_time(Bytes message, const LibraryGroup& group, const Librar
 // The time is (P−g)·m′α + (m/P)(P−g)β/s. Traffic inside a node overlaps with traffic between nodes.
 Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
   const double others = group.ranks - group.ranks / group.nodes;
+  const Seconds bytes =
+      (others / group.ranks / (habits.all_to_all * used_links(group, habits))) * (message * group.exchanged);
   return call_of(group, habits) + others * habits.message * group.between +
-         (others / group.ranks / habits.all_to_all) * (message * group.exchanged);
+         min(bytes / habits.all_to_all_quick, group.alpha_factor * habits.all_to_all_bulk + bytes);
 }
 
 Seconds library_least_time(Bytes message, const LibraryGroup& group) {

@@ -6,7 +6,8 @@ namespace ddl {
 namespace product {
 namespace {
 
-constexpr std::array<KernelConstant, 7> constants{{
+enum More : std::size_t { sustained = wave + 1, burst, expert };
+constexpr std::array<KernelConstant, 10> constants{{
     {"start", 3, 0.3, 300},
     {"peak", 0.78, 0.05, 1.2},
     {"bandwidth", 0.8, 0.05, 2},
@@ -14,6 +15,9 @@ constexpr std::array<KernelConstant, 7> constants{{
     {"depth", 100, 1, 1000},
     {"tile_loss", 0.93, 0.5, 0.995},
     {"wave", 0.7, 0.01, 0.99},
+    {"sustained", 1, 0.5, 1, false, true, true},   // part of `peak` that is left after `burst`
+    {"burst", 100, 1, 10000, false, true, true},   // microseconds
+    {"expert", 0.1, 0.1, 100, false, true, true},  // microseconds per expert
 }};
 constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
                                            {256, 128, 1},
@@ -36,7 +40,8 @@ bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
   // Long sums run over tokens, whose items are not contiguous in memory.
   constexpr double largest_head = 512;
-  return peaks.has_matrix_units && shape.count > 1 && (is_odd(shape.n) || (shape.k <= largest_head && is_odd(shape.k)));
+  const bool is_batch = shape.count > 1 && shape.experts == 0;
+  return peaks.has_matrix_units && is_batch && (is_odd(shape.n) || (shape.k <= largest_head && is_odd(shape.k)));
 }
 
 }  // namespace
@@ -83,7 +88,12 @@ namespace {
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);
-  return c[start] * microsecond + soft_max(arithmetic(shape, peaks, c, usual_tiles), traffic, c[sharpness]);
+  double computing = arithmetic(shape, peaks, c, usual_tiles);
+  computing += std::max(0.0, computing - c[burst] * microsecond) * (1 / c[sustained] - 1);
+  const double kernel = soft_max(computing, traffic, c[sharpness]);
+  // A launch that is not hidden behind the previous expert's product delays the next one.
+  constexpr double launch_sharpness = 2.5;
+  return c[start] * microsecond + soft_max(kernel, shape.experts * c[expert] * microsecond, launch_sharpness);
 }
 
 constexpr KernelForm form{"product", constants, time, least};

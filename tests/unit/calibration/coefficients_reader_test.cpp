@@ -129,7 +129,7 @@ TEST_CASE("measured machines have bundled coefficients") {
     CHECK((!coefficients->models.empty() || !coefficients->exchanges.empty()));
     for (const MeasuredCurve& curve : coefficients->exchanges.curves()) CHECK_FALSE(curve.source.empty());
   }
-  CHECK(found == std::vector<std::string>{"abci", "alps", "dgx-a100", "dgx-h100", "dgx-h200", "polaris"});
+  CHECK(found == std::vector<std::string>{"abci", "alps", "dgx-a100", "dgx-b200", "dgx-h100", "dgx-h200", "polaris"});
 }
 
 TEST_CASE("the bundled coefficients are the published ones") {
@@ -167,7 +167,7 @@ TEST_CASE("bundled coefficients are found by their own name and by the name of t
   }
   CHECK(error_of([] { (void)load_coefficients("abc"); }) ==
         "unknown coefficients 'abc'\nhint: known: abci-paradl, abci, alps-network, alps, dgx-a100-network, dgx-a100, "
-        "dgx-h100-network, "
+        "dgx-b200-network, dgx-b200, dgx-h100-network, "
         "dgx-h100, dgx-h200-network, dgx-h200, polaris-network, polaris, none; a file of your own ends in '.yaml'");
 }
 

@@ -40,7 +40,7 @@ const KernelFitReport& report_of(const KernelFit& fit, KernelKind kind, const st
 
 TEST_CASE("the constants of kernels that follow the formula are found") {
   Machine machine = load_machine("dgx-a100");
-  const std::vector<double> constants{4, 0.7, 0.6, 3, 150, 0.9, 0.5};
+  const std::vector<double> constants{4, 0.7, 0.6, 3, 150, 0.9, 0.5, 1, 100, 0.1};
   const DevicePeaks peaks = device_peaks(machine.device, Precision::bf16);
   std::vector<KernelSample> samples;
   for (double m = 64; m < 40000; m *= 2.3) {
@@ -53,7 +53,7 @@ TEST_CASE("the constants of kernels that follow the formula are found") {
                         .n = columns,
                         .k = sum};
         const double time = form_of(KernelKind::matrix_product).time(shape_of(work, 1, 2), peaks, constants);
-        samples.push_back({{{work, Pass::forward}}, Precision::bf16, Seconds(time)});
+        samples.push_back({.kernels = {{work, Pass::forward}}, .precision = Precision::bf16, .time = Seconds(time)});
       }
     }
   }
@@ -112,8 +112,9 @@ TEST_CASE("a copy timed with a kernel is subtracted, unless it takes most of the
       const Work work{.flops = 2 * side * side * side, .activation_items = 3 * side * side, .m = side, .n = side, .k = side};
       const Work copy{.activation_items = copied * side * side, .kind = KernelKind::elementwise};
       const Seconds alone = Seconds(work.flops / 200e12);
-      samples.push_back(
-          {{{work, Pass::forward}, {copy, Pass::forward}}, Precision::bf16, alone + model.seconds(copy, Pass::forward, 1)});
+      samples.push_back({.kernels = {{work, Pass::forward}, {copy, Pass::forward}},
+                         .precision = Precision::bf16,
+                         .time = alone + model.seconds(copy, Pass::forward, 1)});
     }
     const KernelFit fit = fit_kernels(samples, machine.device, {.source = "here"});
     return fit.families.empty() ? std::vector<double>{} : fit.families.front().constants;
@@ -142,7 +143,8 @@ TEST_CASE("a launch overhead in the times is subtracted") {
 }
 
 TEST_CASE("a device file reads back as it was written") {
-  DeviceFile file{.names = {"NVIDIA A100", "A100"}, .sources = {{"here", "this test"}}, .kernels = {"NVIDIA A100", {}}};
+  DeviceFile file{
+      .names = {"NVIDIA A100", "A100"}, .sources = {{"here", "this test"}}, .kernels = {.device = "NVIDIA A100"}};
   const Machine machine = load_machine("dgx-a100");
   file.kernels.families =
       fit_kernels(read_data("conv.csv").samples, machine.device, {.most_residuals = 40, .source = "here"}).families;

@@ -122,14 +122,19 @@ TEST_CASE("the sustained fraction of products may differ by precision") {
       with("  sustained_peak: {value: 0.9, source: guess}\n  sustained_peaks:\n    bf16: {value: 0.7, source: guess}\n");
   CHECK(device.sustained_at(Precision::bf16) == 0.7);
   CHECK(device.sustained_at(Precision::fp32) == 0.9);
-  CHECK(with("  sustained_peaks: none\n").sustained_at(Precision::bf16) == 1);
+  CHECK_FALSE(with("  sustained_peaks: none\n").sustained_at(Precision::bf16).has_value());
   const auto error = [&](const std::string& lines) { return error_with(own, own + lines); };
   CHECK(error("  sustained_peaks: {bf17: {value: 0.7, source: guess}}\n").find("m.yaml:14:") == 0);
   CHECK(error("  sustained_peaks: {bf16: {value: 0, source: guess}}\n").find("must be greater than zero") !=
         std::string::npos);
-  // In 16 bits, nodes of B200 have another sustained rate than racks of GB200.
-  CHECK(load_machine("dgx-b200").device.sustained_at(Precision::bf16) <
-        load_machine("gb200-nvl72").device.sustained_at(Precision::bf16));
+}
+
+TEST_CASE("the power limit belongs to the device that states it") {
+  CHECK(load_machine("dgx-h100").device.power == 700);
+  CHECK(load_machine("grand-teton").device.power == 500);
+  // GH200 extends the machine of H100, but states no power limit.
+  CHECK(load_machine("alps").device.power == 0);
+  CHECK(error_with("  memory: {value", "  power: {value: 0, source: guess}\n  memory: {value").find("m.yaml:") == 0);
 }
 
 TEST_CASE("the attainable fraction of a level lowers its bandwidth") {

@@ -19,8 +19,10 @@ Device device_with(std::vector<KernelFamily> own, std::vector<KernelFamily> othe
   device.attainable_peak = 1;
   device.memory_bandwidth = Bandwidth(100e9);
   device.multiprocessors = 4;
-  if (!own.empty()) device.kernels = std::make_shared<DeviceKernels>(DeviceKernels{"own", std::move(own)});
-  if (!others.empty()) device.other_kernels = std::make_shared<DeviceKernels>(DeviceKernels{"others", std::move(others)});
+  if (!own.empty())
+    device.kernels = std::make_shared<DeviceKernels>(DeviceKernels{.device = "own", .families = std::move(own)});
+  if (!others.empty())
+    device.other_kernels = std::make_shared<DeviceKernels>(DeviceKernels{.device = "others", .families = std::move(others)});
   return device;
 }
 
@@ -390,16 +392,67 @@ TEST_CASE("a kernel kind known only from other devices moves items no faster tha
 }
 
 TEST_CASE("in training, only products on matrix units run slower than alone") {
-  const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
-                                     products(Precision::fp32, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
+  Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}),
+                               products(Precision::fp32, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
+  device.sustained_peak = 0.8;
   const Work work = product(512, 512, 4096);
   const auto ratio = [&](Precision precision, const Work& of) {
     const double alone = KernelModel(device, precision).seconds(of, Pass::forward, 1).value() - 1e-6;
-    return (KernelModel(device, precision, {}, 0.8).seconds(of, Pass::forward, 1).value() - 1e-6) / alone;
+    return (KernelModel(device, precision, {}, Conditions::training).seconds(of, Pass::forward, 1).value() - 1e-6) / alone;
   };
   CHECK(ratio(Precision::bf16, work) == Approx(1 / 0.8).epsilon(0.002));
   CHECK(ratio(Precision::fp32, work) == Approx(1));
   CHECK(ratio(Precision::bf16, Work{.activation_items = 1e9}) == Approx(1));
+}
+
+TEST_CASE("kernels that were measured in training have the clock of training") {
+  // Half of the peak for 100 us, then 0.8 of that: 8 ms of arithmetic take (8 - 0.1) / 0.8 + 0.1 = 9.975 ms. In training,
+  // there is no burst: 8 / 0.8 ms.
+  KernelFamily training = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 0.8, 100, 0.1});
+  training.conditions = Conditions::repeated;
+  const KernelFamily alone = products(Precision::bf16, {1, 0.6, 2, 8, 1, 0.995, 0.99});
+  Device device = device_with({alone, training});
+  const Work work = product(4096, 4096, 953.67);  // 32 GFLOP
+  const auto time = [&](Conditions conditions) {
+    return KernelModel(device, Precision::bf16, {}, conditions).seconds(work, Pass::forward, 1).value();
+  };
+  CHECK(time(Conditions::repeated) == Approx(9.975e-3).epsilon(0.01));
+  CHECK(time(Conditions::training) == Approx(10e-3).epsilon(0.01));
+  CHECK(time(Conditions::alone) == Approx(32e9 / 4.8e12).epsilon(0.01));
+  // With only the family of training, alone has its rate without the limit.
+  device = device_with({training});
+  CHECK(time(Conditions::alone) == Approx(8e-3).epsilon(0.01));
+  // The clock follows the cube root of the power above a seventh: (2 - 1/7)/(1 - 1/7) is 13/6.
+  DeviceKernels kernels{.device = "own", .power = 100, .multiprocessors = 4, .peak = 8e12, .families = {training}};
+  device.kernels = std::make_shared<DeviceKernels>(kernels);
+  device.power = 80;
+  const double slower = std::cbrt((0.8 - 1.0 / 7) / (1 - 1.0 / 7));
+  CHECK(time(Conditions::training) == Approx(8e-3 / (0.8 * slower)).epsilon(0.01));
+  device.power = 200;
+  CHECK(time(Conditions::training) == Approx(8e-3).epsilon(0.01));
+  CHECK(time(Conditions::alone) == Approx(8e-3).epsilon(0.01));
+}
+
+TEST_CASE("products of experts take at least their launches") {
+  KernelFamily experts = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 1, 100, 9});
+  experts.kind = KernelKind::grouped_product;
+  experts.conditions = Conditions::repeated;
+  const Device device = device_with({products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}), experts});
+  Work work{.flops = 2.0 * 64 * 64 * 64 * 64, .activation_items = 1e5, .m = 64, .n = 64, .k = 64, .count = 64};
+  const KernelModel model(device, Precision::bf16, {}, Conditions::training);
+  CHECK(model.seconds(work, Pass::forward, 1).value() == Approx(577e-6).epsilon(0.02));  // 64 · 9 us, and the start
+  work.batched = Work::Batched::count;                                                   // heads are one kernel
+  CHECK(model.seconds(work, Pass::forward, 1).value() < 50e-6);
+}
+
+TEST_CASE("in training, no product exceeds the attainable rate of the device") {
+  Device device = device_with({products(Precision::bf16, {1, 1.1, 2, 8, 1, 0.995, 0.01})});
+  device.attainable_peak = 0.8;
+  const KernelModel model(device, Precision::bf16, {}, Conditions::training);
+  for (const double side : {512.0, 4096.0, 65536.0}) {
+    const Work work = product(side, side, side);
+    CHECK(work.flops / model.seconds(work, Pass::forward, 1).value() <= 0.8 * 8e12 * (1 + 1e-9));
+  }
 }
 
 TEST_CASE("unknown constants of a device are taken from other devices, with the device's own datasheet") {
@@ -446,6 +499,7 @@ TEST_CASE("heads that are not a multiple of eight channels do not use matrix uni
   const KernelModel model(device_with({family, elementwise(3, 0.5)}), Precision::bf16);
   const auto seconds = [&](double head) {
     Work scores = product(2048, 2048, head);
+    scores.batched = Work::Batched::count;
     scores.count = 64;
     scores.flops *= scores.count;
     scores.activation_items *= scores.count;
@@ -471,12 +525,12 @@ TEST_CASE("fp32 gradient sums are read and written by the product that adds to t
   Assumptions sums;
   sums.mixed_precision = MixedPrecision::full_gradients;
   const KernelModel plain(device, Precision::bf16), adding(device, Precision::bf16, sums);
-  // There are 128 tokens for each of 32 experts. 8 bytes per weight at 50 GB/s take longer than the product.
+  // 128 tokens for each of 32 experts: 8 bytes per weight at 80 GB/s take longer than the product.
   Work experts = product(2048, 7168, 128);
   experts.count = 32;
   experts.flops *= experts.count;
   experts.weight_items = 32 * 2048.0 * 7168;
-  const double traffic = experts.weight_items * 8 / 50e9;
+  const double traffic = experts.weight_items * 8 / 80e9;
   CHECK(adding.seconds(experts, Pass::backward_weight, 1).value() >= traffic);
   CHECK(adding.seconds(experts, Pass::backward_weight, 1) > 1.5 * plain.seconds(experts, Pass::backward_weight, 1));
   CHECK(adding.seconds(experts, Pass::forward, 1) == plain.seconds(experts, Pass::forward, 1));

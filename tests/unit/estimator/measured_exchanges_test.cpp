@@ -255,3 +255,35 @@ TEST_CASE("between two sizes a message takes a start-up time and a time per byte
     CHECK(doubt.longer >= doubt.shorter);
   }
 }
+
+TEST_CASE("an Allreduce that was not measured takes as long as a Reduce-scatter and an Allgather") {
+  const MeasuredExchanges measured({curve_of(Collective::allgather, 16, 4, [](double m) { return ring(m, 16) / 2; })});
+  for (const double bytes : {1024.0, 1e6, 1e9}) {
+    CHECK(time_of(measured, Collective::allreduce, bytes, 16, 4) ==
+          Approx(2 * time_of(measured, Collective::allgather, bytes, 16, 4)));
+    CHECK(time_of(measured, Collective::reduce_scatter, bytes, 16, 4) ==
+          Approx(time_of(measured, Collective::allgather, bytes, 16, 4)));
+  }
+  const auto prediction = measured.predict(Collective::allreduce, Bytes(1e6), 16, 4);
+  REQUIRE(prediction);
+  CHECK(prediction->measured == Collective::allgather);
+  CHECK(prediction->low < prediction->time);
+}
+
+TEST_CASE("measurements end where start-ups decide, and where counts disagree") {
+  // The largest message of 4 KiB still takes the start-up alone.
+  MeasuredCurve small{.operation = Collective::allgather, .ranks = 16, .nodes = 4};
+  small.points = {{Bytes(1024), Seconds(300e-6)}, {Bytes(4096), Seconds(301e-6)}};
+  const MeasuredExchanges ends({small});
+  CHECK(ends.last_size(Collective::allgather, 16, 4) == Bytes(4096));
+  CHECK(ends.may_be_continued(Collective::allgather, 16, 4));
+  const auto whole = [](int ranks, double factor) {
+    return curve_of(Collective::allreduce, ranks, ranks / 4, [=](double m) { return factor * ring(m, ranks); });
+  };
+  const MeasuredExchanges agree({whole(16, 1), whole(32, 1)}), jump({whole(16, 1), whole(32, 1.8)});
+  CHECK_FALSE(agree.last_size(Collective::allreduce, 32, 8).has_value());
+  CHECK_FALSE(agree.last_count(Collective::allreduce, Bytes(1e9), 64, 16).has_value());
+  REQUIRE(jump.last_count(Collective::allreduce, Bytes(1e9), 64, 16).has_value());
+  CHECK(jump.last_count(Collective::allreduce, Bytes(1e9), 64, 16)->nodes == 8);
+  CHECK_FALSE(jump.last_count(Collective::allreduce, Bytes(1e9), 32, 8).has_value());
+}
