@@ -39,7 +39,7 @@ struct Messages {
 };
 
 Messages messages_of(const Software& software, Plan plan, double parameters, double blocks) {
-  plan.mesh[Axis::data] = 64;
+  plan.mesh.set(Axis::data, 64);
   GradientGroup group{family_bit(Axis::data), parameters};
   divide_into_messages(software, {}, plan, blocks, group);
   return {group.messages, group.gathers};
