@@ -80,7 +80,7 @@ void add_machines(const Command& program, Request& request) {
   command.require_subcommand();
   command.examples({{"ddl-oracle machines list", "the bundled machines"},
                     {"ddl-oracle machines show dgx-h100", "one datasheet, with its sources"},
-                    {"ddl-oracle machines new ours --like dgx-a100 -o ours.yaml", "a file for your own machine"}});
+                    {"ddl-oracle machines new ours --like dgx-a100 --assume-gpus -o ours.yaml", "a file for your own machine"}});
   add_list(command, request, "machines", "machines", "--machine", list_machines, "dgx-h100");
   const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
   auto name = std::make_shared<std::string>();

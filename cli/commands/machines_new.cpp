@@ -129,9 +129,10 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
 void add_machines_new(const Command& machines, Request& request) {
   const Command command = machines.add_subcommand("new", "write a machine file based on another machine");
   const auto asked = std::make_shared<MachineNewRequest>();
-  command.examples({{"ddl-oracle machines new ours --like dgx-a100", "a machine file on the standard output"},
-                    {"ddl-oracle machines new ours --like dgx-a100 --nodes 16 -o ours.yaml", "16 nodes, into a file"},
-                    {"ddl-oracle machines new ours --like dgx-h100 -o ours.yaml --force", "overwrites an existing file"}});
+  command.examples(
+      {{"ddl-oracle machines new ours --like dgx-a100 --assume-gpus", "a machine file on the standard output"},
+       {"ddl-oracle machines new ours --like dgx-a100 --assume-gpus --nodes 16 -o ours.yaml", "16 nodes, into a file"},
+       {"ddl-oracle machines new ours --like dgx-h100 --assume-gpus -o ours.yaml --force", "overwrites an existing file"}});
   command.add_option("name", asked->name, "name of the new machine").required();
   command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file")
       .required()

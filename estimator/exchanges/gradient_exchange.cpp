@@ -73,6 +73,25 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   return all;
 }
 
+namespace {
+
+/// The gradients of a group whose ranks all keep whole gradients. `message`: bytes of all gradients.
+void add_allreduce(const ExchangeTimes& exchanges, const GradientGroup& group, Bytes message, bool with_startups,
+                   GradientExchange& exchange) {
+  const Bytes one = message / group.messages;
+  const ExchangeTimes::Choice choice = exchanges.allreduce(one, group.axes, Purpose::gradient);
+  exchange.of_gradients = choice.time * group.messages;
+  exchange.algorithm = choice.name();
+  exchange.measured = choice.measured;
+  exchange.bottleneck = choice.bottleneck;
+  if (with_startups) {
+    exchange.gradient_startups =
+        exchanges.startup(Collective::allreduce, one, group.axes, Purpose::gradient) * group.messages;
+  }
+}
+
+}  // namespace
+
 GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges, const ExchangedBytes& each,
                                    const GradientGroup& group, bool with_startups) {
   const Bytes message(group.parameters * each.gradient);
@@ -89,14 +108,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   // If gradients are not summed over an axis of replicas, ZeRO does not shard their weights.
   if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
     if (group.parameters <= 0) return {};
-    const ExchangeTimes::Choice choice = exchanges.allreduce(message / messages, group.axes, Purpose::gradient);
-    exchange.of_gradients = choice.time * messages;
-    exchange.algorithm = choice.name();
-    exchange.measured = choice.measured;
-    exchange.bottleneck = choice.bottleneck;
-    if (with_startups)
-      exchange.gradient_startups =
-          exchanges.startup(Collective::allreduce, message / messages, group.axes, Purpose::gradient) * messages;
+    add_allreduce(exchanges, group, message, with_startups, exchange);
     return exchange;
   }
   // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. The two collectives together move as many bytes as an

@@ -44,7 +44,8 @@ class Explainer {
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
     const int stage = critical_.gradient_exchange;
-    groups_ = costs_.gradients(held_costs(costs_, plan_, firsts_, stage), held_blocks(job_.facts, plan_, firsts_, stage));
+    groups_ =
+        costs_.gradients(plan_, held_costs(costs_, plan_, firsts_, stage), held_blocks(job_.facts, plan_, firsts_, stage));
     gradients_ = gradient_exchange(plan_, costs_.exchanges(), each_, groups_);
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);

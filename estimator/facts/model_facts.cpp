@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "estimator/facts/module_layers.hpp"
+#include "estimator/facts/narrow_copies.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 
 namespace ddl {
@@ -263,32 +264,6 @@ Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   if (facts.frozen[index] && facts.divisible[index].matrix) kept.input = false;
   const bool has_none = !facts.needs_input_gradient[index] && (facts.frozen[index] || layer.trained() == 0);
   return has_none && is_part_frozen ? Kept{} : kept;
-}
-
-/// With fp8 and nvfp4, linear layers keep their inputs in that format: the first of the linear layers that read a tensor
-/// makes the copy [NVIDIA, Transformer Engine, transformer_engine/pytorch/module/linear.py and layernorm_linear.py: the
-/// quantized input is saved for backward].
-void find_narrow_copies(const Model& model, ModelFacts& facts) {
-  const std::size_t count = model.layers.size();
-  facts.narrow_copies.assign(count, false);
-  facts.output_kept_narrow.assign(count, false);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (facts.kept[i].output) facts.output_kept_narrow[i] = true;
-    if (!facts.kept[i].input || facts.is_linear[i]) continue;
-    for (const int input : model.layers[i].inputs) {
-      if (input >= 0) facts.output_kept_narrow[static_cast<std::size_t>(input)] = true;
-    }
-  }
-  for (std::vector<TensorReader>& readers : facts.readers) {
-    bool is_copied = false;
-    for (TensorReader& reader : readers) {
-      const auto layer = static_cast<std::size_t>(reader.layer);
-      reader.keeps_narrow = reader.keeps && !facts.is_linear[layer];
-      if (!reader.keeps || !facts.is_linear[layer]) continue;
-      if (!is_copied) facts.narrow_copies[layer] = true;
-      is_copied = true;
-    }
-  }
 }
 
 /// Tensors in the same storage are kept only once.

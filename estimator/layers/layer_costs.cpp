@@ -390,14 +390,14 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
   costs.frozen_parameters[group] += exchange.frozen;
 }
 
-std::vector<GradientGroup> LayerCostTable::gradients(const LayerCosts& costs, double blocks) const {
+std::vector<GradientGroup> LayerCostTable::gradients(const Plan& plan, const LayerCosts& costs, double blocks) const {
   const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, plan_);
   std::vector<GradientGroup> groups;
   for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
     const double messages = layered ? std::max(1.0, costs[LayerCount::gradient_messages]) : 1.0;
     groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
                       std::max(0.0, costs.frozen_parameters[i])});
-    if (!layered) divide_into_messages(job_.coefficients.software, job_.assumptions, plan_, blocks, groups.back());
+    if (!layered) divide_into_messages(job_.coefficients.software, job_.assumptions, plan, blocks, groups.back());
   }
   return groups;
 }

@@ -197,7 +197,7 @@ class LayerCostTable {
   [[nodiscard]] double largest_trained(int first, int last) const { return largest(first, last, LayerCount::trained); }
   /// Returns the gradients that layers with these costs exchange, in messages as the software forms them. `blocks`: the
   /// number of the model's blocks among these layers.
-  [[nodiscard]] std::vector<GradientGroup> gradients(const LayerCosts& costs, double blocks) const;
+  [[nodiscard]] std::vector<GradientGroup> gradients(const Plan& plan, const LayerCosts& costs, double blocks) const;
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }

@@ -48,7 +48,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       const double trained = plan.zero_stage >= 1 ? own[LayerCount::trained] / plan.shards() : own[LayerCount::trained];
       result.update = Term(max(result.update.time(), host_update_time(job, plan, trained)));
     }
-    std::vector<GradientGroup> groups = costs.gradients(own, held_blocks(job.facts, plan, firsts, static_cast<int>(stage)));
+    std::vector<GradientGroup> groups =
+        costs.gradients(plan, own, held_blocks(job.facts, plan, firsts, static_cast<int>(stage)));
     if (stage == 0 || groups != exchanged) {
       result.exchange = gradient_exchange(plan, costs.exchanges(), each, groups, with_slopes);
       exchanged = std::move(groups);

@@ -136,8 +136,9 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     predicted.high = prediction->high * std::max(1.0, exchange.time / prediction->time);
     const bool same = prediction->curves.size() == 1 && !prediction->beyond_counts;
     predicted.basis = prediction->beyond_counts || prediction->beyond_sizes ? ExchangeBasis::extrapolated
-                      : same                                                ? ExchangeBasis::measured
-                                                                            : ExchangeBasis::interpolated;
+                      : !same                                               ? ExchangeBasis::interpolated
+                      : has_fitted_factors(coefficients_)                   ? ExchangeBasis::scaled
+                                                                            : ExchangeBasis::measured;
     predicted.warning = beyond(operation, *prediction);
   } else if (has_curve_on(coefficients_.exchanges, inside)) {
     predicted.basis = ExchangeBasis::fitted_links;

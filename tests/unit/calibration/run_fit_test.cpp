@@ -402,7 +402,7 @@ TEST_CASE("a file keeps its other sections, and its factors are replaced by a ne
   CHECK(read.software.gradient_route == fit.coefficients.software.gradient_route);
   CHECK(with_learned(once, fit, "five runs") == once);
   // Comments stay, and a citation may contain any letters.
-  CHECK(once.find("# In the other networks, all convolutions are split.") != std::string::npos);
+  CHECK(once.find("# In all other networks, all convolutions are split.") != std::string::npos);
   CHECK(parse_coefficients(with_learned(once, fit, R"(runs "of" C:\runs)"), "quoted.yaml").learned.size() == 1);
   const std::string head =
       "format: 1\nname: new\nmachine: abci\ndescription: d\ngenerator: g\ndate: 2026-01-01\nsources: {}\n";

@@ -1,0 +1,31 @@
+#include "estimator/facts/narrow_copies.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace ddl {
+
+void find_narrow_copies(const Model& model, ModelFacts& facts) {
+  const std::size_t count = model.layers.size();
+  facts.narrow_copies.assign(count, false);
+  facts.output_kept_narrow.assign(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (facts.kept[i].output) facts.output_kept_narrow[i] = true;
+    if (!facts.kept[i].input || facts.is_linear[i]) continue;
+    for (const int input : model.layers[i].inputs) {
+      if (input >= 0) facts.output_kept_narrow[static_cast<std::size_t>(input)] = true;
+    }
+  }
+  for (std::vector<TensorReader>& readers : facts.readers) {
+    bool is_copied = false;
+    for (TensorReader& reader : readers) {
+      const auto layer = static_cast<std::size_t>(reader.layer);
+      reader.keeps_narrow = reader.keeps && !facts.is_linear[layer];
+      if (!reader.keeps || !facts.is_linear[layer]) continue;
+      if (!is_copied) facts.narrow_copies[layer] = true;
+      is_copied = true;
+    }
+  }
+}
+
+}  // namespace ddl
