@@ -78,9 +78,10 @@ Report show_machine(const std::string& name) {
 void add_machines(const Command& program, Request& request) {
   const Command command = program.add_subcommand("machines", "list bundled machines, show one, or write a file");
   command.require_subcommand();
-  command.examples({{"ddl-oracle machines list", "the bundled machines"},
-                    {"ddl-oracle machines show dgx-h100", "one datasheet, with its sources"},
-                    {"ddl-oracle machines new ours --like dgx-a100 --assume-gpus -o ours.yaml", "a file for your own machine"}});
+  command.examples(
+      {{"ddl-oracle machines list", "the bundled machines"},
+       {"ddl-oracle machines show dgx-h100", "one datasheet, with its sources"},
+       {"ddl-oracle machines new ours --like dgx-a100 --assume-gpus -o ours.yaml", "a file for your own machine"}});
   add_list(command, request, "machines", "machines", "--machine", list_machines, "dgx-h100");
   const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
   auto name = std::make_shared<std::string>();

@@ -99,8 +99,7 @@ Report kernels_report(const KernelRequest& asked) {
 }  // namespace
 
 void add_predict_kernels(const Command& predict, Request& request) {
-  const Command command =
-      predict.add_subcommand("kernels", "predict the times of kernels, with intervals and sources");
+  const Command command = predict.add_subcommand("kernels", "predict the times of kernels, with intervals and sources");
   const auto asked = std::make_shared<KernelRequest>();
   command.examples({{"ddl-oracle predict kernels problems.txt", "problems as written by 'recommend --missing'"},
                     {"ddl-oracle predict kernels problems.txt --machine dgx-h100", "kernel times on a DGX H100"},

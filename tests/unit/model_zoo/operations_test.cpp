@@ -314,7 +314,8 @@ TEST_CASE("a slice is a view, and its gradient is as large as the whole input") 
   CHECK_FALSE(kept_of(slice).input);
   CHECK_FALSE(slice.operation->divisible().channelwise);
   CHECK(slice.operation->divisible().spatial);
-  CHECK(error_in(image, "  - slice: {first: 4, channels: 3}\n") == "layer 'slice1': no channels 4 to 6 in 6×8×10, which has 6");
+  CHECK(error_in(image, "  - slice: {first: 4, channels: 3}\n") ==
+        "layer 'slice1': no channels 4 to 6 in 6×8×10, which has 6");
   CHECK(error_in(image, "  - slice: {first: 4}\n") == "slice needs 'channels'");
 }
 
