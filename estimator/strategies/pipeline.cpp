@@ -7,11 +7,16 @@ namespace {
 
 /// Returns whether equal blocks can be distributed over this many model chunks. The layers before and after the blocks may
 /// count as a block each, as with Megatron-LM's `--account-for-embedding-in-pipeline-split` and
-/// `--account-for-loss-in-pipeline-split`. If a few blocks differ from the others, as the dense blocks of DeepSeek-V3 do, a
-/// list assigns blocks to chunks (`--pipeline-model-parallel-layout`), so the number of blocks need not be divisible.
+/// `--account-for-loss-in-pipeline-split`, and may be a chunk of their own: 126 blocks of Llama 3.1 405B on 16 stages of 8
+/// chunks. If a few blocks differ from the others, as the dense blocks of DeepSeek-V3 do, a list assigns blocks to chunks
+/// (`--pipeline-model-parallel-layout`), so the number of blocks need not be divisible.
 bool deals_blocks(const ModelFacts& facts, int chunks) {
-  if (facts.like_blocks == 0) return facts.similar_blocks >= chunks;
-  return facts.like_blocks >= chunks && (facts.like_blocks % chunks == 0 || (facts.like_blocks + 2) % chunks == 0);
+  constexpr int outer_slots = 2;
+  if (facts.like_blocks == 0) return facts.similar_blocks > 0 && facts.similar_blocks + outer_slots >= chunks;
+  for (int slots = facts.like_blocks; slots <= facts.like_blocks + outer_slots; ++slots) {
+    if (slots >= chunks && slots % chunks == 0) return true;
+  }
+  return false;
 }
 
 /// Returns the number of equal parts that the model's blocks must be divisible into, for a schedule

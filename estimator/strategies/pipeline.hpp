@@ -8,7 +8,7 @@ extern const Strategy pipeline_strategy;
 
 /// Returns whether each stage of the plan can have this many model chunks, with the plan's schedule and micro-batches.
 /// Chunks must have equal numbers of the model's equal blocks. The layers before and after the blocks may count as a block
-/// each. The number of micro-batches must be a multiple of the number of stages [Nar21, section 2.2].
+/// each, or as a chunk each. The number of micro-batches must be a multiple of the number of stages [Nar21, section 2.2].
 [[nodiscard]] bool may_interleave(const ModelFacts& facts, const Plan& plan, int virtual_stages);
 /// Returns whether this schedule supports the stages and micro-batches of the plan. With ZB-V and DualPipe, stages are equal
 /// parts of equal blocks.

@@ -748,6 +748,11 @@ TEST_CASE("pipeline: virtual stages are groups of identical blocks") {
   plan.micro_batches = 4;
   plan.virtual_stages = 7;
   CHECK(limits_of({large, plan, {}}).empty());
+  // 98 chunks: one for each block, one for the layers before the blocks, and one for the layers after them.
+  plan.virtual_stages = 49;
+  CHECK(limits_of({large, plan, {}}).empty());
+  plan.virtual_stages = 50;
+  CHECK_FALSE(limits_of({large, plan, {}}).empty());
   CHECK(facts_of(load_model("resnet50")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).like_blocks == 0);
   CHECK(facts_of(load_model("t5-large")).similar_blocks == 0);
