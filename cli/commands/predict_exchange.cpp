@@ -118,11 +118,13 @@ void add_plots(Document& document, const std::vector<PredictedExchange>& predict
 /// The default coefficients, and the reason for using them. The name is empty if the user chose the coefficients.
 struct FoundCoefficients {
   std::string name, why;
+  MeasuredOn measured_on = MeasuredOn::own_cluster;
 };
 FoundCoefficients found_coefficients(const StudySpec& spec, const Coefficients& coefficients) {
   if (!spec.coefficients.empty()) return {};
-  if (const std::optional<OwnCoefficients> own = own_coefficients(spec.machine)) return {own->path, place_of(*own)};
-  return {coefficients.name, "bundled with the machine"};
+  if (const std::optional<OwnCoefficients> own = own_coefficients(spec.machine))
+    return {own->path, place_of(*own), MeasuredOn::own_cluster};
+  return {coefficients.name, "bundled with the machine", MeasuredOn::published_cluster};
 }
 
 Report predict_exchanges(const ExchangeRequest& asked) {
@@ -140,7 +142,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   const std::string used = !found.name.empty() ? found.name : coefficients.name;
   const std::string name = machine.name;
   const int devices = machine.devices_per_node();
-  const ExchangePredictor predictor(std::move(machine), std::move(coefficients));
+  const ExchangePredictor predictor(std::move(machine), std::move(coefficients), found.measured_on);
   auto predicted = std::make_shared<std::vector<PredictedExchange>>();
   for (const Collective operation : operations) {
     for (const int count : ranks) {

@@ -26,6 +26,9 @@ template <>
 inline constexpr EnumNames<ExchangeBasis> enum_names<ExchangeBasis>{
     "measured", "scaled", "interpolated", "extrapolated", "fitted links", "other clusters", "data sheet"};
 
+/// Whose measurements the coefficients are.
+enum class MeasuredOn { own_cluster, published_cluster };
+
 /// How a software prescribes exchanges of gradients, so that measured times of the fastest ones do not apply: `by a ring,
 /// through the host`; empty if it prescribes nothing. `leaves_node`: whether exchanges cross nodes; only these are staged.
 [[nodiscard]] std::string prescribed_exchanges(const Software& software, const Machine& machine, bool leaves_node);
@@ -36,7 +39,7 @@ struct PredictedExchange {
   int ranks = 2, nodes = 1;
   Bytes message{};  ///< bytes of the full vector
   Seconds time{};
-  std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset if nothing was measured
+  std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset for messages of two ranks that nobody measured
   Bandwidth bus_bandwidth{};             ///< bandwidth of each rank's link, as nccl-tests defines it
   std::string algorithm{};               ///< algorithm of the formula or of the measurement (`Ring Simple`), else `measured`
   ExchangeBasis basis = ExchangeBasis::data_sheet;
@@ -47,7 +50,8 @@ struct PredictedExchange {
 class ExchangePredictor {
  public:
   /// Fits links to the measurements in the coefficients. `sheet`: the machine according to its datasheet.
-  ExchangePredictor(Machine sheet, Coefficients coefficients);
+  /// The intervals of a published cluster's measurements include the differences of software stacks.
+  ExchangePredictor(Machine sheet, Coefficients coefficients, MeasuredOn measured_on = MeasuredOn::own_cluster);
 
   /// Predicts one exchange. `ranks` must be at least 2 and a multiple of `nodes`. A node must have
   /// at most as many ranks as the machine's nodes have devices. Otherwise throws Error.
@@ -59,6 +63,7 @@ class ExchangePredictor {
   std::vector<std::string> notes_;
   Machine machine_;
   Coefficients coefficients_;
+  MeasuredOn measured_on_;
   /// For each level, the 95th percentile of the error of formulas with fitted links, as a factor,
   /// over the level's measurements.
   std::array<std::optional<double>, 2> links_miss_{};

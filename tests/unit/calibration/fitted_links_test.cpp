@@ -1,10 +1,12 @@
 #include "calibration/network/fits/fitted_links.hpp"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/study.hpp"
 #include "calibration/network/fits/exchange_prediction.hpp"
 #include "estimator/exchanges/lone_exchange.hpp"
 #include "tests/catch.hpp"
@@ -120,6 +122,36 @@ TEST_CASE("measurements with one rank per node leave algorithm and rails open, a
   const ExchangePredictor predictor(machine, coefficients);
   CHECK(predictor.predict(Collective::allreduce, 1_GiB, 16, 2).warning.find("8 rails") != std::string::npos);
   CHECK(predictor.predict(Collective::allreduce, 1_GiB, 8, 1).warning.find("8 rails") == std::string::npos);
+}
+
+TEST_CASE(
+    "the interval of a datasheet covers measured exchanges, and a published measurement has a wider one than one's own") {
+  // The node of eight A100 has no fabric: its sweeps of two to eight GPUs (calibration/coefficients/dgx-a100.yaml) are the
+  // truth for a prediction from its datasheet.
+  const Machine sheet = load_machine("dgx-a100");
+  StudySpec spec;
+  spec.machine = "dgx-a100";
+  const Coefficients measured = coefficients_of(spec, sheet);
+  const ExchangePredictor predictor(sheet, {});
+  int held = 0, all = 0;
+  for (const int ranks : {2, 4, 8}) {
+    for (double bytes = 1024; bytes <= 1073741824; bytes *= 2) {
+      const std::optional<Seconds> time = measured.exchanges.time(Collective::allreduce, Bytes(bytes), ranks, 1);
+      REQUIRE(time);
+      const PredictedExchange predicted = predictor.predict(Collective::allreduce, Bytes(bytes), ranks, 1);
+      CHECK(predicted.basis == ExchangeBasis::data_sheet);
+      REQUIRE(predicted.low);
+      held += *predicted.low <= *time && *time <= *predicted.high ? 1 : 0;
+      ++all;
+    }
+  }
+  CHECK(held >= 0.85 * all);
+  const auto width = [&](MeasuredOn on) {
+    const PredictedExchange one = ExchangePredictor(sheet, measured, on).predict(Collective::allreduce, 1_MiB, 8, 1);
+    return *one.high / *one.low;
+  };
+  CHECK(width(MeasuredOn::published_cluster) > 1.5);
+  CHECK(width(MeasuredOn::own_cluster) < 1.5);
 }
 
 TEST_CASE("measurements of two nodes predict more nodes only up to the rate of their links") {
