@@ -45,7 +45,7 @@ double read_value(const YamlNode& entry, CoefficientUnit unit) {
 
 LearnedFamilies read_learned(const YamlNode& section, const Citations& citations) {
   LearnedFamilies families;
-  std::vector<std::string_view> keys{"family", "runs", "misfit", "source"};
+  std::vector<std::string_view> keys{"family", "runs", "misfit", "most_gpus", "source"};
   std::vector<YamlNode::FormerKey> former;
   for (const CoefficientRow& row : coefficient_table) {
     if (!row.by_family) continue;
@@ -81,7 +81,9 @@ std::vector<std::pair<Family, LearnedRuns>> read_learned_runs(const YamlNode& se
     const auto misfit = node.find("misfit");
     if (!family || !misfit) continue;
     const auto count = static_cast<int>(node.at("runs").integer(1, std::numeric_limits<int>::max()));
-    runs.emplace_back(*family, LearnedRuns{count, misfit->number(0, greatest_factor)});
+    const auto most = node.find("most_gpus");
+    const auto most_devices = most ? static_cast<int>(most->integer(1, std::numeric_limits<int>::max())) : 0;
+    runs.emplace_back(*family, LearnedRuns{count, misfit->number(0, greatest_factor), most_devices});
   }
   return runs;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
+#include <utility>
 
 #include "calibration/learning/run_fit.hpp"
 
@@ -30,17 +33,28 @@ ErrorTable table_of(const std::string& name, const KnownTable* known) {
   return table;
 }
 
-/// Predicts the runs of each configuration by a fit to the runs of all other configurations.
+void append_learned(std::vector<ErrorRow>& rows, const std::string& table, const Validation& validation) {
+  for (const ValidationCase& each : validation.cases) {
+    if (!each.sensitivity || !each.sensitivity->learned || !each.predicted || each.run.value <= 0) continue;
+    rows.push_back({0, table, "", each.run.model, each.run.degrees, each.run.global_batch.value_or(0),
+                    each.predicted->value(), std::log(each.run.value / each.predicted->value()), KnownKernels::all,
+                    *each.sensitivity});
+  }
+}
+
+/// Predicts the runs of each configuration by a fit to the runs of all other configurations, and runs on more devices by a
+/// fit to runs on fewer devices.
 std::vector<ErrorRow> learned_rows(const ErrorTable& table) {
   std::vector<MeasuredRun> runs = table.runs;
   std::erase_if(runs, [](const MeasuredRun& run) { return run.includes_io == "yes" || run.includes_io == "probably"; });
   std::vector<ErrorRow> rows;
   RunFitter fitter(runs, table.machine, table.coefficients);
-  for (const ValidationCase& each : fitter.leave_one_out().cases) {
-    if (!each.sensitivity || !each.sensitivity->learned || !each.predicted || each.run.value <= 0) continue;
-    rows.push_back({table.name, each.run.model, each.run.degrees, std::log(each.run.value / each.predicted->value()),
-                    KnownKernels::all, *each.sensitivity});
-  }
+  append_learned(rows, table.name, fitter.leave_one_out());
+  std::set<int> counts;
+  for (const MeasuredRun& run : runs) counts.insert(run.gpus.value_or(1));
+  counts.erase(1);  // runs on one device show no exchange
+  if (!counts.empty()) counts.erase(std::prev(counts.end()));
+  for (const int most : counts) append_learned(rows, table.name, fitter.fit_up_to(most));
   return rows;
 }
 
@@ -51,17 +65,21 @@ BundledErrorRows bundled_error_rows() {
   const auto append = [](std::vector<ErrorRow>& to, std::vector<ErrorRow> more) {
     to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
+  std::vector<std::pair<ErrorTable, std::vector<ErrorRow>>> tables;  // rows with all kernel data
   for (const std::string& name : observation_names()) {
     const auto* known = std::find_if(std::begin(known_tables), std::end(known_tables),
                                      [&](const KnownTable& each) { return each.name == name; });
     if (known == std::end(known_tables)) known = nullptr;
-    const ErrorTable table = table_of(name, known);
-    for (const KnownKernels kernels : {KnownKernels::all, KnownKernels::of_other_devices, KnownKernels::none}) {
+    ErrorTable table = table_of(name, known);
+    std::vector<ErrorRow> own = error_rows(table, KnownKernels::all);
+    append(all.rows, own);
+    for (const KnownKernels kernels : {KnownKernels::of_other_devices, KnownKernels::none})
       append(all.rows, error_rows(table, kernels));
-    }
-    if (known == nullptr || !known->teaches) continue;
-    append(all.learned, learned_rows(table));
+    if (known != nullptr && known->teaches) append(all.learned, learned_rows(table));
+    tables.emplace_back(std::move(table), std::move(own));
   }
+  const SoftwareOfClasses measured = software_of_classes(all.rows);
+  for (const auto& [table, own] : tables) append(all.stand_ins, stand_in_rows(table, own, measured));
   return all;
 }
 

@@ -1,22 +1,34 @@
 #pragma once
 
+#include <cstddef>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
 #include "calibration/runs/runs.hpp"
+#include "core/enum_array.hpp"
 #include "estimator/inputs/sensitivity.hpp"
 
 namespace ddl {
 
 /// The prediction error of a measured run, and the data that the error depends on.
 struct ErrorRow {
+  std::size_t run = 0;   ///< index of the run in its table
   std::string set;       ///< the publication; the errors of its runs are correlated
+  std::string device;    ///< Device::name
   std::string question;  ///< model, machine, software, precision and number of GPUs
   std::string plan;      ///< strategy, degrees and batches
+  double batch = 0;      ///< samples of a step; 0 if not known
+  double seconds = 1;    ///< predicted time of the step
   double log_ratio = 0;  ///< ln(measured / predicted)
   KnownKernels known = KnownKernels::all;
   TimeSensitivity time;
+  /// The software that ran, if settings of another software predict the run (stand_in_rows). TimeSensitivity::software is then
+  /// empty, because no run of the predicted software was measured.
+  std::string ran{};
+  double shift = 0;  ///< for stand-ins: ln(time predicted with the run's own software / predicted time)
 };
 
 /// A table of runs, with the machine and the coefficients for runs that name none.
@@ -30,5 +42,16 @@ struct ErrorTable {
 /// Predicts the time of each run's step, with or without its update. Leaves out runs of other quantities, runs that include
 /// reading samples, and runs without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
+
+/// Names of bundled software with measured runs, by class of models.
+using SoftwareOfClasses = EnumArray<ModelClass, std::set<std::string>>;
+[[nodiscard]] SoftwareOfClasses software_of_classes(std::span<const ErrorRow> rows);
+
+/// Predicts each run with the settings of other software in `measured` for the run's class of models. These errors are the
+/// errors of a user whose software has no settings and no measured runs. Each run has two stand-ins at most; other runs of a
+/// table have others. Stand-ins that predict the same time as the run's own software are left out. `rows`: error_rows() of
+/// the table.
+[[nodiscard]] std::vector<ErrorRow> stand_in_rows(const ErrorTable& table, std::span<const ErrorRow> rows,
+                                                  const SoftwareOfClasses& measured);
 
 }  // namespace ddl

@@ -299,8 +299,10 @@ FamilyFit RunFitter::family_fit(const FamilyRows& family, Choices bits, double l
   for (const std::size_t row : family.rows) runs.push_back(&fitted_run(rows_[row], bits));
   const std::vector<Coefficient> what = coefficients_of(runs);
   const Posterior posterior(runs, what, launch_overhead);
-  return describe_fit(family.family, runs, what, posterior,
-                      Eigen::Map<const Eigen::VectorXd>(places.data(), static_cast<Eigen::Index>(places.size())));
+  FamilyFit fit = describe_fit(family.family, runs, what, posterior,
+                               Eigen::Map<const Eigen::VectorXd>(places.data(), static_cast<Eigen::Index>(places.size())));
+  for (const std::size_t row : family.rows) fit.most_devices = std::max(fit.most_devices, rows_[row].run.gpus.value_or(0));
+  return fit;
 }
 
 double RunFitter::best_start(const std::vector<FamilyRows>& families, Choices bits) {
@@ -368,7 +370,7 @@ RunFit RunFitter::fit(const std::vector<bool>& used) {
   for (const FamilyRows& family : families) best.families.push_back(family_fit(family, chosen_bits, start));
   for (const FamilyFit& family : best.families) {
     best.coefficients.learned.emplace_back(family.family, family.learned);
-    best.coefficients.learned_runs.emplace_back(family.family, LearnedRuns{family.runs, family.misfit});
+    best.coefficients.learned_runs.emplace_back(family.family, LearnedRuns{family.runs, family.misfit, family.most_devices});
   }
   return best;
 }
@@ -425,7 +427,7 @@ std::string learned_section(const RunFit& fit, std::string_view source) {
   out << YAML::BeginSeq;
   for (const FamilyFit& family : fit.families) {
     out << YAML::BeginMap << "family" << family_name(family.family) << "runs" << family.runs << "misfit"
-        << fmt::format("{:.3g}", family.misfit) << "source" << std::string(source);
+        << fmt::format("{:.3g}", family.misfit) << "most_gpus" << family.most_devices << "source" << std::string(source);
     for (const LearnedCoefficient& one : family.coefficients) {
       out << std::string(to_string(one.what)) << YAML::Flow << YAML::BeginMap << "value" << number(one.what, one.value)
           << "low" << number(one.what, one.low) << "high" << number(one.what, one.high) << "determined"

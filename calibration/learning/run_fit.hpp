@@ -30,7 +30,8 @@ struct LearnedCoefficient {
 struct FamilyFit {
   Family family = 0;
   int runs = 0;
-  double misfit = 0;  ///< mean |predicted / measured − 1| of the family's runs, after the fit
+  int most_devices = 0;  ///< devices of the largest run
+  double misfit = 0;     ///< mean |predicted / measured − 1| of the family's runs, after the fit
   Learned learned;
   std::vector<LearnedCoefficient> coefficients;  ///< the coefficients that the prediction of any of these runs depends on
 };

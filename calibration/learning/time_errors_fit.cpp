@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "core/error.hpp"
 
@@ -76,12 +79,22 @@ std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string
   return used;
 }
 
+/// The pinball loss of one end of an interval [Gneiting and Raftery 2007, section 6.2].
+double pinball(const TimeErrors& errors, const ErrorRow& row, Side side) {
+  constexpr double outside = (1 - interval_level) / 2;
+  const double width = std::sqrt(variance_of(errors, row.time, side));
+  const double beyond = (side == &ErrorWidth::slower ? row.log_ratio : -row.log_ratio) - width;
+  return beyond > 0 ? (1 - outside) * beyond : -outside * beyond;
+}
+
 class SideFit {
  public:
-  SideFit(const std::vector<Weighted>& rows, Side side) : rows_(rows), side_(side) {}
+  /// `known`: the software with measured runs.
+  SideFit(const std::vector<Weighted>& rows, Side side, const TimeErrors& known)
+      : rows_(rows), side_(side), errors_(known) {}
 
   /// Fits one parameter after the other, with decreasing steps.
-  [[nodiscard]] Parameters fit(Parameters parameters, double step) const {
+  [[nodiscard]] Parameters fit(Parameters parameters, double step) {
     double best = score(parameters);
     for (; step > 0.02; step /= 2) {
       for (bool better = true; better;) {
@@ -104,16 +117,12 @@ class SideFit {
   }
 
  private:
-  [[nodiscard]] double score(const Parameters& parameters) const {
-    TimeErrors errors;
+  [[nodiscard]] double score(const Parameters& parameters) {
+    TimeErrors& errors = errors_;
     set_errors(errors, parameters, side_);
     constexpr double outside = (1 - interval_level) / 2;
     double sum = 0;
-    for (const Weighted& each : rows_) {
-      const double width = std::sqrt(variance_of(errors, each.row->time, side_));
-      const double beyond = (side_ == &ErrorWidth::slower ? each.row->log_ratio : -each.row->log_ratio) - width;
-      sum += each.weight * (beyond > 0 ? (1 - outside) * beyond : -outside * beyond);
-    }
+    for (const Weighted& each : rows_) sum += each.weight * pinball(errors, *each.row, side_);
     double prior = 0;
     for (std::size_t i = 0; i < parameter_count; ++i) {
       const double away = (parameters[i] - std::log(usual[i])) / prior_width;
@@ -124,6 +133,7 @@ class SideFit {
 
   const std::vector<Weighted>& rows_;
   Side side_;
+  TimeErrors errors_;
 };
 
 bool holds(const TimeInterval& interval, double log_ratio) {
@@ -175,6 +185,7 @@ double half_width(const TimeInterval& interval) { return std::log(interval.high 
 RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::vector<Pair>>& questions) {
   RatioCoverage coverage;
   double weights = 0;
+  int right = 0;
   for (const std::vector<Pair>& pairs : questions) {
     const double weight = std::sqrt(static_cast<double>(pairs.size()));
     weights += weight;
@@ -182,6 +193,12 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
       const TimeInterval ratio = ratio_interval_of(errors, a->time, b->time);
       const double each = weight / static_cast<double>(pairs.size());
       coverage.held += holds(ratio, b->log_ratio - a->log_ratio) ? each : 0;
+      const double predicted = std::log(b->seconds / a->seconds), measured = predicted + b->log_ratio - a->log_ratio;
+      const bool one_batch = a->batch > 0 && a->batch == b->batch;
+      if (one_batch && (predicted + std::log(ratio.low) > 0 || predicted + std::log(ratio.high) < 0)) {
+        ++coverage.told_apart;
+        right += (predicted > 0) == (measured > 0) ? 1 : 0;
+      }
       coverage.mean_width += half_width(ratio) * each;
       coverage.mean_single +=
           (half_width(interval_of(errors, a->time)) + half_width(interval_of(errors, b->time))) / 2 * each;
@@ -192,7 +209,67 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
   coverage.held /= weights;
   coverage.mean_width /= weights;
   coverage.mean_single /= weights;
+  if (coverage.told_apart > 0) coverage.right = static_cast<double>(right) / coverage.told_apart;
   return coverage;
+}
+
+/// Sets the names of the software with measured runs.
+void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows) {
+  EnumArray<ModelClass, std::set<std::string>> names;
+  for (const ErrorRow& row : rows) {
+    if (!row.time.software.empty()) names[row.time.model_class].insert(row.time.software);
+  }
+  for (std::size_t i = 0; i < class_count; ++i) errors.measured_software[i].assign(names[i].begin(), names[i].end());
+}
+
+/// The share of stand-ins whose interval holds, in the mean over the software that ran: a software of which nothing is known
+/// is one of them.
+double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
+  std::map<std::string, std::pair<int, int>> software;  // number of covered rows, and of all rows
+  for (const ErrorRow& row : stand_ins) {
+    auto& [held, all] = software[row.ran];
+    held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
+    ++all;
+  }
+  double sum = 0;
+  for (const auto& [name, counts] : software) sum += static_cast<double>(counts.first) / counts.second;
+  return software.empty() ? 1 : sum / static_cast<double>(software.size());
+}
+
+/// Sets TimeErrors::new_software to the quantiles of the shifts between the predictions with two software's settings. Each
+/// software that ran has the same weight.
+void fit_new_software(TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
+  std::map<std::string, double> counts;
+  for (const ErrorRow& row : stand_ins) counts[row.ran] += 1;
+  for (const Side side : sides) {
+    std::vector<std::pair<double, double>> shifts;  // shift to this side, and its weight
+    for (const ErrorRow& row : stand_ins)
+      shifts.emplace_back(side == &ErrorWidth::slower ? row.shift : -row.shift, 1 / counts[row.ran]);
+    std::sort(shifts.begin(), shifts.end());
+    double below = static_cast<double>(counts.size()) * (1 + interval_level) / 2;
+    for (const auto& [shift, weight] : shifts) {
+      below -= weight;
+      errors.new_software.*side = std::max(0.0, shift);
+      if (below <= 0) break;
+    }
+  }
+}
+
+/// Groups the rows with all kernel data by class, software and device.
+std::vector<Evidence> evidence_of(std::span<const ErrorRow> rows) {
+  std::map<std::tuple<ModelClass, std::string, std::string>, Evidence> groups;
+  for (const ErrorRow& row : rows) {
+    if (row.known != KnownKernels::all || row.device.empty()) continue;
+    Evidence& group = groups[{row.time.model_class, row.time.software, row.device}];
+    group.runs += 1;
+    group.error += std::abs(std::exp(-row.log_ratio) - 1);
+  }
+  std::vector<Evidence> evidence;
+  for (const auto& [key, group] : groups) {
+    const auto& [model_class, software, device] = key;
+    evidence.push_back({model_class, software, device, group.runs, group.error / group.runs});
+  }
+  return evidence;
 }
 
 double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> learned) {
@@ -207,22 +284,44 @@ double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> lear
   return sets.empty() ? 1 : sum / static_cast<double>(sets.size());
 }
 
+/// Fits TimeErrors::learned_scatter to runs within the range of the fits, and learned_growth to runs beyond this range.
+void fit_learned(TimeErrorsFile& file, std::span<const ErrorRow> learned) {
+  std::vector<ErrorRow> within, beyond;
+  for (const ErrorRow& row : learned) (row.time.learned && row.time.learned->beyond > 0 ? beyond : within).push_back(row);
+  const auto fit = [&](double TimeErrors::*value, double least, double most, std::span<const ErrorRow> rows) {
+    if (rows.empty()) return 0.0;
+    file.errors.*value = least_that_holds(least, most, [&](double tried) {
+      TimeErrors other = file.errors;
+      other.*value = tried;
+      return learned_coverage(other, rows);
+    });
+    return learned_coverage(file.errors, rows);
+  };
+  file.learned_held = fit(&TimeErrors::learned_scatter, 0.2, 10, within);
+  file.learned_runs = static_cast<int>(within.size());
+  file.beyond_held = fit(&TimeErrors::learned_growth, 0.001, 2, beyond);
+  file.beyond_runs = static_cast<int>(beyond.size());
+}
+
 }  // namespace
 
-TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> learned) {
+TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> stand_ins,
+                               std::span<const ErrorRow> learned) {
   if (rows.empty())
     throw Error("no run could be predicted",
                 "widths are fitted to times of whole steps that do not "
                 "include reading samples");
   constexpr double first_step = 0.4, next_step = 0.1;
+  TimeErrors known;
+  set_measured_software(known, rows);
   const auto fit = [&](const std::string& left_out, std::span<const Parameters> begin, double step) {
     const std::vector<Weighted> used = weighted(rows, left_out);
     std::array<Parameters, 2> fitted{};
-    for (std::size_t i = 0; i < 2; ++i) fitted[i] = SideFit(used, sides[i]).fit(begin[i], step);
+    for (std::size_t i = 0; i < 2; ++i) fitted[i] = SideFit(used, sides[i], known).fit(begin[i], step);
     return fitted;
   };
-  const auto errors_of = [](const std::array<Parameters, 2>& fitted) {
-    TimeErrors errors;
+  const auto errors_of = [&](const std::array<Parameters, 2>& fitted) {
+    TimeErrors errors = known;
     for (std::size_t i = 0; i < 2; ++i) set_errors(errors, fitted[i], sides[i]);
     return errors;
   };
@@ -253,6 +352,9 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   };
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);
+  fit_new_software(result.errors, stand_ins);
+  result.stand_ins = static_cast<int>(stand_ins.size());
+  result.stand_ins_held = stand_in_coverage(result.errors, stand_ins);
 
   // Pairs of runs determine which share of the unexplained error differs between plans.
   const std::vector<std::vector<Pair>> pairs = pairs_of(rows);
@@ -264,16 +366,9 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     });
     result.ratios = ratio_coverage(result.errors, pairs);
   }
-  if (!learned.empty()) {
-    result.errors.learned_scatter = least_that_holds(0.2, 10, [&](double scatter) {
-      TimeErrors other = result.errors;
-      other.learned_scatter = scatter;
-      return learned_coverage(other, learned);
-    });
-    result.learned_runs = static_cast<int>(learned.size());
-    result.learned_held = learned_coverage(result.errors, learned);
-  }
+  fit_learned(result, learned);
 
+  result.evidence = evidence_of(rows);
   for (const auto& [set, own] : sets) {
     TimeErrors wider = without[set];
     widen(wider, result.widened);

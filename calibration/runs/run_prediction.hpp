@@ -58,6 +58,7 @@ class RunPredictor {
 
   /// The coefficients of the machine, or the coefficients that the user named.
   [[nodiscard]] const Coefficients& coefficients() const { return coefficients_; }
+  [[nodiscard]] const std::string& device() const { return sheet_.device.name; }
   [[nodiscard]] const FoundProfiles& profiles() const { return *profiles_; }
   /// Warnings about profiles that could not be read, and about profiles of another device.
   [[nodiscard]] std::vector<std::string> profile_warnings() const;

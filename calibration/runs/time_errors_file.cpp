@@ -1,14 +1,19 @@
 #include "calibration/runs/time_errors_file.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/files/bundled_files.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
 
 namespace ddl {
@@ -19,6 +24,13 @@ constexpr double most_width = 10;  ///< maximum width, as ln of a factor
 ErrorWidth read_width(const YamlNode& node) {
   node.only_keys({"faster", "slower"});
   return {node.at("faster").number(0, most_width), node.at("slower").number(0, most_width)};
+}
+
+ModelClass chosen_class(const YamlNode& node) {
+  const std::optional<ModelClass> found = enum_named(model_class_names, node.text());
+  if (!found)
+    node.fail(fmt::format("unknown class of models {}", quote(node.text())), suggest(node.text(), model_class_names));
+  return *found;
 }
 
 void read_widths(const YamlNode& node, std::span<const std::string_view> names, std::span<ErrorWidth> widths) {
@@ -39,7 +51,8 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
   root.only_keys({"format", "source", "widths", "kernels_rest_on", "exchanges_rest_on", "unexplained", "kinds_together",
-                  "own_of_plan", "learned_scatter", "widened", "ratios", "learned", "coverage"});
+                  "measured_software", "software_without_runs", "own_of_plan", "learned_scatter", "learned_growth",
+                  "widened", "ratios", "learned", "learned_beyond", "coverage", "evidence"});
   TimeErrorsFile file;
   file.source = root.at("source").text();
   TimeErrors& errors = file.errors;
@@ -47,20 +60,42 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   read_widths(root.at("kernels_rest_on"), time_basis_names, errors.kernel_bases);
   read_widths(root.at("exchanges_rest_on"), time_basis_names, errors.exchange_bases);
   read_widths(root.at("unexplained"), model_class_names, errors.classes);
+  const YamlNode measured = root.at("measured_software");
+  measured.only_keys(model_class_names);
+  for (std::size_t i = 0; i < model_class_names.size(); ++i) {
+    for (const YamlNode& name : measured.at(model_class_names[i]).items())
+      errors.measured_software[i].push_back(name.text());
+    std::sort(errors.measured_software[i].begin(), errors.measured_software[i].end());
+  }
+  const YamlNode without = root.at("software_without_runs");
+  without.only_keys({"faster", "slower", "predictions", "held"});
+  errors.new_software = {without.at("faster").number(0, most_width), without.at("slower").number(0, most_width)};
+  file.stand_ins = static_cast<int>(without.at("predictions").integer(0, std::numeric_limits<int>::max()));
+  file.stand_ins_held = without.at("held").number(0, 1);
   errors.kinds_together = root.at("kinds_together").number(0, 1);
   errors.own_of_plan = root.at("own_of_plan").number(0, 1);
   errors.learned_scatter = root.at("learned_scatter").number(0, most_width);
+  errors.learned_growth = root.at("learned_growth").number(0, most_width);
   constexpr int most_runs = std::numeric_limits<int>::max();
   if (const auto widened = root.find("widened")) file.widened = widened->number(0, 100);
   if (const auto ratios = root.find("ratios")) {
-    ratios->only_keys({"pairs", "held", "width", "width_of_one"});
-    file.ratios = {static_cast<int>(ratios->at("pairs").integer(0, most_runs)), ratios->at("held").number(0, 1),
-                   ratios->at("width").number(0, most_width), ratios->at("width_of_one").number(0, most_width)};
+    ratios->only_keys({"pairs", "held", "told_apart", "right", "width", "width_of_one"});
+    file.ratios = {static_cast<int>(ratios->at("pairs").integer(0, most_runs)),
+                   ratios->at("held").number(0, 1),
+                   static_cast<int>(ratios->at("told_apart").integer(0, most_runs)),
+                   ratios->at("right").number(0, 1),
+                   ratios->at("width").number(0, most_width),
+                   ratios->at("width_of_one").number(0, most_width)};
   }
   if (const auto learned = root.find("learned")) {
     learned->only_keys({"runs", "held"});
     file.learned_runs = static_cast<int>(learned->at("runs").integer(0, most_runs));
     file.learned_held = learned->at("held").number(0, 1);
+  }
+  if (const auto beyond = root.find("learned_beyond")) {
+    beyond->only_keys({"runs", "held"});
+    file.beyond_runs = static_cast<int>(beyond->at("runs").integer(0, most_runs));
+    file.beyond_held = beyond->at("held").number(0, 1);
   }
   if (const auto coverage = root.find("coverage")) {
     for (const YamlNode& node : coverage->items()) {
@@ -68,6 +103,13 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
       file.coverage.push_back({node.at("set").name(), static_cast<int>(node.at("runs").integer(1, most_runs)),
                                node.at("held").number(0, 1), node.at("held_left_out").number(0, 1),
                                TimeInterval{node.at("low").number(0, 1), node.at("high").number(1)}});
+    }
+  }
+  if (const auto evidence = root.find("evidence")) {
+    for (const YamlNode& node : evidence->items()) {
+      node.only_keys({"class", "software", "device", "runs", "error"});
+      file.evidence.push_back({chosen_class(node.at("class")), node.at("software").text(), node.at("device").text(),
+                               static_cast<int>(node.at("runs").integer(1, most_runs)), node.at("error").number(0)});
     }
   }
   return file;
@@ -83,18 +125,31 @@ std::string print_time_errors(const TimeErrorsFile& file) {
   print_widths(text, "kernels_rest_on", time_basis_names, errors.kernel_bases);
   print_widths(text, "exchanges_rest_on", time_basis_names, errors.exchange_bases);
   print_widths(text, "unexplained", model_class_names, errors.classes);
-  text += fmt::format("kinds_together: {:.3g}\nown_of_plan: {:.3g}\nlearned_scatter: {:.3g}\n", errors.kinds_together,
-                      errors.own_of_plan, errors.learned_scatter);
+  text += "measured_software:\n";
+  for (std::size_t i = 0; i < model_class_names.size(); ++i) {
+    std::vector<std::string> quoted;
+    for (const std::string& name : errors.measured_software[i]) quoted.push_back(fmt::format("\"{}\"", name));
+    text += fmt::format("  {}: [{}]\n", model_class_names[i], fmt::join(quoted, ", "));
+  }
+  text += fmt::format("software_without_runs: {{faster: {:.3g}, slower: {:.3g}, predictions: {}, held: {:.3f}}}\n",
+                      errors.new_software.faster, errors.new_software.slower, file.stand_ins, file.stand_ins_held);
+  text += fmt::format("kinds_together: {:.3g}\nown_of_plan: {:.3g}\nlearned_scatter: {:.3g}\nlearned_growth: {:.3g}\n",
+                      errors.kinds_together, errors.own_of_plan, errors.learned_scatter, errors.learned_growth);
   text += fmt::format(
-      "widened: {:.3g}\nratios: {{pairs: {}, held: {:.3f}, width: {:.3f}, width_of_one: {:.3f}}}\n"
-      "learned: {{runs: {}, held: {:.3f}}}\n",
-      file.widened, file.ratios.pairs, file.ratios.held, file.ratios.mean_width, file.ratios.mean_single, file.learned_runs,
-      file.learned_held);
-  if (file.coverage.empty()) return text;
-  text += "coverage:\n";
+      "widened: {:.3g}\nratios: {{pairs: {}, held: {:.3f}, told_apart: {}, right: {:.3f}, width: {:.3f}, width_of_one: "
+      "{:.3f}}}\n"
+      "learned: {{runs: {}, held: {:.3f}}}\nlearned_beyond: {{runs: {}, held: {:.3f}}}\n",
+      file.widened, file.ratios.pairs, file.ratios.held, file.ratios.told_apart, file.ratios.right, file.ratios.mean_width,
+      file.ratios.mean_single, file.learned_runs, file.learned_held, file.beyond_runs, file.beyond_held);
+  if (!file.coverage.empty()) text += "coverage:\n";
   for (const SetCoverage& set : file.coverage) {
     text += fmt::format("  - {{set: {}, runs: {}, held: {:.3f}, held_left_out: {:.3f}, low: {:.3f}, high: {:.3f}}}\n",
                         set.set, set.runs, set.held, set.held_left_out, set.mean.low, set.mean.high);
+  }
+  if (!file.evidence.empty()) text += "evidence:\n";
+  for (const Evidence& each : file.evidence) {
+    text += fmt::format("  - {{class: {}, software: \"{}\", device: \"{}\", runs: {}, error: {:.3f}}}\n",
+                        model_class_names[each.model_class], each.software, each.device, each.runs, each.error);
   }
   return text;
 }

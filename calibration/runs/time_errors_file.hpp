@@ -20,8 +20,18 @@ struct SetCoverage {
 struct RatioCoverage {
   int pairs = 0;
   double held = 0;         ///< share of covered pairs; n pairs of one question (ErrorRow) have the weight √n
+  int told_apart = 0;      ///< pairs of one batch whose predicted ratio has an interval without 1
+  double right = 1;        ///< share of these pairs whose measured times have the predicted order
   double mean_width = 0;   ///< mean of ln(high/low)/2
   double mean_single = 0;  ///< mean of ln(high/low)/2 for the intervals of the two single times
+};
+
+/// The measured runs of one class of models with one software on one device, and how well they are predicted.
+struct Evidence {
+  ModelClass model_class{};
+  std::string software, device;
+  int runs = 0;
+  double error = 0;  ///< mean |predicted / measured − 1|
 };
 
 /// A file of the errors of predicted times, which `calibrate intervals` writes.
@@ -29,10 +39,15 @@ struct TimeErrorsFile {
   std::string source;  ///< description of the runs, and of the fit of the widths
   TimeErrors errors;
   std::vector<SetCoverage> coverage{};
+  std::vector<Evidence> evidence{};
   double widened = 1;  ///< factor on all fitted widths, so that intervals cover runs of held-out sets
   RatioCoverage ratios{};
+  int stand_ins = 0;          ///< predictions with the settings of another software than the run's
+  double stand_ins_held = 0;  ///< share of them whose interval covers the run; each software of a run counts the same
   int learned_runs = 0;     ///< runs that were predicted with a fit to other runs
   double learned_held = 0;  ///< share of these runs that their intervals cover
+  int beyond_runs = 0;      ///< runs that were predicted with a fit to runs on fewer devices
+  double beyond_held = 0;   ///< share of these runs that their intervals cover
 };
 
 /// Parses a file of time errors. Throws Error with a position in the file for another format,

@@ -38,9 +38,22 @@ Document intervals_document(const TimeErrorsFile& file) {
                     whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
                     file.ratios.mean_width / file.ratios.mean_single));
   }
+  if (file.ratios.told_apart > 0) {
+    document.line(fmt::format("plans told apart: {} of {} pairs of one batch are in the measured order",
+                              whole_percent(file.ratios.right), with_thousands(file.ratios.told_apart)));
+  }
+  if (file.stand_ins > 0) {
+    document.line(
+        fmt::format("software without measured runs: {} of {} predictions with settings of other software are covered",
+                    whole_percent(file.stand_ins_held), with_thousands(file.stand_ins)));
+  }
   if (file.learned_runs > 0) {
     document.line(fmt::format("with factors fitted to other runs: {} of {} runs are covered",
                               whole_percent(file.learned_held), with_thousands(file.learned_runs)));
+  }
+  if (file.beyond_runs > 0) {
+    document.line(fmt::format("with factors fitted to runs on fewer devices: {} of {} runs are covered",
+                              whole_percent(file.beyond_held), with_thousands(file.beyond_runs)));
   }
   Table table(
       {words("set"), figures("runs"), figures("held"), figures("covered, held out"), figures("from"), figures("to")});
@@ -65,22 +78,27 @@ Json json_of(const TimeErrorsFile& fit) {
     json["widths"][std::string(error_source_names[i])] = width_to_json(fit.errors.sources[i]);
   for (std::size_t i = 0; i < model_class_names.size(); ++i)
     json["unexplained"][std::string(model_class_names[i])] = width_to_json(fit.errors.classes[i]);
-  json["ratios"] = {{"pairs", fit.ratios.pairs},
-                    {"held", fit.ratios.held},
-                    {"mean_width", fit.ratios.mean_width},
-                    {"mean_width_of_one", fit.ratios.mean_single}};
+  json["ratios"] = {{"pairs", fit.ratios.pairs},           {"held", fit.ratios.held},
+                    {"told_apart", fit.ratios.told_apart}, {"right", fit.ratios.right},
+                    {"mean_width", fit.ratios.mean_width}, {"mean_width_of_one", fit.ratios.mean_single}};
+  json["software_without_runs"] = {{"predictions", fit.stand_ins},
+                                   {"held", fit.stand_ins_held},
+                                   {"faster", fit.errors.new_software.faster},
+                                   {"slower", fit.errors.new_software.slower}};
   json["learned"] = {{"runs", fit.learned_runs}, {"held", fit.learned_held}};
+  json["learned_beyond"] = {{"runs", fit.beyond_runs}, {"held", fit.beyond_held}};
   return json;
 }
 
 TimeErrorsFile fitted_file() {
   const BundledErrorRows rows = bundled_error_rows();
-  TimeErrorsFile file = fit_time_errors(rows.rows, rows.learned);
+  TimeErrorsFile file = fit_time_errors(rows.rows, rows.stand_ins, rows.learned);
   int runs = 0;
   for (const SetCoverage& set : file.coverage) runs += set.runs;
   file.source = fmt::format(
       "all bundled tables of measured runs ({} runs of {} sets), each predicted with all known kernels, with those of other "
-      "devices and with datasheets, fitted by ddl-oracle {} on {}: quantiles, each set held out in turn; the factor of "
+      "devices, with datasheets and with settings of other software, fitted by ddl-oracle {} on {}: quantiles, each set "
+      "held out in turn; the factor of "
       "measured kernels is half of that of interpolated ones, and the correlation of kinds is assumed",
       runs, file.coverage.size(), version(), today());
   return file;

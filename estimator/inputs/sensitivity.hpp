@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -58,7 +59,9 @@ inline constexpr EnumNames<ModelClass> model_class_names{"convolutional", "trans
 /// The measured runs that the coefficients of a plan's family were fitted to, and the error of the fit.
 struct LearnedRuns {
   int runs = 0;
-  double misfit = 0;  ///< mean |predicted / measured − 1| of the runs, after the fit
+  double misfit = 0;     ///< mean |predicted / measured − 1| of the runs, after the fit
+  int most_devices = 0;  ///< devices of the largest run; 0 if not known
+  double beyond = 0;     ///< number of times that a plan doubles the devices of the largest run
   friend bool operator==(const LearnedRuns&, const LearnedRuns&) = default;
 };
 
@@ -67,6 +70,7 @@ struct TimeSensitivity {
   ModelClass model_class = ModelClass::convolutional;
   std::vector<Sensitivity> sources;  ///< ordered pairs of source and basis, without pairs that have no effect
   std::optional<LearnedRuns> learned;
+  std::string software{};  ///< Software::name
 };
 
 }  // namespace ddl

@@ -35,23 +35,39 @@ double together(double sum, double squares, double correlation) {
 
 /// Returns the variance of a run that was not used in a fit, relative to the runs of the fit. With
 /// few runs, the residuals of the fit are smaller than the errors of predictions. The function
-/// therefore adds a number of imaginary runs with the usual scatter.
-double own_variance(const LearnedRuns& learned, double scatter) {
+/// therefore adds a number of imaginary runs with the usual scatter. Effects that grow with the number of devices are hardly
+/// seen in smaller runs, so the error grows beyond the largest run.
+double own_variance(const LearnedRuns& learned, const TimeErrors& errors) {
   constexpr double others = 4, usual_misfit = 0.08;  // 80 % of the usual scatter of 0.1
   const double misfit = (learned.runs * learned.misfit + others * usual_misfit) / (learned.runs + others);
   // The mean of |x| of a normal distribution is √(2/π) times its width.
-  return square(two_sided * scatter * misfit * std::sqrt(std::acos(-1.0) / 2));
+  return square(two_sided * errors.learned_scatter * misfit * std::sqrt(std::acos(-1.0) / 2)) +
+         square(errors.learned_growth * learned.beyond);
 }
 
 /// Returns the variance that remains after a fit to runs of the same family: the uncertainty of the
 /// error that all runs share, and the scatter of single runs.
-double learned_variance(double variance, const LearnedRuns& learned, double scatter) {
-  const double own = own_variance(learned, scatter);
+double learned_variance(double variance, const LearnedRuns& learned, const TimeErrors& errors) {
+  const double own = own_variance(learned, errors);
   const double shared = variance > 0 ? variance * own / (learned.runs * variance + own) : 0;
   return std::min(variance, own + shared);
 }
 
+/// Returns the width of the error that no source explains and that depends on the software.
+ErrorWidth software_width(const TimeErrors& errors, const TimeSensitivity& time) {
+  ErrorWidth width = errors.classes[time.model_class];
+  if (is_measured_software(errors, time)) return width;
+  width.faster = std::hypot(width.faster, errors.new_software.faster);
+  width.slower = std::hypot(width.slower, errors.new_software.slower);
+  return width;
+}
+
 }  // namespace
+
+bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time) {
+  const std::vector<std::string>& measured = errors.measured_software[time.model_class];
+  return std::binary_search(measured.begin(), measured.end(), time.software);
+}
 
 std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensitivity& time) {
   std::vector<WidthShare> shares;
@@ -72,13 +88,14 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
   shares.insert(shares.begin(), {"kernels",
                                  {std::sqrt(together(sum.faster, squares.faster, correlation)),
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
-  shares.push_back({"software", errors.classes[time.model_class]});
+  shares.push_back(
+      {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
   return shares;
 }
 
 double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side) {
   const bool slower = side == &ErrorWidth::slower;
-  double sum = 0, squares = 0, others = square(errors.classes[time.model_class].*side);
+  double sum = 0, squares = 0, others = square(software_width(errors, time).*side);
   for (const Sensitivity& each : time.sources) {
     const double own = (slower ? each.slower : each.faster) * width_of(errors, each).*side;
     if (is_kernel(each.source)) {
@@ -90,7 +107,7 @@ double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double
   }
   const double variance = others + together(sum, squares, errors.kinds_together);
   if (!time.learned || time.learned->runs <= 0) return variance;
-  return learned_variance(variance, *time.learned, errors.learned_scatter);
+  return learned_variance(variance, *time.learned, errors);
 }
 
 TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) {
@@ -148,12 +165,12 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
   down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
   // A part of the error that no source explains differs between plans. It may slow down one plan, or speed up the other.
-  const ErrorWidth& own = errors.classes[a.model_class];
+  const ErrorWidth own = software_width(errors, a);
   const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
   up += residual;
   down += residual;
   if (a.learned && b.learned) {
-    const double most = own_variance(*a.learned, errors.learned_scatter) + own_variance(*b.learned, errors.learned_scatter);
+    const double most = own_variance(*a.learned, errors) + own_variance(*b.learned, errors);
     up = std::min(up, most);
     down = std::min(down, most);
   } else if (a.learned || b.learned) {

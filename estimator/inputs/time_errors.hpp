@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,13 +30,20 @@ struct TimeErrors {
   /// bases have no smaller factors.
   EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors that no source explains
+  /// The additional error with a software that no measured run of the model's class had.
+  ErrorWidth new_software{};
+  EnumArray<ModelClass, std::vector<std::string>> measured_software{};  ///< sorted names of software with measured runs
   double kinds_together = 0.5;                  ///< correlation of the errors of two types of kernels
   /// The share of the unexplained variance that differs between plans of one model on one machine.
   double own_of_plan = 0.5;
   /// Error of runs that were not used in a fit, divided by the error of the runs of the fit.
   double learned_scatter = 2;
+  /// The additional width of a time for each doubling of devices beyond the largest run of the fit.
+  double learned_growth = 0;
 };
 
+/// Whether runs of the time's model class were measured with its software.
+[[nodiscard]] bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time);
 /// Returns the squared width of a time's interval in one direction. interval_of() takes the square root.
 [[nodiscard]] double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side);
 [[nodiscard]] TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time);

@@ -97,6 +97,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   result.model_class = facts.experts > 1     ? ModelClass::mixture_of_experts
                        : facts.has_attention ? ModelClass::transformer
                                              : ModelClass::convolutional;
+  result.software = job.coefficients.software.name;
   const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;
   const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);
@@ -213,7 +214,10 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   });
   if (job.assumptions.learned) {
     for (const auto& [family, runs] : job.coefficients.learned_runs) {
-      if (family == plan.mesh.family()) result.learned = runs;
+      if (family != plan.mesh.family()) continue;
+      result.learned = runs;
+      if (runs.most_devices > 0)
+        result.learned->beyond = std::max(0.0, std::log2(plan.mesh.devices() / static_cast<double>(runs.most_devices)));
     }
   }
   return result;

@@ -73,14 +73,53 @@ TEST_CASE("a file of widths with an unknown key or a negative width is refused w
 
 TEST_CASE("a fit finds the scatter of runs, and covers nine of ten runs of left-out sets") {
   constexpr double width = 0.25;
-  const TimeErrorsFile fit = fit_time_errors(synthetic_rows(width), {});
+  const TimeErrorsFile fit = fit_time_errors(synthetic_rows(width), {}, {});
   const TimeInterval interval = interval_of(fit.errors, synthetic_rows(width).front().time);
   CHECK(std::log(interval.high) == Approx(width).epsilon(0.15));
   CHECK(-std::log(interval.low) == Approx(width).epsilon(0.15));
   double held = 0;
   for (const SetCoverage& set : fit.coverage) held += set.held_left_out / static_cast<double>(fit.coverage.size());
   CHECK(held == Approx(interval_level).margin(0.02));
-  CHECK_THROWS_AS(fit_time_errors({}, {}), Error);
+  CHECK_THROWS_AS(fit_time_errors({}, {}, {}), Error);
+}
+
+TEST_CASE("a software without measured runs has intervals that include the shifts between settings of software") {
+  std::vector<ErrorRow> rows = synthetic_rows(0.2);
+  for (ErrorRow& row : rows) {
+    row.time.software = "known";
+    row.device = "card";
+  }
+  // Settings of another software shift every time of one software by 30 % and every time of the other by -10 %.
+  std::vector<ErrorRow> stand_ins = rows;
+  for (std::size_t i = 0; i < stand_ins.size(); ++i) {
+    stand_ins[i].ran = i % 2 == 0 ? "slow" : "fast";
+    stand_ins[i].log_ratio += i % 2 == 0 ? std::log(1.3) : std::log(0.9);
+    stand_ins[i].shift = stand_ins[i].log_ratio - rows[i].log_ratio;
+    stand_ins[i].time.software.clear();
+  }
+  const TimeErrorsFile fit = fit_time_errors(rows, stand_ins, {});
+  CHECK(fit.errors.measured_software[ModelClass::transformer] == std::vector<std::string>{"known"});
+  CHECK(fit.errors.measured_software[ModelClass::convolutional].empty());
+  CHECK(fit.stand_ins == static_cast<int>(stand_ins.size()));
+  CHECK(fit.errors.new_software.slower == Approx(std::log(1.3)));
+  CHECK(fit.errors.new_software.faster == Approx(-std::log(0.9)));
+  CHECK(fit.stand_ins_held > 0.6);
+  const TimeInterval known = interval_of(fit.errors, rows.front().time);
+  const TimeInterval unknown = interval_of(fit.errors, stand_ins.front().time);
+  CHECK(unknown.high > known.high * 1.1);
+  CHECK(unknown.low < known.low);
+  // The same class of models with the known software has the same interval as without stand-ins.
+  const TimeErrorsFile without = fit_time_errors(rows, {}, {});
+  CHECK(interval_of(without.errors, rows.front().time).high == known.high);
+  // The plans of one question share their software, so only a part of its error is in their ratio.
+  TimeSensitivity other = rows.front().time;
+  other.software = "another";
+  CHECK(ratio_interval_of(fit.errors, other, other).high < unknown.high * unknown.high);
+  // The evidence counts the rows themselves.
+  REQUIRE(fit.evidence.size() == 1);
+  CHECK(fit.evidence.front().software == "known");
+  CHECK(fit.evidence.front().device == "card");
+  CHECK(fit.evidence.front().runs == static_cast<int>(rows.size()));
 }
 
 }  // namespace time_errors_tests

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/documents/intervals.hpp"
 #include "cli/options/number_list.hpp"
 #include "core/error.hpp"
 #include "core/pareto.hpp"
@@ -54,25 +55,39 @@ TEST_CASE("each row of a scaling table equals the answer of a single call") {
   }
 }
 
-TEST_CASE("points that meet a budget and a deadline equal the points that single calls find") {
-  for (const double budget : {50.0, 110.0, 1e6}) {
+TEST_CASE("the best points meet a budget and a deadline at the upper ends of intervals, else they are likely to") {
+  struct Point {
+    double time = 0, cost = 0, slower = 1;  ///< the upper end of the interval, as a factor
+    int gpus = 0;
+  };
+  std::vector<Point> points;
+  for (int gpus = 1; gpus <= 128; gpus *= 2) {
+    const Json single = best_of(with(gpt2, {"--gpus", std::to_string(gpus), "--global-batch", "256"}));
+    const double step = single.at("time").at("iteration_s");
+    points.push_back({single.at("time").at("training_s"), single.at("training_cost"),
+                      single.at("interval").at("iteration_high_s").get<double>() / step, gpus});
+  }
+  for (const double budget : {50.0, 110.0, 160.0, 1e6}) {
     for (const double hours : {0.5, 6.0, 100.0}) {
       const Json all = run_command(with(gpt2, {"--gpus", "1..128", "--global-batch", "256", "--budget",
                                                std::to_string(budget), "--deadline", std::to_string(hours) + "h"}))
                            .json();
+      const auto meets = [&](const Point& each, bool surely) {
+        const double factor = surely ? each.slower : 1;
+        return each.cost * factor <= budget && each.time * factor <= hours * 3600;
+      };
+      const bool surely = std::any_of(points.begin(), points.end(), [&](const Point& each) { return meets(each, true); });
       std::optional<std::pair<double, double>> cheapest, fastest;
       int cheapest_gpus = 0, fastest_gpus = 0;
-      for (int gpus = 1; gpus <= 128; gpus *= 2) {
-        const Json single = best_of(with(gpt2, {"--gpus", std::to_string(gpus), "--global-batch", "256"}));
-        const double time = single.at("time").at("training_s"), cost = single.at("training_cost");
-        if (cost > budget || time > hours * 3600) continue;
-        if (!cheapest || std::pair(cost, time) < *cheapest) {
-          cheapest = {cost, time};
-          cheapest_gpus = gpus;
+      for (const Point& each : points) {
+        if (!meets(each, surely)) continue;
+        if (!cheapest || std::pair(each.cost, each.time) < *cheapest) {
+          cheapest = {each.cost, each.time};
+          cheapest_gpus = each.gpus;
         }
-        if (!fastest || std::pair(time, cost) < *fastest) {
-          fastest = {time, cost};
-          fastest_gpus = gpus;
+        if (!fastest || std::pair(each.time, each.cost) < *fastest) {
+          fastest = {each.time, each.cost};
+          fastest_gpus = each.gpus;
         }
       }
       INFO(budget << " USD, " << hours << " h");
@@ -83,6 +98,20 @@ TEST_CASE("points that meet a budget and a deadline equal the points that single
       CHECK(all.at("fastest").at("gpus") == fastest_gpus);
     }
   }
+}
+
+TEST_CASE("the chance of a limit is 95 % at the upper end of an interval, and 5 % at the lower end") {
+  const TimeInterval interval{0.8, 1.5};
+  CHECK(chance_within(1.5, interval) == Approx(0.95));
+  CHECK(chance_within(1, interval) == Approx(0.5));
+  CHECK(chance_within(0.8, interval) == Approx(0.05));
+  CHECK(is_sure(chance_within(1.5, interval)));
+  CHECK_FALSE(is_sure(chance_within(1.49, interval)));
+  CHECK(is_likely(chance_within(1, interval)));
+  CHECK_FALSE(is_likely(chance_within(0.99, interval)));
+  CHECK(chance_within(1, std::nullopt) == 1);
+  CHECK(chance_within(0.99, std::nullopt) == 0);
+  CHECK(chance_within(0, interval) == 0);
 }
 
 TEST_CASE("the Pareto front equals the result of comparing all pairs of points") {

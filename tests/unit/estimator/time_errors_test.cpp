@@ -160,6 +160,17 @@ TEST_CASE("measured runs narrow an interval, and more runs narrow it at least as
     CHECK(own < least);
     least = own;
   }
+  // Runs say less about plans with more devices.
+  TimeErrors growing = errors;
+  growing.learned_growth = 0.1;
+  for (const double beyond : {0.0, 1.0, 3.0}) {
+    TimeSensitivity larger = time;
+    larger.learned->beyond = beyond;
+    const double own = width(interval_of(growing, larger));
+    CHECK(own <= before);
+    if (beyond == 0) CHECK(own == width(interval_of(errors, time)));
+    if (beyond > 0) CHECK(own > width(interval_of(errors, time)));
+  }
   // Runs with a poor fit carry little information.
   time.learned = LearnedRuns{10, 5};
   CHECK(width(interval_of(errors, time)) <= before);
