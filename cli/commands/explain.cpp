@@ -9,12 +9,14 @@
 
 #include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
 #include "cli/documents/configuration.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/evidence.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
@@ -208,7 +210,8 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
     if (!answer.configured) add_what_fits(document, Estimator(study.job()), estimate, study);
-    add_width(document, estimate);
+    add_width(document, estimate, study.spec());
+    add_evidence(document, alike_runs(study, estimate, bundled_time_errors_file().evidence));
   }
   if (answer.terms) add_memory_terms(document, *answer.terms, estimate.memory);
   if (answer.timeline) add_timeline(document, *answer.timeline, study.model());
@@ -247,6 +250,7 @@ Json json_of(const ExplainAnswer& answer) {
   if (answer.out_of_core) json["out_of_core"] = out_of_core_to_json(*answer.out_of_core, estimate, study);
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
+  json["evidence"] = evidence_to_json(alike_runs(study, estimate, bundled_time_errors_file().evidence));
   json["inputs"] = inputs_to_json(study, answer.training);
   json["inputs"]["gpus"] = estimate.plan.mesh.devices();
   json["inputs"]["global_batch"] = estimate.plan.global_batch;

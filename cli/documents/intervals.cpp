@@ -50,6 +50,31 @@ Ends ends_of(Seconds time, const TimeInterval& interval) {
   return {in_two_digits(low.value() / seconds), in_two_digits(high.value() / seconds), unit};
 }
 
+/// Returns how much longer a step takes if the times of a source (WidthShare::name) are longer, as a share of their change.
+/// 1 for the error that no source explains.
+double elasticity(const TimeSensitivity& time, std::string_view source) {
+  double sum = 0;
+  bool found = false;
+  for (const Sensitivity& each : time.sources) {
+    const bool is_kernel = static_cast<std::size_t>(each.source) < kernel_sources;
+    if (source != (is_kernel ? "kernels" : error_source_names[each.source])) continue;
+    sum += each.slower;
+    found = true;
+  }
+  return found ? sum : 1;
+}
+
+/// Returns the command whose measurement reduces a source of error (WidthShare::name).
+std::string measurement_of(std::string_view source, const StudySpec& spec) {
+  if (source == "kernels" || source == error_source_names[ErrorSource::launches])
+    return fmt::format("ddl-oracle profile {}", spec.model);
+  const bool exchange = source == error_source_names[ErrorSource::gradient_exchange] ||
+                        source == error_source_names[ErrorSource::layer_exchange] ||
+                        source == error_source_names[ErrorSource::halo];
+  if (exchange) return fmt::format("ddl-oracle calibrate live --mpi --machine {}", spec.machine);
+  return fmt::format("ddl-oracle calibrate runs RUNS.csv --machine {}", spec.machine);
+}
+
 std::string factor_text(double factor) { return fmt::format("{:.2f}x", factor); }
 
 }  // namespace
@@ -75,6 +100,22 @@ std::string interval_text(Seconds time, const std::optional<TimeInterval>& inter
 }
 
 std::string interval_name() { return fmt::format("{:.0f} % interval", interval_level * 100); }
+
+double chance_within(double limit, const std::optional<TimeInterval>& interval) {
+  if (!(limit > 0)) return 0;
+  const double width = interval ? std::abs(std::log(limit >= 1 ? interval->high : interval->low)) : 0;
+  if (width <= 0) return limit >= 1 ? 1 : 0;
+  // The ends of the interval are the 5 % and 95 % quantiles, 1.645 standard deviations from the prediction.
+  constexpr double quantile = 1.6448536269514722;
+  return 0.5 * std::erfc(-std::log(limit) / width * quantile / std::sqrt(2.0));
+}
+
+bool is_sure(double chance) {
+  constexpr double rounding = 1e-9;
+  return chance >= (1 + interval_level) / 2 - rounding;
+}
+
+bool is_likely(double chance) { return chance >= 0.5; }
 
 std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other) {
   if (!of.sensitivity || !other.sensitivity) return std::nullopt;
@@ -132,7 +173,7 @@ std::string ratio_text(const Estimate& of, const Estimate& other) {
                      ratio_digits(ratio->high));
 }
 
-void add_width(Document& document, const Estimate& estimate) {
+void add_width(Document& document, const Estimate& estimate, const StudySpec& spec) {
   if (!estimate.interval || !estimate.sensitivity) return;
   document.section("Uncertainty of the step time",
                    fmt::format(" ({}: {})", interval_name(), interval_text(estimate.time.step_time(), estimate.interval)));
@@ -140,15 +181,18 @@ void add_width(Document& document, const Estimate& estimate) {
   std::erase_if(shares, [](const WidthShare& each) { return each.width.faster < 0.005 && each.width.slower < 0.005; });
   std::stable_sort(shares.begin(), shares.end(),
                    [](const WidthShare& a, const WidthShare& b) { return a.width.slower > b.width.slower; });
-  Table table({words("source of error"), figures("from"), figures("to")});
+  Table table({words("source of error"), figures("elasticity"), figures("from"), figures("to")});
   for (const WidthShare& each : shares) {
     std::string name(each.name);
     std::replace(name.begin(), name.end(), '_', ' ');
-    table.add({std::move(name), factor_text(std::exp(-each.width.faster)), factor_text(std::exp(each.width.slower))});
+    table.add({std::move(name), fmt::format("{:.2f}", elasticity(*estimate.sensitivity, each.name)),
+               factor_text(std::exp(-each.width.faster)), factor_text(std::exp(each.width.slower))});
   }
-  table.add({estimate.sensitivity->learned ? "total, reduced by fitted runs" : "total", factor_text(estimate.interval->low),
-             factor_text(estimate.interval->high)});
+  table.add({estimate.sensitivity->learned ? "total, reduced by fitted runs" : "total", "",
+             factor_text(estimate.interval->low), factor_text(estimate.interval->high)});
   document.add(std::move(table));
+  document.line("elasticity: percent by which the step is longer if the source is 1 % slower", 2);
+  if (!shares.empty()) document.line("narrows it most: " + measurement_of(shares.front().name, spec));
 }
 
 }  // namespace ddl

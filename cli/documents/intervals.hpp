@@ -24,6 +24,13 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// The name of intervals in column headings: `90 % interval`.
 [[nodiscard]] std::string interval_name();
 
+/// Returns the probability that a time is at most `limit` times as long as predicted. The logarithm of the error has a normal
+/// distribution on each side of the prediction, which reaches the end of the interval. Without an interval: 0 or 1.
+[[nodiscard]] double chance_within(double limit, const std::optional<TimeInterval>& interval);
+/// Whether a limit holds at the upper end of the interval.
+[[nodiscard]] bool is_sure(double chance);
+[[nodiscard]] bool is_likely(double chance);
+
 /// Returns the time of `other` divided by the time of `of`, with an interval. Both plans must be of
 /// one study. Empty if one of the plans has no interval.
 [[nodiscard]] std::optional<TimeInterval> ratio_interval(const Estimate& of, const Estimate& other);
@@ -40,7 +47,8 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// 2.71)`. Empty without intervals.
 [[nodiscard]] std::string ratio_text(const Estimate& of, const Estimate& other);
 
-/// Adds the section about the sources of error that widen an interval; adds nothing without an interval.
-void add_width(Document& document, const Estimate& estimate);
+/// Adds the section about the sources of error that widen an interval, and the command that narrows the interval most. Adds
+/// nothing without an interval.
+void add_width(Document& document, const Estimate& estimate, const StudySpec& spec);
 
 }  // namespace ddl

@@ -42,6 +42,18 @@ std::string goals_text(const Goals& goals, const std::string& currency) {
   return text;
 }
 
+/// Whether a point meets the goals, for a table: `yes`, `likely (84 %)`, `unlikely (16 %)` or `no`.
+std::string decision_text(double chance) {
+  if (is_sure(chance)) return "yes";
+  if (is_sure(1 - chance)) return "no";
+  return fmt::format("{} ({:.0f} %)", is_likely(chance) ? "likely" : "unlikely", chance * 100);
+}
+
+/// What the first sentence adds for a point that may miss the goals.
+std::string doubt_text(double chance, bool goals) {
+  return goals && !is_sure(chance) ? fmt::format(", likely to meet it ({:.0f} %)", chance * 100) : "";
+}
+
 /// Describes a point: `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
 std::string point_text(const StudyOutcome& point) {
   return fmt::format("{}, {}{}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)),
@@ -73,19 +85,20 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
         fmt::format(": the fastest is {}: {}", gpus_text(*nearest, batches), point_text(*nearest)));
   }
   const StudyOutcome& fastest = points[*scaling.fastest];
+  const auto doubt = [&](std::size_t at) { return doubt_text(scaling.chance[at], question.goals.any()); };
   const std::string of = within.empty() ? "" : " within " + within;
   if (!scaling.cheapest || scaling.cheapest == scaling.fastest) {
     const std::string what = scaling.cheapest ? "cheapest and fastest" : "fastest";
     return document.line(
         fmt::format("{} {} the {}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what, of),
-        ": " + point_text(fastest));
+        ": " + point_text(fastest) + doubt(*scaling.fastest));
   }
   const StudyOutcome& cheapest = points[*scaling.cheapest];
   document.add(
       Line{{{fmt::format("{} {} the cheapest{}", gpus_text(cheapest, batches), cheapest.gpus == 1 ? "is" : "are", of), true},
-            {": " + point_text(cheapest) + "; "},
+            {": " + point_text(cheapest) + doubt(*scaling.cheapest) + "; "},
             {gpus_text(fastest, batches) + " the fastest", true},
-            {": " + point_text(fastest)}}});
+            {": " + point_text(fastest) + doubt(*scaling.fastest)}}});
 }
 
 Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
@@ -117,7 +130,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
                                  share_text(efficiency),     share_text(efficiency),
                                  humanize(time_at(point))};
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
-    if (question.goals.any()) row.emplace_back(scaling.meets[i] ? "yes" : "no");
+    if (question.goals.any()) row.push_back(decision_text(scaling.chance[i]));
     if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
     row.insert(row.end(),
                {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples), humanize(best.memory.total()),
@@ -237,7 +250,8 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
   fields.add("global_batch", [](const Row& row) { return row.point.global_batch; });
   fields.add("efficiency", [&scaling](const Row& row) { return or_null(scaling.efficiency[row.at]); });
   fields.add("on_front", [&scaling](const Row& row) { return static_cast<bool>(scaling.on_front[row.at]); });
-  fields.add("meets_goals", [&scaling](const Row& row) { return static_cast<bool>(scaling.meets[row.at]); });
+  fields.add("meets_goals", [&scaling](const Row& row) { return is_likely(scaling.chance[row.at]); });
+  fields.add("chance", [&scaling](const Row& row) { return scaling.chance[row.at]; });
   fields.add("time_s", if_planned([](const StudyOutcome& point) { return time_at(point).value(); }));
   fields.add("cost", if_planned([](const StudyOutcome& point) { return or_null(cost_at(point)); }));
   const auto end_of = [if_planned](double TimeInterval::*end) {
@@ -298,6 +312,25 @@ Json json_of(const Points& points, const Scaling& scaling, const ScalingQuestion
   return json;
 }
 
+/// Sets Scaling::cheapest and Scaling::fastest from Scaling::chance.
+void choose_best(Scaling& scaling, const Points& points) {
+  const bool any_sure = std::any_of(scaling.chance.begin(), scaling.chance.end(), is_sure);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!has_plan(points[i]) || !(any_sure ? is_sure(scaling.chance[i]) : is_likely(scaling.chance[i]))) continue;
+    const std::optional<double> cost = cost_at(points[i]);
+    // Of two points with equal cost, the faster point is better. Of two points with equal time, the cheaper point is better.
+    const auto better = [&](const std::optional<std::size_t>& known, bool by_cost) {
+      if (!known) return true;
+      const StudyOutcome& best = points[*known];
+      const std::pair own{cost.value_or(0), time_at(points[i]).value()};
+      const std::pair its{cost_at(best).value_or(0), time_at(best).value()};
+      return by_cost ? own < its : std::pair(own.second, own.first) < std::pair(its.second, its.first);
+    };
+    if (better(scaling.fastest, false)) scaling.fastest = i;
+    if (cost && better(scaling.cheapest, true)) scaling.cheapest = i;
+  }
+}
+
 }  // namespace
 
 Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
@@ -308,7 +341,7 @@ Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
     const StudyOutcome& point = points[i];
     scaling.efficiency.emplace_back();
     scaling.on_front.push_back(false);
-    scaling.meets.push_back(false);
+    scaling.chance.push_back(0);
     if (!has_plan(point)) continue;
     const StudyOutcome* reference = nullptr;
     for (const StudyOutcome& other : points) {
@@ -319,24 +352,17 @@ Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
                             (samples_per_second(*reference) / static_cast<double>(reference->gpus));
     const std::optional<double> cost = cost_at(point);
     const Goals& goals = question.goals;
-    scaling.meets[i] =
-        (!goals.deadline || time_at(point) <= *goals.deadline) && (!goals.budget || (cost && *cost <= goals.budget->amount));
+    // The cost of a training is proportional to its time.
+    const std::optional<TimeInterval>& interval = point.best->interval;
+    double chance = goals.deadline ? chance_within(*goals.deadline / time_at(point), interval) : 1;
+    if (goals.budget) chance = std::min(chance, cost ? chance_within(goals.budget->amount / *cost, interval) : 0);
+    scaling.chance[i] = chance;
     if (cost) {
       costs.emplace_back(time_at(point).value(), *cost);
       priced.push_back(i);
     }
-    if (!scaling.meets[i]) continue;
-    // Of two points with equal cost, the faster point is better. Of two points with equal time, the cheaper point is better.
-    const auto better = [&](const std::optional<std::size_t>& known, bool by_cost) {
-      if (!known) return true;
-      const StudyOutcome& best = points[*known];
-      const std::pair own{cost.value_or(0), time_at(point).value()};
-      const std::pair its{cost_at(best).value_or(0), time_at(best).value()};
-      return by_cost ? own < its : std::pair(own.second, own.first) < std::pair(its.second, its.first);
-    };
-    if (better(scaling.fastest, false)) scaling.fastest = i;
-    if (cost && better(scaling.cheapest, true)) scaling.cheapest = i;
   }
+  choose_best(scaling, points);
   const std::vector<bool> front = pareto_front(costs);
   for (std::size_t i = 0; i < priced.size(); ++i) scaling.on_front[priced[i]] = front[i];
   return scaling;

@@ -22,8 +22,11 @@ struct Scaling {
   std::vector<std::optional<double>> efficiency;
   /// Whether the point is on the Pareto front of time and cost. Always false without prices.
   std::vector<bool> on_front;
-  std::vector<bool> meets;                           ///< whether it meets the goals; without goals, whether it has a plan
-  std::optional<std::size_t> cheapest{}, fastest{};  ///< the best points that meet the goals
+  /// The probability that the point meets the goals; 0 without a plan. Without an interval of its time, 0 or 1.
+  std::vector<double> chance;
+  /// The best points that meet the goals at the upper ends of their intervals. If no such point exists, the best points that
+  /// are likely to meet the goals.
+  std::optional<std::size_t> cheapest{}, fastest{};
 };
 [[nodiscard]] Scaling scaling_of(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
 

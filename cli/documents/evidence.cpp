@@ -1,0 +1,72 @@
+#include "cli/documents/evidence.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+
+namespace ddl {
+namespace {
+
+std::string class_text(ModelClass model_class) {
+  switch (model_class) {
+    case ModelClass::convolutional:
+      return "networks without attention";
+    case ModelClass::transformer:
+      return "transformers";
+    case ModelClass::mixture_of_experts:
+      break;
+  }
+  return "mixtures of experts";
+}
+
+}  // namespace
+
+std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, const std::vector<Evidence>& evidence) {
+  if (!estimate.sensitivity) return {};
+  const std::string& software = estimate.sensitivity->software;
+  const std::string& device = study.machine().device.name;
+  std::vector<AlikeRuns> alike;
+  for (const auto& [same_software, same_device] : {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
+    AlikeRuns group{class_text(estimate.sensitivity->model_class)};
+    if (same_software) group.what += ", " + software;
+    if (same_device) group.what += ", " + device;
+    for (const Evidence& each : evidence) {
+      const bool belongs = each.model_class == estimate.sensitivity->model_class &&
+                           (!same_software || each.software == software) && (!same_device || each.device == device);
+      if (!belongs) continue;
+      group.runs += each.runs;
+      group.error += each.runs * each.error;
+    }
+    if (group.runs == 0 || (!alike.empty() && alike.back().runs == group.runs)) continue;
+    group.error /= group.runs;
+    alike.push_back(std::move(group));
+  }
+  return alike;
+}
+
+std::string evidence_text(const std::vector<AlikeRuns>& alike) {
+  if (alike.empty()) return "no measured run is like it";
+  const AlikeRuns& nearest = alike.front();
+  return fmt::format("{} measured run{} like it ({}) {} {:.0f} % off", with_thousands(nearest.runs),
+                     nearest.runs == 1 ? "" : "s", nearest.what, nearest.runs == 1 ? "was" : "were", nearest.error * 100);
+}
+
+void add_evidence(Document& document, const std::vector<AlikeRuns>& alike) {
+  if (alike.empty()) return;
+  document.section("Measured runs like it", " (ddl-oracle validate lists them)");
+  Table table({words("of"), figures("runs"), figures("mean |error|")});
+  for (const AlikeRuns& group : alike)
+    table.add({group.what, with_thousands(group.runs), fmt::format("{:.0f} %", group.error * 100)});
+  document.add(std::move(table));
+}
+
+nlohmann::ordered_json evidence_to_json(const std::vector<AlikeRuns>& alike) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const AlikeRuns& group : alike) json.push_back({{"of", group.what}, {"runs", group.runs}, {"error", group.error}});
+  return json;
+}
+
+}  // namespace ddl

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "calibration/inputs/study.hpp"
+#include "calibration/runs/time_errors_file.hpp"
+#include "cli/report/document.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// Measured runs that resemble a plan, and how well they are predicted.
+struct AlikeRuns {
+  std::string what;  ///< what the runs have in common with the plan: `transformer, megatron, NVIDIA A100 SXM4 80 GB`
+  int runs = 0;
+  double error = 0;  ///< mean |predicted / measured − 1|
+};
+
+/// Groups of measured runs, from the most similar to the least similar: of the plan's class of models with its software and
+/// its device, with its device, with its software, and of its class. Groups without runs, and groups that equal the group
+/// before, are left out. Empty for an estimate without an interval.
+[[nodiscard]] std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate,
+                                                const std::vector<Evidence>& evidence);
+/// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`.
+[[nodiscard]] std::string evidence_text(const std::vector<AlikeRuns>& alike);
+/// Adds a table of the groups; adds nothing without groups.
+void add_evidence(Document& document, const std::vector<AlikeRuns>& alike);
+[[nodiscard]] nlohmann::ordered_json evidence_to_json(const std::vector<AlikeRuns>& alike);
+
+}  // namespace ddl
