@@ -86,6 +86,7 @@ enum class ConfigField {
   fp4,      ///< yes or no: FP4 is used
   adapter,  ///< lora, or none
   adapter_rank,
+  base,  ///< format of frozen weights
   optimizer,
   momentum,  ///< the momentum of SGD
   overlap,   ///< yes or no: the gradient exchange is overlapped
