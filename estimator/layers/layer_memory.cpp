@@ -30,7 +30,7 @@ bool has_linear_entropy(const ShardContext& context) {
   const int head = context.facts.last_matrix;
   if (head < 0) return false;
   const std::vector<int>& inputs = context.at().inputs;
-  const bool reads_head = inputs.size() == 1 && inputs.front() == head && context.at().operation->type() == "loss";
+  const bool reads_head = !inputs.empty() && inputs.front() == head && context.at().operation->type() == "loss";
   const auto& readers = context.facts.readers[static_cast<std::size_t>(head)];
   const bool is_head = context.layer == head && !readers.empty() &&
                        context.facts.model->layers[static_cast<std::size_t>(readers.back().layer)].operation->type() == "loss";
@@ -40,7 +40,7 @@ bool has_linear_entropy(const ShardContext& context) {
 }  // namespace
 
 LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard) {
-  const ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
+  ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
   const auto bytes = [&](const TensorShape& shape, int tensor) {
     const double item = tensor_item_bytes(context.facts, context.plan, context.assumptions, tensor);
     return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
@@ -54,14 +54,14 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
   if (has_linear_entropy(context)) {
     // Logits of one chunk exist at a time. Chunks are as long as makes their logits as large as the hidden states of all
     // tokens [Liger Kernel, src/liger_kernel/ops/fused_linear_cross_entropy.py].
-    const Layer& loss = context.at();
-    const bool is_loss = loss.operation->type() == "loss";
+    const bool is_loss = context.at().operation->type() == "loss";
     const auto head = static_cast<std::size_t>(context.facts.last_matrix);
     const TensorShape& hidden = context.facts.model->layers[head].input_shapes.front();
     const double share = std::min(1.0, static_cast<double>(hidden.channels) /
                                            static_cast<double>(context.facts.model->layers[head].output_shape.channels));
     if (is_loss) {
       memory.inputs.front() = memory.inputs.front() * share;
+      own.own = own.own * share;
     } else {
       memory.output = memory.output * share;
     }

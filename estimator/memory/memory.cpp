@@ -8,6 +8,7 @@
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
@@ -433,7 +434,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
-  memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated);
+  memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated) +
+                       most_unmodelled(job, plan, memory.activations);
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);

@@ -133,7 +133,12 @@ class Options {
     if (read_.format == &transformers_arguments && read_.says(PlanChoice::zero)) software = "fsdp";
     if (software == "megatron" && read_.word(ConfigField::overlap) == "yes") software = "megatron-core";
     // Without compilation, torchtitan behaves like plain FSDP.
-    if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") software = "fsdp";
+    if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") {
+      software = "fsdp";
+      const auto products = static_cast<double>(SelectiveRecompute::products);
+      all_.study.settings.set("selective_recompute", {products, SettingOrigin::job, {}});
+      all_.study.settings.set("gradient_sums", {static_cast<double>(GradientSums::full), SettingOrigin::job, {}});
+    }
     if (software == "pytorch" && read_.word(ConfigField::compiled) == "yes") software = "pytorch-compiled";
     if (software == "deepspeed" && read_.word(ConfigField::overlap) == "no")
       all_.study.settings.set("overlap", {0, SettingOrigin::job, {}});
