@@ -35,8 +35,8 @@ struct MemoryCase {
 struct MemoryGroup {
   int runs = 0, unpredicted = 0;
   int fits_and_failed = 0, refused_and_ran = 0, at_risk = 0;
-  int figures = 0;           ///< runs with a measured figure of memory
-  double mean_error = 0;     ///< mean of |predicted / measured − 1| over `figures`
+  int figures = 0;        ///< runs with a measured figure of memory
+  double mean_error = 0;  ///< mean of |predicted / measured − 1| over `figures`
   [[nodiscard]] int wrong() const { return fits_and_failed + refused_and_ran; }
 };
 

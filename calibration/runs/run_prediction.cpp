@@ -307,9 +307,12 @@ std::variant<MemoryPrediction, Unpredictable> RunPredictor::predict_memory(const
   const ModelFacts& facts = job->facts;
   const bool has_sequences = study->model().input.sequence;
   const bool has_adapters = has_sequences && facts.trained_parameters < facts.parameters;
-  return MemoryPrediction{estimate.memory, verdict_of(estimate.memory, job->machine.device.memory),
+  return MemoryPrediction{estimate.memory,
+                          verdict_of(estimate.memory, job->machine.device.memory),
                           job->machine.device.memory,
-                          has_sequences,   has_adapters,     facts.has_attention};
+                          has_sequences,
+                          has_adapters,
+                          facts.has_attention};
 }
 
 }  // namespace ddl

@@ -43,16 +43,16 @@ void compare(const CheckRequest& options, const std::vector<JobCheck>& checks, R
     report.document.line(fmt::format("{} needs {} more than {}: at most {} are allowed", visible(one.file),
                                      humanize(increase_against(one, *earlier)), visible(earlier->file),
                                      humanize(*options.most_increase)));
-    if (report.status == ExitStatus::ok || report.status == ExitStatus::at_risk) report.status = ExitStatus::beyond_tolerance;
+    if (report.status == ExitStatus::ok || report.status == ExitStatus::at_risk)
+      report.status = ExitStatus::beyond_tolerance;
   }
   const auto json = report.json;
   const auto all = std::make_shared<const std::vector<JobCheck>>(checks);
   report.json = [json, all, earlier, status = report.status] {
     Json whole = json();
     whole["exit"] = static_cast<int>(status);
-    whole["against"] = json_list(*all, [&](const JobCheck& one) -> Json {
-      return one.problem ? Json(nullptr) : against_to_json(one, *earlier);
-    });
+    whole["against"] = json_list(
+        *all, [&](const JobCheck& one) -> Json { return one.problem ? Json(nullptr) : against_to_json(one, *earlier); });
     return whole;
   };
 }
@@ -126,10 +126,8 @@ void add_check(const Command& program, Request& request) {
       .required()
       .take_all()
       .file();
-  const Option against = command
-                             .add_option("--against", options->against,
-                                         "compare with this job file: what grew, and by how much")
-                             .file();
+  const Option against =
+      command.add_option("--against", options->against, "compare with this job file: what grew, and by how much").file();
   command
       .add_option_function(
           "--max-increase",

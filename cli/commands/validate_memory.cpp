@@ -56,8 +56,7 @@ Table memory_case_table(const std::vector<MemoryCase>& cases) {
     const std::string note = one.refusal ? describe(*one.refusal) : one.is_wrong() ? "wrong" : "";
     table.add({one.run.model, one.run.degrees.empty() ? one.run.strategy : one.run.degrees,
                one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.machine, outcome_text(one),
-               error ? one.run.quantity : "-",
-               known ? humanize(one.figure().value_or(one.predicted->memory.total())) : "-",
+               error ? one.run.quantity : "-", known ? humanize(one.figure().value_or(one.predicted->memory.total())) : "-",
                known ? humanize(one.predicted->memory.upper_bound()) : "-",
                error ? fmt::format("{:+.1f} %", 100 * *error) : "-",
                known ? std::string(to_string(one.predicted->verdict)) : "-", note});
@@ -119,8 +118,7 @@ Report validate_memory(const ValidateMemoryOptions& options) {
     report.document.line(fmt::format("{} of memory: mean |error| {}", count_text(all.figures, "measured figure"),
                                      percent_of(all.mean_error)));
   }
-  if (all.unpredicted > 0)
-    report.document.line(fmt::format("runs without prediction: {}; see the notes", all.unpredicted));
+  if (all.unpredicted > 0) report.document.line(fmt::format("runs without prediction: {}; see the notes", all.unpredicted));
   report.document.apart(verdict_table("kind", summary->by_kind));
   report.document.apart(verdict_table("set", summary->by_set));
   if (!summary->by_figure.empty()) report.document.apart(verdict_table("figure", summary->by_figure));

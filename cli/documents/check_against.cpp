@@ -42,8 +42,8 @@ void add_against(Document& document, const JobCheck& job, const JobCheck& earlie
                                                humanize(before.of(most)), humanize(now.of(most)))
                                  : std::string()),
                 2);
-  Table table({essential(words("item")), essential(figures("before")), essential(figures("now")),
-               essential(figures("change"))});
+  Table table(
+      {essential(words("item")), essential(figures("before")), essential(figures("now")), essential(figures("change"))});
   const auto add = [&](std::string_view name, Bytes then, Bytes after) {
     if (then > Bytes{} || after > Bytes{})
       table.add({std::string(name), humanize(then), humanize(after), change_text(then, after)});

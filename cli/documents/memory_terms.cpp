@@ -194,7 +194,7 @@ class TermsMaker {
                     humanize(allocated)),
         unusable);
     add("of the activations, what eager operators may keep in addition",
-        most_unmodelled(study_.job(), plan_, memory_.activations));
+        most_unmodelled(Estimator(study_.job()).stage(plan_, stage_), memory_.activations));
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
     add(fmt::format("the largest reported buffers of communicators, {}", humanize(buffers.most)),

@@ -157,6 +157,26 @@ Option add_setting(const Command& command, std::string_view key, Settings& setti
 
 }  // namespace
 
+namespace {
+
+/// Adds the options of precisions and of the optimizer. Returns the option of older frameworks.
+Option add_precision_options(const Command& command, StudyOptions& o) {
+  add_setting(command, "mixed_precision", o.settings);
+  add_setting(command, "master_weights", o.settings);
+  add_setting(command, "moments", o.settings);
+  add_setting(command, "base", o.settings);
+  const Option older = add_setting(command, "older_framework", o.settings);
+  command
+      .add_option(
+          "--optimizer", o.optimizer,
+          "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw or paged-adam8bit (state moves to "
+          "the host if memory is short); default: adam for sequences, else momentum")
+      .words([] { return texts(enum_names<Optimizer>); });
+  return older;
+}
+
+}  // namespace
+
 void add_study_options(const Command& command, StudyOptions& o) {
   offer_models(
       command.add_option("model,--model", o.model, "bundled model (see 'models list'), a model file or an ONNX file"))
@@ -188,16 +208,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "--precision", o.precision,
           "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 if the device has it, else fp32")
       .words([] { return texts(enum_names<Precision>); });
-  add_setting(command, "mixed_precision", o.settings);
-  add_setting(command, "master_weights", o.settings);
-  add_setting(command, "moments", o.settings);
-  add_setting(command, "base", o.settings);
-  const Option older = add_setting(command, "older_framework", o.settings);
-  command
-      .add_option("--optimizer", o.optimizer,
-                  "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw or paged-adam8bit (state moves to "
-                  "the host if memory is short); default: adam for sequences, else momentum")
-      .words([] { return texts(enum_names<Optimizer>); });
+  const Option older = add_precision_options(command, o);
   add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");

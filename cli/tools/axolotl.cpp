@@ -23,9 +23,9 @@ constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers = argument_words(
     "adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
-    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "adamw_torch_8bit>adam8bit", "adamw_torch_4bit>adam8bit",
-    "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit", "adafactor=adafactor", "sgd=momentum",
-    "adamw_apex_fused=adamw");
+    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "adamw_torch_8bit>adam8bit",
+    "adamw_torch_4bit>adam8bit", "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit",
+    "adafactor=adafactor", "sgd=momentum", "adamw_apex_fused=adamw");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"base_model", ConfigField::model},
@@ -80,8 +80,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::optimizer, "adamw"}});
 
 constexpr auto not_modelled =
-    argument_names("sample_packing", "lora_target_linear", "lora_target_modules",
-                   "lora_modules_to_save", "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
+    argument_names("sample_packing", "lora_target_linear", "lora_target_modules", "lora_modules_to_save",
+                   "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
 
 constexpr auto marks = argument_names("base_model", "sequence_len");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");

@@ -13,8 +13,9 @@ constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
-                   "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit", "paged_adamw_8bit=paged-adam8bit",
-                   "paged_adamw_32bit=paged-adamw", "sgd=momentum");
+                   "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
+                   "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "sgd=momentum");
+constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused");
 constexpr auto shards =
@@ -51,13 +52,13 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
     {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
     {"--q_lora", ConfigField::base, "nf4", four_bits},
+    only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
     {"--torch_compile", ConfigField::compiled, "yes", flags},
     {"--deepspeed", ConfigField::deepspeed_file},
 });
 
-constexpr auto not_modelled =
-    argument_names("--torch_empty_cache_steps", "--use_liger_kernel", "--lora_target_modules", "--packing",
-                   "--group_by_length", "--use_reentrant", "--fsdp_config");
+constexpr auto not_modelled = argument_names("--torch_empty_cache_steps", "--lora_target_modules", "--packing",
+                                             "--group_by_length", "--use_reentrant", "--fsdp_config");
 
 constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path");
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/gated_activations.hpp"
+#include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/narrow_copies.hpp"
 #include "estimator/facts/recomputed_tensors.hpp"
 #include "model_zoo/network/input_gradient.hpp"
@@ -289,18 +289,6 @@ bool is_elementwise(std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// Counts the parameters of matrix products inside blocks: the frozen ones, and the trained ones' complement.
-void count_matrices(const Model& model, ModelFacts& facts) {
-  double trained = 0;
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    const Layer& layer = model.layers[i];
-    if (!facts.is_linear[i] || layer.block < 0) continue;
-    facts.base_parameters += static_cast<double>(layer.parameters() - layer.trained());
-    trained += static_cast<double>(layer.trained());
-  }
-  if (facts.trained_parameters > 0) facts.muon_share = 1 - trained / facts.trained_parameters;
-}
-
 /// Returns the fusion of each layer with a producer. Compilers fuse elementwise kernels with each
 /// other and with preceding norms [XLA, "Operator fusion"; Ansel et al., PyTorch 2, ASPLOS 2024,
 /// section 4.3], and a norm over each position's channels with preceding elementwise kernels.
@@ -442,7 +430,7 @@ ModelFacts facts_of(const Model& model) {
   find_narrow_copies(model, facts);
   find_recomputed_tensors(model, facts);
   find_gated_activations(model, consumers, facts);
-  count_matrices(model, facts);
+  count_base_parameters(model, facts);
   for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast, &facts.output_kept_narrow,
                                   &facts.output_kept_compiled, &facts.output_kept_fused, &facts.output_kept_stored})
     count_storages_once(facts, *kept);

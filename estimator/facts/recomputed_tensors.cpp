@@ -11,9 +11,8 @@ namespace {
 
 /// Whether compiled code computes the operation in the kernel that reads its result. Statistics of norms are kept.
 bool is_fused_into_readers(std::string_view type) {
-  constexpr std::array<std::string_view, 9> types{"activation",       "add",            "multiply",
-                                                  "scale",            "dropout",        "norm",
-                                                  "rotary_embedding", "query_key_norm", "cast"};
+  constexpr std::array<std::string_view, 9> types{
+      "activation", "add", "multiply", "scale", "dropout", "norm", "rotary_embedding", "query_key_norm", "cast"};
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 

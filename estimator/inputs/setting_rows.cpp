@@ -109,10 +109,11 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .apply = set_copies_volumes},
       {.key = "mixed_precision",
-       .help = "memory layout of fp16 and bf16: half (weights and gradients, plus an fp32 master copy), full (gradients in "
-               "fp32 and in-place cross entropy, as in Megatron-LM), autocast (as in PyTorch) or accumulated (half, plus an "
-               "fp32 gradient sum on each rank, as in DeepSpeed with bf16) or pure (weights, gradients and optimizer state in "
-               "half precision); default: the software's, else half",
+       .help =
+           "memory layout of fp16 and bf16: half (weights and gradients, plus an fp32 master copy), full (gradients in "
+           "fp32 and in-place cross entropy, as in Megatron-LM), autocast (as in PyTorch) or accumulated (half, plus an "
+           "fp32 gradient sum on each rank, as in DeepSpeed with bf16) or pure (weights, gradients and optimizer state in "
+           "half precision); default: the software's, else half",
        .kind = Kind::name,
        .names = mixed_precision_names,
        .by_software = true,

@@ -32,8 +32,9 @@ bool has_linear_entropy(const ShardContext& context) {
   const std::vector<int>& inputs = context.at().inputs;
   const bool reads_head = !inputs.empty() && inputs.front() == head && context.at().operation->type() == "loss";
   const auto& readers = context.facts.readers[static_cast<std::size_t>(head)];
-  const bool is_head = context.layer == head && !readers.empty() &&
-                       context.facts.model->layers[static_cast<std::size_t>(readers.back().layer)].operation->type() == "loss";
+  const bool is_head =
+      context.layer == head && !readers.empty() &&
+      context.facts.model->layers[static_cast<std::size_t>(readers.back().layer)].operation->type() == "loss";
   return reads_head || is_head;
 }
 

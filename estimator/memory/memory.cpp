@@ -161,9 +161,8 @@ double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
   // Optimizers with master weights are fused, and so are LAMB (Apex) and 8-bit Adam (bitsandbytes). Momentum is updated in
   // place.
-  const bool fused =
-      (is_mixed(plan.precision) && mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure) ||
-      (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
+  const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure) ||
+                     (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   return for_each && !fused ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight : 0.0;
 }
@@ -434,8 +433,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
-  memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated) +
-                       most_unmodelled(job, plan, memory.activations);
+  memory.uncertainty =
+      most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);

@@ -244,8 +244,7 @@ class StageRequests {
     // Only layers in blocks of the model are recomputed.
     const std::vector<int>& starts = kinds.block_runs;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
-    std::int64_t left =
-        saves_products_ ? std::numeric_limits<std::int64_t>::max() : most_recomputed_blocks(plan_);
+    std::int64_t left = saves_products_ ? std::numeric_limits<std::int64_t>::max() : most_recomputed_blocks(plan_);
     auto run = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
     while (run + 1 < starts.size() && starts[run] < last_) {
       const int begin = std::max(first_, starts[run]), end = std::min(last_, starts[run + 1]);

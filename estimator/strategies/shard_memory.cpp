@@ -83,8 +83,7 @@ Bytes copies_of_norm(const ShardContext& context, const LayerShard& shard) {
   if (!by_operators || !is_mixed(context.plan.precision) || operation.type() != "norm") return {};
   if (!context.facts.kept[context.index()].input || operation.attribute_values().text("kind") != "rms") return {};
   constexpr double half = 2;
-  return Bytes(static_cast<double>(shard.inputs.front().items()) * shard.samples * half *
-               (shard.trained_share > 0 ? 2 : 1));
+  return Bytes(static_cast<double>(shard.inputs.front().items()) * shard.samples * half * (shard.trained_share > 0 ? 2 : 1));
 }
 
 /// The number of frozen weights of a shard in a format that kernels do not read.

@@ -142,14 +142,31 @@ class Options {
     if (software == "pytorch" && read_.word(ConfigField::compiled) == "yes") software = "pytorch-compiled";
     if (software == "deepspeed" && read_.word(ConfigField::overlap) == "no")
       all_.study.settings.set("overlap", {0, SettingOrigin::job, {}});
-    const bool is_autocast = !has_adapters() && (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
+    const bool is_autocast =
+        !has_adapters() && (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
     if (is_autocast && !is_given_("--mixed-precision") &&
         (all_.study.precision == "bf16" || all_.study.precision == "fp16")) {
       all_.study.settings.set("mixed_precision", {static_cast<double>(MixedPrecision::autocast), SettingOrigin::job, {}});
       say("--mixed-precision");
     }
+    choose_state();
     all_.study.software = software;
     say("--software");
+  }
+
+  /// Sets the precisions of gradients, master copies and moments, and the implementation of cross entropy.
+  void choose_state() {
+    const auto set = [&](const char* option, const char* key, const auto& value) {
+      if (value && !is_given_(option)) all_.study.settings.set(key, {static_cast<double>(*value), SettingOrigin::job, {}});
+    };
+    if (read_.word(ConfigField::main_gradients) == "half")
+      set("--mixed-precision", "mixed_precision", std::optional(MixedPrecision::half_gradients));
+    if (read_.word(ConfigField::pure) == "yes")
+      set("--mixed-precision", "mixed_precision", std::optional(MixedPrecision::pure));
+    const auto state = [&](ConfigField field) { return enum_named(state_precision_names, read_.word(field)); };
+    set("--master-weights", "master_weights", state(ConfigField::master_weights));
+    set("--moments", "moments", state(ConfigField::moments));
+    set("--setting", "cross_entropy", enum_named(cross_entropy_names, read_.word(ConfigField::loss)));
   }
 
   void choose_devices() {

@@ -39,9 +39,9 @@ double kept(const std::string& model, const Plan& plan, const Assumptions& assum
   const OwnedJob owned(load_model(model), unrounded(), assumptions, 1000, std::nullopt, plan.precision);
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {}, assumptions.selective);
   const LayerCostTable table(owned.job, plan, kinds);
-  return kept_by_micro_batch({owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())})
-      [MemoryItem::activations]
-          .value();
+  return kept_by_micro_batch(
+             {owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())})[MemoryItem::activations]
+      .value();
 }
 
 Assumptions by_operators() {
@@ -73,8 +73,7 @@ TEST_CASE("compiled code keeps neither outputs of norms, nor activations, nor th
   compiled.recomputes_elementwise = true;
   const double norms = (2 * layers + 1) * tokens * hidden * half;
   const double products = layers * tokens * feed_forward * half;
-  CHECK(kept(gated_llama(), kept_samples(), {}) - kept(gated_llama(), kept_samples(), compiled) ==
-        Approx(norms + products));
+  CHECK(kept(gated_llama(), kept_samples(), {}) - kept(gated_llama(), kept_samples(), compiled) == Approx(norms + products));
 }
 
 TEST_CASE("gated activations keep their inputs in fp8 if the software stores them so") {
@@ -106,8 +105,7 @@ TEST_CASE("with a head and a loss in chunks, logits do not exist as a whole") {
   linear.cross_entropy = CrossEntropy::linear;
   fused.cross_entropy = CrossEntropy::fused;
   // The logits of a chunk are as large as the hidden states: 64 of 6,400.
-  CHECK(kept(wide, kept_samples(), fused) - kept(wide, kept_samples(), linear) ==
-        Approx(tokens * (6400 - 64) * half));
+  CHECK(kept(wide, kept_samples(), fused) - kept(wide, kept_samples(), linear) == Approx(tokens * (6400 - 64) * half));
 }
 
 TEST_CASE("frozen weights of blocks have their own format, and other frozen weights are in half precision") {
@@ -117,10 +115,10 @@ TEST_CASE("frozen weights of blocks have their own format, and other frozen weig
   const double frozen = facts.parameters - facts.trained_parameters;
   // In each layer: qkv 64 × 192, projection 64 × 64, gate and up 64 × 128, down 128 × 64.
   CHECK(facts.base_parameters == layers * (64 * 192 + 64 * 64 + 3 * 64 * 128));
-  for (const auto& [format, bytes] : {std::pair(BaseWeights::half, 2.0), std::pair(BaseWeights::nf4, 0.5 + 4.0 / 64),
-                                      std::pair(BaseWeights::nf4_double, 0.5 + 1.0 / 64 + 4.0 / 16384),
-                                      std::pair(BaseWeights::int8, 1.0), std::pair(BaseWeights::fp8, 1.0),
-                                      std::pair(BaseWeights::mxfp4, 0.5 + 1.0 / 32)}) {
+  for (const auto& [format, bytes] :
+       {std::pair(BaseWeights::half, 2.0), std::pair(BaseWeights::nf4, 0.5 + 4.0 / 64),
+        std::pair(BaseWeights::nf4_double, 0.5 + 1.0 / 64 + 4.0 / 16384), std::pair(BaseWeights::int8, 1.0),
+        std::pair(BaseWeights::fp8, 1.0), std::pair(BaseWeights::mxfp4, 0.5 + 1.0 / 32)}) {
     CHECK(base_item_bytes(format) == bytes);
     Assumptions assumptions;
     assumptions.base = format;
