@@ -112,8 +112,9 @@ class TermsMaker {
 
   void optimizer() {
     const double state = optimizer_state_bytes(plan_.optimizer);
-    if (plan_.offload != Offload::none) {
-      add(MemoryItem::optimizer, "in host memory", Bytes{});
+    if (plan_.offload != Offload::none || is_paged(plan_.optimizer)) {
+      const bool is_moved = plan_.offload != Offload::none;
+      add(MemoryItem::optimizer, is_moved ? "in host memory" : "moves to host memory if device memory is short", Bytes{});
       return add_rest(MemoryItem::optimizer, "the rest");
     }
     const double master = each_.optimizer - state;
