@@ -48,7 +48,13 @@ Plan again(RecomputeModules modules) {
 }
 
 struct OnNodes : OwnedJob {
-  explicit OnNodes(Model a_model) : OwnedJob(std::move(a_model), exact(), Assumptions{}, 1000) {}
+  explicit OnNodes(Model a_model) : OwnedJob(std::move(a_model), exact(), as_megatron(), 1000) {}
+  /// Returns assumptions with fused gated activations.
+  static Assumptions as_megatron() {
+    Assumptions assumptions;
+    assumptions.fusing = Fusing::residuals;
+    return assumptions;
+  }
   /// Returns a machine on which sizes of requests are not rounded up.
   static Machine exact() {
     Machine machine = nodes_of_four();
