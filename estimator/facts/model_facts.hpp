@@ -39,9 +39,9 @@ enum class KeptForm {
 /// A layer that produces or reads a tensor, and whether its backward needs the tensor.
 struct TensorReader {
   int layer = -1;
-  bool keeps = false;         ///< backward of the reading layer needs the tensor
-  bool keeps_cast = false;    ///< the same under autocast, except for readers that keep copies of their own
-  bool keeps_narrow = false;  ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
+  bool keeps = false;           ///< backward of the reading layer needs the tensor
+  bool keeps_cast = false;      ///< the same under autocast, except for readers that keep copies of their own
+  bool keeps_narrow = false;    ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
   bool keeps_compiled = false;  ///< the same in compiled code, except for tensors that backward recomputes
   bool keeps_fused = false;     ///< the same with fused gated activations
   bool keeps_stored = false;    ///< the same with gated activations that keep their inputs in fp8

@@ -56,9 +56,9 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
 /// Returns the bytes of state per parameter. Adam, AdamW and LAMB have two moments of 4 bytes. With 8 bits, there are two
 /// moments of one byte, and one scale of 4 bytes per 2048 items [Dettmers et al., "8-bit optimizers via block-wise
 /// quantization", ICLR 2022]. Adafactor has no state per parameter, but one item for each row and column of a matrix
-/// [Shazeer & Stern, "Adafactor", ICML 2018]. Muon has one moment of 4 bytes for each item of a matrix [Jordan et al., "Muon: An
-/// optimizer for hidden layers in neural networks", 2024]. Other parameters, such as embeddings, have the moments of Adam
-/// (ModelFacts::muon_share).
+/// [Shazeer & Stern, "Adafactor", ICML 2018]. Muon has one moment of 4 bytes for each item of a matrix [Jordan et al.,
+/// "Muon: An optimizer for hidden layers in neural networks", 2024]. Other parameters, such as embeddings, have the moments
+/// of Adam (ModelFacts::muon_share).
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:
