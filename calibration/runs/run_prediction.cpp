@@ -206,7 +206,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
   const bool input = !ideal && (run.includes_io == "yes" || run.includes_io == "probably");
   // The closed forms do not depend on software.
   const std::string software = ideal ? std::string(no_software) : run.software.empty() ? software_ : run.software;
-  std::unique_ptr<Study>& entry = studies_[{run.model, precision, ideal, input, software, run.settings}];
+  std::unique_ptr<Study>& entry = studies_[{run.model, precision, run.optimizer, ideal, input, software, run.settings}];
   if (!entry) {
     StudySpec spec;
     spec.model = run.model;
@@ -220,6 +220,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.found_profiles = profiles_;
     spec.known_kernels = known_kernels_;
     spec.precision = precision;
+    spec.optimizer = run.optimizer;
     if (ideal) spec.assumptions = ideal_assumptions();
     if (!input) spec.settings.set("input", {input_none, SettingOrigin::run, {}});
     StudyInputs inputs;
@@ -247,9 +248,16 @@ StepTemplate RunPredictor::step_template(const MeasuredRun& run, const Coefficie
   return Estimator(job).steps().step_template(std::get<Plan>(plan_of(run, own)));
 }
 
-RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,
-                                               PredictionDetails* details) {
-  if (details != nullptr) *details = {};
+/// The job is on the heap, because the estimator refers to it.
+struct RunPredictor::Estimated {
+  const Study* study = nullptr;
+  std::unique_ptr<Job> job;
+  std::unique_ptr<Estimator> estimator;
+  Estimate estimate;
+};
+
+std::variant<RunPredictor::Estimated, Unpredictable> RunPredictor::estimated(const MeasuredRun& run,
+                                                                             const Coefficients& coefficients, bool ideal) {
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
   if (!run.machine.empty() && name_key(run.machine) != name_key(machine_))
@@ -264,22 +272,47 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const auto plan = plan_of(run, own);
   if (const auto* why = std::get_if<Unpredictable>(&plan)) return *why;
   // Uses the job of the study with other coefficients. Kernel times do not depend on them.
-  const Job job = own.job().with_coefficients(own.completed(coefficients));
-  const Estimator estimator(job);
-  const Estimate estimate = estimator.estimate(std::get<Plan>(plan));
+  Estimated all{&own, std::make_unique<Job>(own.job().with_coefficients(own.completed(coefficients))), nullptr, {}};
+  all.estimator = std::make_unique<Estimator>(*all.job);
+  all.estimate = all.estimator->estimate(std::get<Plan>(plan));
   // A measured run did fit into memory, so its time is predicted even if its estimated memory exceeds the device's memory.
-  for (const Limit& limit : estimate.limits) {
+  for (const Limit& limit : all.estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     const Model& model = own.model();
     return Unpredictable{BrokenLimit{
         limit, model.name, limit.layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(limit.layer)].name}};
   }
+  return all;
+}
+
+RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal,
+                                               PredictionDetails* details) {
+  if (details != nullptr) *details = {};
+  auto all = estimated(run, coefficients, ideal);
+  if (const auto* why = std::get_if<Unpredictable>(&all)) return *why;
+  const auto& [study, job, estimator, estimate] = std::get<Estimated>(all);
   if (details != nullptr) {
     if (!ideal) details->verdict = estimate.verdict;
     if (is_of_steps(run.quantity) && estimate.time.step_time() > Seconds{})
-      details->sensitivity = sensitivity(estimator, estimate.plan);
+      details->sensitivity = sensitivity(*estimator, estimate.plan);
   }
   return quantity_of(run.quantity, estimate);
+}
+
+std::variant<MemoryPrediction, Unpredictable> RunPredictor::predict_memory(const MeasuredRun& run) {
+  auto all = estimated(run, coefficients_, false);
+  if (const auto* why = std::get_if<Unpredictable>(&all)) return *why;
+  auto& [study, job, estimator, estimate] = std::get<Estimated>(all);
+  add_reserved(*estimator, estimate);
+  const ModelFacts& facts = job->facts;
+  const bool has_sequences = study->model().input.sequence;
+  const bool has_adapters = has_sequences && facts.trained_parameters < facts.parameters;
+  return MemoryPrediction{estimate.memory,
+                          verdict_of(estimate.memory, job->machine.device.memory),
+                          job->machine.device.memory,
+                          has_sequences,
+                          has_adapters,
+                          facts.has_attention};
 }
 
 }  // namespace ddl

@@ -27,6 +27,14 @@ struct Unpredictable {
   std::variant<std::string, BrokenLimit> reason;
 };
 
+/// The memory that is predicted for a run, of its fullest stage.
+struct MemoryPrediction {
+  MemoryBreakdown memory;  ///< with the memory that the allocator reserves
+  Verdict verdict = Verdict::fits;
+  Bytes device{};  ///< memory of the device
+  bool has_sequences = false, has_adapters = false, has_attention = false;
+};
+
 /// Facts about the prediction of a run, in addition to the predicted time.
 struct PredictionDetails {
   /// The sources of the predicted time; only for times of whole steps.
@@ -51,6 +59,9 @@ class RunPredictor {
   [[nodiscard]] Prediction predict(const MeasuredRun& run, const Coefficients& coefficients, bool ideal = false,
                                    PredictionDetails* details = nullptr);
 
+  /// Predicts the memory of a run.
+  [[nodiscard]] std::variant<MemoryPrediction, Unpredictable> predict_memory(const MeasuredRun& run);
+
   /// Returns the step of a run that can be predicted, with the derivatives of its times.
   [[nodiscard]] StepTemplate step_template(const MeasuredRun& run, const Coefficients& coefficients);
   /// Returns the launch overhead of a kernel in a prediction of this run.
@@ -66,6 +77,10 @@ class RunPredictor {
   void forget_studies() { studies_.clear(); }
 
  private:
+  /// The estimate of a run's plan, and the inputs that it refers to.
+  struct Estimated;
+  [[nodiscard]] std::variant<Estimated, Unpredictable> estimated(const MeasuredRun& run, const Coefficients& coefficients,
+                                                                 bool ideal);
   /// Returns the reason why a run's model cannot be read; empty if there is no problem.
   [[nodiscard]] const std::optional<std::string>& problem_of(const std::string& model);
   /// Returns the reason why a run's software cannot be read; empty if there is no problem.
@@ -81,7 +96,7 @@ class RunPredictor {
   std::map<std::string, Model> models_;
   std::shared_ptr<const FoundProfiles> profiles_;
   /// The properties that runs of one study share.
-  using StudyKey = std::tuple<std::string, Precision, bool, bool, std::string, Settings>;
+  using StudyKey = std::tuple<std::string, Precision, std::optional<Optimizer>, bool, bool, std::string, Settings>;
   std::map<StudyKey, std::unique_ptr<Study>> studies_;
   std::map<std::string, std::optional<std::string>> problems_, software_problems_;
 };

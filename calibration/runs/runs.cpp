@@ -32,27 +32,11 @@ constexpr bool has_column(const SettingRow& row) { return row.has_column; }
 /// The columns that a table of runs may have.
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
-    std::vector<std::string_view> all{"model",
-                                      "dataset",
-                                      "strategy",
-                                      "gpus",
-                                      "gpus_per_node",
-                                      "batch_per_gpu_or_node",
-                                      "global_batch",
-                                      "degrees",
-                                      "micro_batch",
-                                      "precision",
-                                      "machine",
-                                      "software",
-                                      "settings",
-                                      "set",
-                                      "quantity",
-                                      "value",
-                                      "n_samples_averaged",
-                                      "source_file",
-                                      "notes",
-                                      "includes_io",
-                                      "quality"};
+    std::vector<std::string_view> all{
+        "model",        "dataset",  "strategy",    "gpus",      "gpus_per_node", "batch_per_gpu_or_node",
+        "global_batch", "degrees",  "micro_batch", "precision", "optimizer",     "machine",
+        "software",     "settings", "set",         "quantity",  "value",         "n_samples_averaged",
+        "source_file",  "notes",    "includes_io", "quality"};
     for (const std::string_view key : setting_keys(has_column)) all.push_back(key);
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;
@@ -60,7 +44,7 @@ const std::vector<std::string_view>& known_columns() {
   return columns;
 }
 /// The quantities that may be measured in a run. Some of them are never predicted.
-constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
+constexpr std::array<std::string_view, 28> known_quantities{"iter_total_s",
                                                             "iter_forward_s",
                                                             "iter_backward_s",
                                                             "iter_forward_backward_s",
@@ -82,7 +66,12 @@ constexpr std::array<std::string_view, 23> known_quantities{"iter_total_s",
                                                             "epoch_forward_s",
                                                             "epoch_backward_s",
                                                             "epoch_weight_update_s",
-                                                            "samples_per_s_per_gpu"};
+                                                            "samples_per_s_per_gpu",
+                                                            "memory_allocated_gib",
+                                                            "memory_reserved_gib",
+                                                            "memory_used_gib",
+                                                            "ran",
+                                                            "out_of_memory"};
 constexpr std::array<std::string_view, 5> required_columns{"model", "strategy", "gpus", "quantity", "value"};
 
 /// Larger figures are probably typing errors, and their ratios would not be finite.
@@ -248,6 +237,8 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
   run.precision = cells.choice("precision", "precision", parse_enum<Precision>, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
+  run.optimizer = cells.choice("optimizer", "optimizer", parse_enum<Optimizer>,
+                               "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw or paged-adam8bit");
   run.machine = cells.text("machine");
   run.software = cells.text("software");
   run.settings = cells.settings();
@@ -306,6 +297,7 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "degrees") return text(run.degrees);
   if (column == "micro_batch") return number(run.micro_batch);
   if (column == "precision") return text(run.precision ? std::string(to_string(*run.precision)) : "");
+  if (column == "optimizer") return text(run.optimizer ? std::string(to_string(*run.optimizer)) : "");
   if (column == "machine") return text(run.machine);
   if (column == "software") return text(run.software);
   if (column == "set") return text(run.set);
@@ -346,6 +338,10 @@ std::vector<std::string> split_at_commas(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_memory_quantity(std::string_view quantity) {
+  return quantity.starts_with("memory_") || quantity == "ran" || quantity == "out_of_memory";
+}
 
 std::vector<std::string> observation_names() { return names_of(observation_files()); }
 

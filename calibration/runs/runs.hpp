@@ -9,6 +9,7 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/inputs/settings.hpp"
+#include "model_zoo/network/optimizer.hpp"
 #include "model_zoo/values/precision.hpp"
 
 namespace ddl {
@@ -25,6 +26,7 @@ struct MeasuredRun {
   std::string degrees;                      ///< `data=2,pipeline=4,tensor=2`; empty if not given
   std::optional<std::int64_t> micro_batch;  ///< samples that a replica processes at once
   std::optional<Precision> precision;
+  std::optional<Optimizer> optimizer;
   std::string machine;   ///< name or path, as for `--machine`; empty if not given
   std::string software;  ///< name or path, as for `--software`; empty if not given
   Settings settings;     ///< from columns of their own, and from the column `settings`
@@ -37,6 +39,9 @@ struct MeasuredRun {
   std::string origin;  ///< `runs.csv:17`
   friend auto operator<=>(const MeasuredRun&, const MeasuredRun&) = default;
 };
+
+/// Whether a quantity is a figure of memory, or says that memory ran out.
+[[nodiscard]] bool is_memory_quantity(std::string_view quantity);
 
 /// Names of the bundled tables of runs, sorted.
 [[nodiscard]] std::vector<std::string> observation_names();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,16 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"
+#include "cli/documents/check_against.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/study_options.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
 #include "cli/report/steps.hpp"
 #include "core/error.hpp"
+#include "core/plausible.hpp"
 #include "core/source_text.hpp"
+#include "core/units.hpp"
 
 namespace ddl {
 namespace {
@@ -22,7 +28,34 @@ namespace {
 struct CheckRequest {
   std::vector<std::string> files;
   CheckOptions check;
+  std::string against;
+  std::optional<Bytes> most_increase;
 };
+
+/// Compares each checked job with an earlier one. The status is that of a failed check if memory grew too much.
+void compare(const CheckRequest& options, const std::vector<JobCheck>& checks, Report& report) {
+  const auto earlier = std::make_shared<const JobCheck>(check_job(options.against, options.check));
+  if (earlier->problem) throw Error(earlier->problem->message, earlier->problem->hint);
+  for (const JobCheck& one : checks) {
+    if (one.problem) continue;
+    add_against(report.document, one, *earlier);
+    if (!options.most_increase || increase_against(one, *earlier) <= *options.most_increase) continue;
+    report.document.line(fmt::format("{} needs {} more than {}: at most {} are allowed", visible(one.file),
+                                     humanize(increase_against(one, *earlier)), visible(earlier->file),
+                                     humanize(*options.most_increase)));
+    if (report.status == ExitStatus::ok || report.status == ExitStatus::at_risk)
+      report.status = ExitStatus::beyond_tolerance;
+  }
+  const auto json = report.json;
+  const auto all = std::make_shared<const std::vector<JobCheck>>(checks);
+  report.json = [json, all, earlier, status = report.status] {
+    Json whole = json();
+    whole["exit"] = static_cast<int>(status);
+    whole["against"] = json_list(
+        *all, [&](const JobCheck& one) -> Json { return one.problem ? Json(nullptr) : against_to_json(one, *earlier); });
+    return whole;
+  };
+}
 
 Report check(CheckRequest options) {
   options.check.has_configurations = std::any_of(options.files.begin(), options.files.end(), is_configuration);
@@ -41,6 +74,7 @@ Report check(CheckRequest options) {
   report.json = [checks] { return checks_to_json(*checks); };
   report.rows = [checks] { return checks_rows(*checks); };
   report.verdicts = verdicts_of(*checks);
+  if (!options.against.empty()) compare(options, *checks, report);
   report.steps = [checks] {
     std::vector<NamedStep> steps;
     for (const JobCheck& one : *checks) {
@@ -83,6 +117,8 @@ void add_check(const Command& program, Request& request) {
   command.examples({{"ddl-oracle check llama.job.yaml", "a verdict, and what would fit"},
                     {"ddl-oracle check a.job.yaml b.job.yaml --gpu-memory 40GiB --margin 5%",
                      "on GPUs with 40 GiB, 5 % of which stay free"},
+                    {"ddl-oracle check new.job.yaml --against old.job.yaml --max-increase 2GiB",
+                     "what grew, with exit status 1 if memory grew by more than 2 GiB"},
                     {"ddl-oracle check llama.job.yaml --format junit -o memory.xml", "test results for CI"}});
   command
       .add_option("job", options->files,
@@ -90,6 +126,19 @@ void add_check(const Command& program, Request& request) {
       .required()
       .take_all()
       .file();
+  const Option against =
+      command.add_option("--against", options->against, "compare with this job file: what grew, and by how much").file();
+  command
+      .add_option_function(
+          "--max-increase",
+          [options](const std::string& text) {
+            UnitProblem problem;
+            options->most_increase = parse_plausible(text, plausible_memory, problem);
+            if (!options->most_increase) throw Error("--max-increase: " + problem.message, "write for example 2GiB");
+          },
+          "exit status 1 if a job needs more memory than the job of --against by more than this, such as 2GiB")
+      .type_name("SIZE")
+      .needs(against);
   add_memory_options(command, options->check.memory);
   add_configured_options(command, options->check);
   add_report_options(command, request.report, {Content::rows, Content::verdicts, Content::steps});

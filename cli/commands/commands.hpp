@@ -38,6 +38,7 @@ void add_predict_exchange(const Command& predict, Request& request);  // a subco
 void add_predict_kernels(const Command& predict, Request& request);   // a subcommand of `predict`
 void add_validate(const Command& program, Request& request);
 void add_validate_kernels(const Command& validate_command, Request& request);  // a subcommand of `validate`
+void add_validate_memory(const Command& validate_command, Request& request);   // a subcommand of `validate`
 void add_models(const Command& program, Request& request);
 void add_models_import(const Command& models, Request& request);  // a subcommand of `models`
 void add_machines(const Command& program, Request& request);

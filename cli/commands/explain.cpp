@@ -20,9 +20,11 @@
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/memory_figures.hpp"
 #include "cli/documents/memory_terms.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/documents/ranking.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/train_tokens.hpp"
@@ -45,6 +47,7 @@ struct ExplainOptions {
   std::string why_not, against, memory_timeline, like;
   std::vector<std::string> set_words;  ///< values of --set
   bool memory = false, out_of_core = false;
+  std::optional<std::int64_t> stage;  ///< value of --stage, 1-based
 };
 
 /// The content of the report. The whole content is computed before the report is written.
@@ -54,6 +57,8 @@ struct ExplainAnswer {
   std::optional<PlanComparison> why_not, against;
   std::optional<MemoryTimeline> timeline;  ///< set with --memory-timeline
   std::optional<MemoryTerms> terms;        ///< set with --memory
+  std::vector<StageFigures> stages;        ///< set with --memory
+  std::optional<int> stage;                ///< 0-based; set with --stage
   std::string drawn;                       ///< the file with the drawing of --memory-timeline
   std::optional<OutOfCore> out_of_core;    ///< set with --out-of-core
   std::vector<Default> defaults;
@@ -214,6 +219,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_evidence(document, alike_runs(study, estimate, bundled_time_errors_file().evidence));
   }
   if (answer.terms) add_memory_terms(document, *answer.terms, estimate.memory);
+  if (!answer.stages.empty()) add_shown_figures(document, answer.stages, answer.stage);
   if (answer.timeline) add_timeline(document, *answer.timeline, study.model());
   if (answer.out_of_core) add_out_of_core(document, *answer.out_of_core, estimate, study);
   if (!answer.drawn.empty()) document.line(fmt::format("drawn in {}", answer.drawn));
@@ -246,6 +252,7 @@ Json json_of(const ExplainAnswer& answer) {
   };
   json["communicators"] = communicators_to_json(answer.explanation.estimate, study);
   if (answer.terms) json["memory_terms"] = memory_terms_to_json(*answer.terms);
+  if (!answer.stages.empty()) json["memory_by_stage"] = figures_to_json(answer.stages);
   if (answer.timeline) json["memory_timeline"] = timeline_to_json(*answer.timeline, study.model());
   if (answer.out_of_core) json["out_of_core"] = out_of_core_to_json(*answer.out_of_core, estimate, study);
   json["why_not"] = compared(answer.why_not);
@@ -272,6 +279,15 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   const Estimate& estimate = answer.explanation.estimate;
   if (options.memory)
     answer.terms = memory_terms(estimate, parameter_counts(estimator.stage(plan, estimate.critical.memory)), study);
+  if (options.memory && !study.machine().device.is_processor) answer.stages = figures_by_stage(estimator, plan);
+  if (options.stage) {
+    const int stages = plan.mesh[Axis::pipeline];
+    if (*options.stage > stages) {
+      throw Error(fmt::format("--stage {} is not one of the {}", *options.stage, count_text(stages, "stage")),
+                  "stages are counted from 1; without a pipeline, there is one");
+    }
+    answer.stage = static_cast<int>(*options.stage) - 1;
+  }
   if (options.memory_timeline.empty()) return;
   if (!options.memory_timeline.ends_with(".svg")) {
     throw Error(fmt::format("--memory-timeline {} does not end in '.svg'", quote(options.memory_timeline)),
@@ -397,8 +413,11 @@ void add_explain(const Command& program, Request& request) {
                      "with other degrees");
   command.add_option("--against", options->against,
                      "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
-  command.add_switch("--memory", options->memory,
-                     "list the contents of memory at the peak of a step, with the source of each number");
+  const Option memory = command.add_switch(
+      "--memory", options->memory, "list the contents of memory at the peak of a step, with the source of each number");
+  add_whole_number(command, "--stage", options->stage, 1, 1'000'000,
+                   "list what tools show for this pipeline stage alone, counted from 1; default: all stages")
+      .needs(memory);
   command
       .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")
       .file();

@@ -315,6 +315,7 @@ void add_validate(const Command& program, Request& request) {
   add_report_options(command, request.report);
   command.allow_subcommand();
   add_validate_kernels(command, request);
+  add_validate_memory(command, request);
   command.callback([options, command, &request] {
     if (command.has_chosen_subcommand()) return;
     if (options->runs.empty()) {

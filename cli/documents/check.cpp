@@ -7,6 +7,7 @@
 #include "cli/documents/charts.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/documents/memory_figures.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
@@ -158,11 +159,11 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   Table items = items_table(memory);
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
   items.add({"all", humanize(memory.total()), "", of_available(memory.total())});
-  const Bytes held = min(memory.held(), check.available());
-  items.add({std::string(held_name), humanize(held), "", of_available(held)});
+  items.add({std::string(held_name), humanize(memory.held()), "", of_available(memory.held())});
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   items.legend = assumed_text(memory);
   document.apart(std::move(items));
+  if (!study.machine().device.is_processor) add_shown_figures(document, {shown_figures(memory, check.device_memory)});
   if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();
   document.line(step_text(check), 2);
@@ -227,6 +228,7 @@ Json check_to_json(const JobCheck& check) {
   json.update(memory_check_to_json(check.checked, study));
   json["stage"] = check.checked.estimate.critical.memory + 1;
   json["items"] = items_to_json(check.checked.estimate.memory);
+  json["memory_by_stage"] = figures_to_json(figures_by_stage(Estimator(study.job()), check.checked.estimate.plan));
   json["device_memory_bytes"] = check.device_memory.value();
   json["margin_bytes"] = check.margin.value();
   json["available_bytes"] = check.available().value();

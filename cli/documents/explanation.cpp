@@ -170,7 +170,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
 Table memory_table(const MemoryBreakdown& memory, const Study& study) {
   Table table = items_table(memory, MemoryItem::activations);
   table.add({"all", humanize(memory.total()), share_text(1.0), ""});
-  table.add({std::string(held_name), humanize(min(memory.held(), study.machine().device.memory)), "", ""});
+  table.add({std::string(held_name), humanize(memory.held()), "", ""});
   table.add({"at most", humanize(memory.upper_bound()), "", ""});
   table.add({"device", humanize(study.device_memory()), "", ""});
   if (study.margin() > Bytes{}) table.add({"kept free", humanize(study.margin()), "", ""});

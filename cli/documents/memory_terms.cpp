@@ -10,6 +10,7 @@
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
@@ -111,8 +112,9 @@ class TermsMaker {
 
   void optimizer() {
     const double state = optimizer_state_bytes(plan_.optimizer);
-    if (plan_.offload != Offload::none) {
-      add(MemoryItem::optimizer, "in host memory", Bytes{});
+    if (plan_.offload != Offload::none || is_paged(plan_.optimizer)) {
+      const bool is_moved = plan_.offload != Offload::none;
+      add(MemoryItem::optimizer, is_moved ? "in host memory" : "moves to host memory if device memory is short", Bytes{});
       return add_rest(MemoryItem::optimizer, "the rest");
     }
     const double master = each_.optimizer - state;
@@ -192,6 +194,8 @@ class TermsMaker {
     add(fmt::format("{:.3g} % of the {} that are allocated, as possible fragmentation", 100 * (unusable / allocated),
                     humanize(allocated)),
         unusable);
+    add("of the activations, what eager operators may keep in addition",
+        most_unmodelled(Estimator(study_.job()).stage(plan_, stage_), memory_.activations));
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
     add(fmt::format("the largest reported buffers of communicators, {}", humanize(buffers.most)),
@@ -200,8 +204,7 @@ class TermsMaker {
     add(fmt::format("a context with all kernels loaded, {}", humanize(context.most)), context.most - context.expected);
     const LibraryWorkspace library = library_workspace(device);
     add(fmt::format("the larger workspace of cuBLAS, {}", humanize(library.most)), library.most - library.expected);
-    const Bytes held = min(memory_.held(), device.memory);
-    const bool is_held = std::abs((memory_.upper_bound() - held).value()) < nothing.value();
+    const bool is_held = std::abs((memory_.upper_bound() - memory_.held()).value()) < nothing.value();
     add(is_held ? "what the allocator is expected to cache in addition, if there is room"
                 : "scratch memory of kernels that were not measured",
         rest);

@@ -73,6 +73,15 @@ std::string shaped_model(const std::string& model, const std::string& input_shap
   return fmt::format("{}@input={}", model, input_shape);
 }
 
+std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank) {
+  if (!rank) return model;
+  if (model.find("@lora=") != std::string::npos) {
+    throw Error(fmt::format("--lora {} contradicts {}", *rank, quote(model)),
+                "give the rank of the adapters once, in the name or with --lora");
+  }
+  return fmt::format("{}@lora={}", model, *rank);
+}
+
 void add_memory_options(const Command& command, MemoryOptions& options) {
   const auto refuse = [](const char* option, const UnitProblem& problem) {
     throw Error(fmt::format("{}: {}", option, problem.message), problem.hint);
@@ -148,11 +157,34 @@ Option add_setting(const Command& command, std::string_view key, Settings& setti
 
 }  // namespace
 
+namespace {
+
+/// Adds the options of precisions and of the optimizer. Returns the option of older frameworks.
+Option add_precision_options(const Command& command, StudyOptions& o) {
+  add_setting(command, "mixed_precision", o.settings);
+  add_setting(command, "master_weights", o.settings);
+  add_setting(command, "moments", o.settings);
+  add_setting(command, "base", o.settings);
+  const Option older = add_setting(command, "older_framework", o.settings);
+  command
+      .add_option(
+          "--optimizer", o.optimizer,
+          "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw or paged-adam8bit (state moves to "
+          "the host if memory is short); default: adam for sequences, else momentum")
+      .words([] { return texts(enum_names<Optimizer>); });
+  return older;
+}
+
+}  // namespace
+
 void add_study_options(const Command& command, StudyOptions& o) {
   offer_models(
       command.add_option("model,--model", o.model, "bundled model (see 'models list'), a model file or an ONNX file"))
       .capture_default_str();
   add_sample_options(command, o.sequence, o.input_shape);
+  add_whole_number(command, "--lora", o.adapters, 1, max_attribute,
+                   "train only LoRA adapters of this rank on all matrices of blocks, as with MODEL@lora=RANK; "
+                   "MODEL@lora=RANK@lora_layers=NAMES adapts some matrices; --base gives the format of frozen weights");
   add_whole_number(command, "--packed-length", o.packed_length, 1, max_attribute,
                    "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
                    "one document per sequence");
@@ -176,12 +208,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "--precision", o.precision,
           "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 if the device has it, else fp32")
       .words([] { return texts(enum_names<Precision>); });
-  add_setting(command, "mixed_precision", o.settings);
-  const Option older = add_setting(command, "older_framework", o.settings);
-  command
-      .add_option("--optimizer", o.optimizer,
-                  "sgd, momentum, adam, adamw, lamb, adafactor or adam8bit; default: adam for sequences, else momentum")
-      .words([] { return texts(enum_names<Optimizer>); });
+  const Option older = add_precision_options(command, o);
   add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
@@ -240,7 +267,7 @@ std::string_view mixed_precision_text(const Study& study) {
 
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
-  spec.model = shaped_model(o.model, o.input_shape);
+  spec.model = adapted_model(shaped_model(o.model, o.input_shape), o.adapters);
   spec.sequence = o.sequence;
   spec.packed_length = o.packed_length;
   spec.dataset = o.dataset;
@@ -446,7 +473,8 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
         "weights and gradients in half precision, plus a master copy in fp32",
         "gradients in fp32, weights in half precision, plus a master copy in fp32",
         "weights and gradients in fp32, copies in half precision",
-        "weights and gradients in half precision, plus a master copy and summed gradients in fp32"};
+        "weights and gradients in half precision, plus a master copy and summed gradients in fp32",
+        "weights, gradients and optimizer state in half precision"};
     const MixedPrecision mixed = study.assumptions().mixed_precision;
     defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)), std::string(meanings[mixed])});
   }

@@ -29,7 +29,7 @@ struct StudyOptions {
   bool ideal = false;
   Settings settings;                       ///< values of settings that have an option
   std::vector<std::string> setting_words;  ///< values of --setting
-  std::optional<std::int64_t> sequence, packed_length;
+  std::optional<std::int64_t> sequence, packed_length, adapters;
   std::string input_shape;  ///< value of --input-shape
   MemoryOptions memory;
 };
@@ -38,6 +38,8 @@ void add_study_options(const Command& command, StudyOptions& options);
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
 /// Returns the model's name with the sizes of `--input-shape` appended. Only ONNX files accept `--input-shape`.
 [[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
+/// Returns the model's name with adapters of the rank of `--lora` appended. Throws Error if the name has adapters already.
+[[nodiscard]] std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank);
 /// Adds --software.
 Option add_software_option(const Command& command, std::string& software);
 /// Adds --profile and --any-device.

@@ -13,6 +13,9 @@ constexpr auto recomputed = argument_words("true=full", "false=none", "unsloth>f
 constexpr auto fused = argument_words("true=fused", "false=");
 constexpr auto eager = argument_words("true=unfused", "false=");
 constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
+// Double quantization is on by default [src/axolotl/loaders/model.py, bnb_4bit_use_double_quant].
+constexpr auto four_bits = argument_words("true=nf4-double", "false=");
+constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto shards = argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "no_shard=0");
 constexpr auto older_shards = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "HYBRID_SHARD=3", "NO_SHARD=0");
 constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
@@ -20,9 +23,9 @@ constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers = argument_words(
     "adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
-    "paged_adamw_8bit>adam8bit", "paged_adamw_32bit>adamw", "adamw_torch_8bit>adam8bit", "adamw_torch_4bit>adam8bit",
-    "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit", "adafactor=adafactor", "sgd=momentum",
-    "adamw_apex_fused=adamw");
+    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "adamw_torch_8bit>adam8bit",
+    "adamw_torch_4bit>adam8bit", "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit",
+    "adafactor=adafactor", "sgd=momentum", "adamw_apex_fused=adamw");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"base_model", ConfigField::model},
@@ -30,6 +33,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"micro_batch_size", ConfigField::micro_batch},
     {"gradient_accumulation_steps", ConfigField::accumulation},
     {"adapter", ConfigField::adapter, "", adapters},
+    {"load_in_4bit", ConfigField::base, "", four_bits},
+    {"load_in_8bit", ConfigField::base, "", eight_bits},
     {"lora_r", ConfigField::adapter_rank},
     {"optimizer", ConfigField::optimizer, "", optimizers},
     {"bf16", ConfigField::precision, "", brains},
@@ -75,8 +80,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::optimizer, "adamw"}});
 
 constexpr auto not_modelled =
-    argument_names("load_in_4bit", "load_in_8bit", "sample_packing", "lora_target_linear", "lora_target_modules",
-                   "lora_modules_to_save", "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
+    argument_names("sample_packing", "lora_target_linear", "lora_target_modules", "lora_modules_to_save",
+                   "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
 
 constexpr auto marks = argument_names("base_model", "sequence_len");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");

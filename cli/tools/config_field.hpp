@@ -86,6 +86,12 @@ enum class ConfigField {
   fp4,      ///< yes or no: FP4 is used
   adapter,  ///< lora, or none
   adapter_rank,
+  base,            ///< format of frozen weights
+  main_gradients,  ///< full or half: precision in which gradients are summed
+  master_weights,  ///< precision of the master copy of the weights
+  moments,         ///< precision of the optimizer's moments
+  loss,            ///< implementation of cross entropy
+  pure,            ///< yes: weights, gradients and optimizer state are in half precision
   optimizer,
   momentum,  ///< the momentum of SGD
   overlap,   ///< yes or no: the gradient exchange is overlapped

@@ -11,16 +11,23 @@ constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=none", "false=full");
 constexpr auto types = argument_words("lora=lora", "full=none", "oft>lora", "freeze>none");
+// Double quantization is on by default [model_args.py, double_quantization].
+constexpr auto quantized = argument_words("4=nf4-double", "8=int8");
+constexpr auto pure = argument_words("true=yes", "false=");
+constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("fa2=fused", "fa3=fused", "sdpa=fused", "disabled=unfused", "off=unfused", "auto=fused");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
-                   "adamw_8bit=adam8bit", "adamw_bnb_8bit=adam8bit", "paged_adamw_8bit>adam8bit", "sgd=momentum");
+                   "adamw_8bit=adam8bit", "adamw_bnb_8bit=adam8bit", "paged_adamw_8bit=paged-adam8bit", "sgd=momentum");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
     {"--finetuning_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    {"--quantization_bit", ConfigField::base, "", quantized},
+    only_read({"--enable_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--pure_bf16", ConfigField::pure, "yes", pure}),
     {"--cutoff_len", ConfigField::sequence},
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
@@ -42,9 +49,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {PlanChoice::recompute, "full"}});
 
 constexpr auto not_modelled =
-    argument_names("--packing", "--quantization_bit", "--lora_target", "--use_unsloth", "--enable_liger_kernel",
-                   "--additional_target", "--pure_bf16", "--neat_packing", "--use_galore", "--use_badam", "--use_apollo",
-                   "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
+    argument_names("--packing", "--lora_target", "--use_unsloth", "--additional_target", "--neat_packing", "--use_galore",
+                   "--use_badam", "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
 
 constexpr auto marks = argument_names("finetuning_type", "cutoff_len");
 constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py");

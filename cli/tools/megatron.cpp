@@ -18,7 +18,10 @@ constexpr auto granularities = argument_words("full=full", "selective=selective"
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
 // Megatron-LM's Adam with weight decay is AdamW.
-constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum");
+constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon");
+constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
+constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
+constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "fp8=fp8");
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
 constexpr auto fp8_formats = argument_words("hybrid=yes", "e4m3=yes");
@@ -113,6 +116,14 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--expert-tensor-parallel-size", ConfigField::expert_tensor},
     {"--optimizer", ConfigField::optimizer, "", optimizers},
     {"--sgd-momentum", ConfigField::momentum},
+    only_read({"--main-grads-dtype", ConfigField::main_gradients, "", gradients}),
+    weak(only_read({"--grad-reduce-in-bf16", ConfigField::main_gradients, "half"})),
+    only_read({"--main-params-dtype", ConfigField::master_weights, "", masters}),
+    // The 16 bits that a bf16 weight shares with its master copy are not stored twice [megatron/core/optimizer/
+    // optimizer_config.py, store_param_remainders, which is true by default].
+    weak(only_read({"--use-precision-aware-optimizer", ConfigField::master_weights, "half"})),
+    only_read({"--exp-avg-dtype", ConfigField::moments, "", moments}),
+    only_read({"--cross-entropy-loss-fusion", ConfigField::loss, "fused"}),
     // The Ulysses argument is from deepspeedai/Megatron-DeepSpeed, megatron/arguments.py.
     only_read({"--ds-sequence-parallel-size", ConfigField::context}),
     only_read({"--ds-sequence-parallel-size", PlanChoice::context_exchange, "ulysses"}),
@@ -133,15 +144,14 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
 });
 
-constexpr auto not_modelled = argument_names(
-    "--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
-    "--use-precision-aware-optimizer", "--main-grads-dtype", "--main-params-dtype", "--exp-avg-dtype", "--exp-avg-sq-dtype",
-    "--grad-reduce-in-bf16", "--fp8-param-gather", "--num-distributed-optimizer-instances",
-    "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout",
-    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--moe-layer-freq",
-    "--moe-shared-expert-intermediate-size", "--moe-expert-capacity-factor", "--moe-token-dispatcher-type",
-    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl", "--enable-cuda-graph",
-    "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
+constexpr auto not_modelled =
+    argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
+                   "--fp8-param-gather", "--num-distributed-optimizer-instances", "--decoder-first-pipeline-num-layers",
+                   "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout",
+                   "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--moe-layer-freq",
+                   "--moe-shared-expert-intermediate-size", "--moe-expert-capacity-factor", "--moe-token-dispatcher-type",
+                   "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
+                   "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
 constexpr auto marks = argument_names("--num-layers", "--tensor-model-parallel-size", "--num-attention-heads",
                                       "--pipeline-model-parallel-size", "--use-distributed-optimizer");
@@ -168,22 +178,21 @@ constexpr auto harmless = argument_names(
     "--overlap-p2p-communication*", "--no-overlap-p2p*", "--ddp-*", "--DDP-impl", "--use-cpu-initialization",
     "--perform-initialization", "--no-initialization", "--no-async-tensor-model-parallel-allreduce", "--no-bias-gelu-fusion",
     "--no-bias-swiglu-fusion", "--no-bias-dropout-fusion", "--bias-*-fusion", "--no-masked-softmax-fusion",
-    "--no-rope-fusion", "--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl", "--enable-one-logger",
-    "--one-logger-*", "--app-tag-*", "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type",
-    "--moe-aux-loss-coeff", "--moe-z-loss-coeff", "--moe-router-score-function", "--moe-router-dtype",
-    "--moe-router-bias-update-rate", "--moe-router-enable-expert-bias", "--moe-router-topk-scaling-factor",
-    "--moe-router-group-topk", "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion",
-    "--moe-router-fusion", "--moe-per-layer-logging", "--moe-input-jitter-eps", "--moe-router-padding-for-fp8",
-    "--moe-use-legacy-grouped-gemm", "--moe-loss-coeff", "--moe-pad-expert-input-to-capacity", "--fp8-amax-*",
-    "--fp8-margin", "--fp8-interval", "--no-fp8-wgrad", "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed",
-    "--deepspeed_config", "--deepspeed-activation-checkpointing", "--zero-*-bucket*", "--no-pipeline-parallel",
-    "--attention-dropout", "--sft*", "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups",
-    "--tp-comm-bulk-*", "--disable-tp-comm-*", "--tp-comm-overlap-*", "--straggler-*", "--disable-straggler-*",
-    "--inference-*", "--bert-load", "--max-tokens-to-oom", "--no-persist-layer-norm", "--kill-switch-*", "--codecarbon-dir",
-    "--checkpoint-num-layers", "--checkpoint-in-cpu", "--synchronize-each-layer", "--contiguous-checkpointing",
-    "--partition-activations", "--skip-train", "--embed-layernorm", "--pad-vocab-size-to", "--iterations-to-skip",
-    "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy", "--tokens-to-skip", "--position-embedding-*",
-    "--transformer-pipeline-*");
+    "--no-rope-fusion", "--exp-avg-sq-dtype", "--cross-entropy-fusion-impl", "--enable-one-logger", "--one-logger-*",
+    "--app-tag-*", "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type", "--moe-aux-loss-coeff",
+    "--moe-z-loss-coeff", "--moe-router-score-function", "--moe-router-dtype", "--moe-router-bias-update-rate",
+    "--moe-router-enable-expert-bias", "--moe-router-topk-scaling-factor", "--moe-router-group-topk",
+    "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion", "--moe-router-fusion",
+    "--moe-per-layer-logging", "--moe-input-jitter-eps", "--moe-router-padding-for-fp8", "--moe-use-legacy-grouped-gemm",
+    "--moe-loss-coeff", "--moe-pad-expert-input-to-capacity", "--fp8-amax-*", "--fp8-margin", "--fp8-interval",
+    "--no-fp8-wgrad", "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed", "--deepspeed_config",
+    "--deepspeed-activation-checkpointing", "--zero-*-bucket*", "--no-pipeline-parallel", "--attention-dropout", "--sft*",
+    "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups", "--tp-comm-bulk-*", "--disable-tp-comm-*",
+    "--tp-comm-overlap-*", "--straggler-*", "--disable-straggler-*", "--inference-*", "--bert-load", "--max-tokens-to-oom",
+    "--no-persist-layer-norm", "--kill-switch-*", "--codecarbon-dir", "--checkpoint-num-layers", "--checkpoint-in-cpu",
+    "--synchronize-each-layer", "--contiguous-checkpointing", "--partition-activations", "--skip-train", "--embed-layernorm",
+    "--pad-vocab-size-to", "--iterations-to-skip", "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy",
+    "--tokens-to-skip", "--position-embedding-*", "--transformer-pipeline-*");
 
 constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";

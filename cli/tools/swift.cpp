@@ -12,6 +12,9 @@ constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "flo
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto stages = argument_words("zero0=0", "zero1=1", "zero2=2", "zero3=3", "zero2_offload>2", "zero3_offload>3");
 constexpr auto offloads = argument_words("zero2_offload=optimizer", "zero3_offload=weights");
+// Double quantization is on by default [base_args/quant_args.py, bnb_4bit_use_double_quant].
+constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
+constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("flash_attn=fused", "flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused");
 
@@ -23,6 +26,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--tuner_type", ConfigField::adapter, "", types},
     {"--sft_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    {"--quant_bits", ConfigField::base, "", quantized},
+    {"--quantization_bit", ConfigField::base, "", quantized},
     {"--max_length", ConfigField::sequence},
     {"--torch_dtype", ConfigField::precision, "", precisions},
     {"--dtype", ConfigField::precision, "", precisions},
@@ -44,9 +50,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::optimizer, "adamw"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled =
-    argument_names("--packing", "--quant_bits", "--quant_method", "--target_modules", "--use_liger_kernel", "--freeze_llm",
-                   "--padding_free", "--use_galore", "--modules_to_save", "--use_dora");
+constexpr auto not_modelled = argument_names("--packing", "--quant_method", "--target_modules", "--freeze_llm",
+                                             "--padding_free", "--use_galore", "--modules_to_save", "--use_dora");
 
 constexpr auto programs = argument_names("swift", "swift.cli.sft", "swift/cli/sft.py", "llm_sft.py", "examples/train/*");
 

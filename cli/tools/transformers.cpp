@@ -13,14 +13,17 @@ constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
-                   "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit", "paged_adamw_8bit>adam8bit",
-                   "paged_adamw_32bit>adamw", "sgd=momentum");
+                   "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
+                   "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "sgd=momentum");
+constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused");
 constexpr auto shards =
     argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "hybrid_shard_zero2=2", "no_shard=0");
 constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");
 constexpr auto offloads = argument_words("offload=weights");
+constexpr auto four_bits = argument_words("true=nf4", "false=");
+constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto adapters = argument_words("true=lora", "false=none");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -46,13 +49,16 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--lora_enable", ConfigField::adapter, "lora", adapters},
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
+    {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
+    {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
+    {"--q_lora", ConfigField::base, "nf4", four_bits},
+    only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
     {"--torch_compile", ConfigField::compiled, "yes", flags},
     {"--deepspeed", ConfigField::deepspeed_file},
 });
 
-constexpr auto not_modelled =
-    argument_names("--torch_empty_cache_steps", "--use_liger_kernel", "--lora_target_modules", "--load_in_4bit",
-                   "--load_in_8bit", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config", "--q_lora");
+constexpr auto not_modelled = argument_names("--torch_empty_cache_steps", "--lora_target_modules", "--packing",
+                                             "--group_by_length", "--use_reentrant", "--fsdp_config");
 
 constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path");
 
@@ -70,7 +76,7 @@ constexpr auto harmless = argument_names(
     "--prob_map", "--average_tokens_across_devices", "--assistant_only_loss", "--eos_token", "--pad_token", "--hf_*",
     "--wait_for_*", "--bos_*", "--add_*", "--attn_*", "--use_flash_attn", "--keep_*", "--clean_*", "--checkpointing_steps",
     "--use_slow_tokenizer", "--reduce_loss", "--completion_only_loss", "--neftune_*", "--streaming", "--model_revision",
-    "--use_auth_token", "--token", "--version", "--conv_type", "--flash_attn", "--model_type", "--q_lora", "--dataloader_*",
+    "--use_auth_token", "--token", "--version", "--conv_type", "--flash_attn", "--model_type", "--dataloader_*",
     "--seq_parallel_*", "--ignore_data_skip", "--auto_find_batch_size");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";

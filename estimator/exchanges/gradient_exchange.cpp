@@ -31,7 +31,8 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions)
   const double item = item_bytes(plan.precision);
   if (!is_mixed(plan.precision)) return {item, item};
   const MixedPrecision mixed = assumptions.mixed_precision;
-  const GradientSums own = mixed == MixedPrecision::half_gradients ? GradientSums::half : GradientSums::full;
+  const GradientSums own =
+      mixed == MixedPrecision::half_gradients || mixed == MixedPrecision::pure ? GradientSums::half : GradientSums::full;
   const bool full = assumptions.gradient_sums.value_or(own) == GradientSums::full;
   // With autocast, the weights are stored in 4 bytes.
   const double weight = mixed == MixedPrecision::autocast ? 4 : has_primary_fp8(plan, assumptions) ? 1 : item;

@@ -6,8 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "estimator/facts/gated_activations.hpp"
 #include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/narrow_copies.hpp"
+#include "estimator/facts/recomputed_tensors.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 
 namespace ddl {
@@ -426,7 +428,11 @@ ModelFacts facts_of(const Model& model) {
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }
   find_narrow_copies(model, facts);
-  for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast, &facts.output_kept_narrow})
+  find_recomputed_tensors(model, facts);
+  find_gated_activations(model, consumers, facts);
+  count_base_parameters(model, facts);
+  for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast, &facts.output_kept_narrow,
+                                  &facts.output_kept_compiled, &facts.output_kept_fused, &facts.output_kept_stored})
     count_storages_once(facts, *kept);
   const BlocksOfLayers blocks = blocks_of(model);
   if (blocks.alike == blocks.all) facts.like_blocks = blocks.all;

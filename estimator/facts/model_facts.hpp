@@ -31,16 +31,36 @@ enum class KeptForm {
   computed,  ///< the tensor that the producer has written
   autocast,  ///< a copy in half precision, if the producer has written fp32
   narrow,    ///< a copy in fp8 or nvfp4, which one product makes for all products that read the tensor
+  compiled,  ///< nothing, if a compiler recomputes the tensor in backward from other kept tensors
+  fused,     ///< the tensor, except for activations that one kernel multiplies with another tensor
+  stored,    ///< as `narrow`, and the inputs of these kernels are kept in fp8
 };
 
 /// A layer that produces or reads a tensor, and whether its backward needs the tensor.
 struct TensorReader {
   int layer = -1;
-  bool keeps = false;         ///< backward of the reading layer needs the tensor
-  bool keeps_cast = false;    ///< the same under autocast, except for readers that keep copies of their own
-  bool keeps_narrow = false;  ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
+  bool keeps = false;           ///< backward of the reading layer needs the tensor
+  bool keeps_cast = false;      ///< the same under autocast, except for readers that keep copies of their own
+  bool keeps_narrow = false;    ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
+  bool keeps_compiled = false;  ///< the same in compiled code, except for tensors that backward recomputes
+  bool keeps_fused = false;     ///< the same with fused gated activations
+  bool keeps_stored = false;    ///< the same with gated activations that keep their inputs in fp8
   [[nodiscard]] bool keeps_as(KeptForm form) const {
-    return form == KeptForm::autocast ? keeps_cast : form == KeptForm::narrow ? keeps_narrow : keeps;
+    switch (form) {
+      case KeptForm::autocast:
+        return keeps_cast;
+      case KeptForm::narrow:
+        return keeps_narrow;
+      case KeptForm::compiled:
+        return keeps_compiled;
+      case KeptForm::fused:
+        return keeps_fused;
+      case KeptForm::stored:
+        return keeps_stored;
+      case KeptForm::computed:
+        break;
+    }
+    return keeps;
   }
 };
 
@@ -63,10 +83,19 @@ struct ModelFacts {
   std::vector<bool> output_kept_cast;    ///< output_kept under autocast: readers in half precision keep copies of their own
   std::vector<bool> output_kept_narrow;  ///< output_kept with fp8 and nvfp4, where linear layers keep narrow copies
   std::vector<bool> narrow_copies;       ///< the layer makes a copy of its first input in fp8 or nvfp4 for backward
+  std::vector<bool> output_kept_compiled;  ///< output_kept in compiled code
+  std::vector<bool> output_kept_fused;     ///< output_kept with fused gated activations
+  std::vector<bool> output_kept_stored;    ///< output_kept_narrow with inputs of gated activations in fp8
+  /// For an activation whose output is only multiplied with another tensor, and for that multiplication: whether one kernel
+  /// can compute both, as in SwiGLU.
+  std::vector<bool> is_gated;
   [[nodiscard]] bool keeps_output(std::size_t layer, KeptForm form) const {
-    return form == KeptForm::autocast ? output_kept_cast[layer]
-           : form == KeptForm::narrow ? output_kept_narrow[layer]
-                                      : output_kept[layer];
+    return form == KeptForm::autocast   ? output_kept_cast[layer]
+           : form == KeptForm::narrow   ? output_kept_narrow[layer]
+           : form == KeptForm::compiled ? output_kept_compiled[layer]
+           : form == KeptForm::fused    ? output_kept_fused[layer]
+           : form == KeptForm::stored   ? output_kept_stored[layer]
+                                        : output_kept[layer];
   }
   /// For each layer, the layer that holds the memory of the output: the layer itself or, if the output is a view or written
   /// in place, the layer that holds the memory of the first input. −1 is the batch.
@@ -138,6 +167,9 @@ struct ModelFacts {
   double trained_parameters = 0;  ///< number of parameters that have gradients
   /// the number of rows and columns of all matrices and of biases, divided by the number of parameters
   double factored_share = 0;
+  double base_parameters = 0;  ///< frozen parameters of matrix products inside blocks, which BaseWeights describes
+  /// The number of trained parameters that are no matrices of products inside blocks, divided by the trained parameters
+  double muon_share = 0;
   double sample_items = 0;  ///< items of all tensors of a sample
   /// Whether tensor-parallel ranks exchange the gradient of the layer's input. If several column layers of a block share an
   /// input (gate and up projections), only one of them exchanges the gradient.

@@ -28,4 +28,15 @@ void find_narrow_copies(const Model& model, ModelFacts& facts) {
   }
 }
 
+void count_base_parameters(const Model& model, ModelFacts& facts) {
+  double trained = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    if (!facts.is_linear[i] || layer.block < 0) continue;
+    facts.base_parameters += static_cast<double>(layer.parameters() - layer.trained());
+    trained += static_cast<double>(layer.trained());
+  }
+  if (facts.trained_parameters > 0) facts.muon_share = 1 - trained / facts.trained_parameters;
+}
+
 }  // namespace ddl

@@ -8,5 +8,8 @@ namespace ddl {
 /// makes the copy [NVIDIA, Transformer Engine, transformer_engine/pytorch/module/linear.py and layernorm_linear.py: the
 /// quantized input is saved for backward].
 void find_narrow_copies(const Model& model, ModelFacts& facts);
+/// Counts the frozen parameters of matrix products inside blocks, whose weights may have a narrow format of their own
+/// (ModelFacts::base_parameters), and the trained parameters that are none of these (ModelFacts::muon_share).
+void count_base_parameters(const Model& model, ModelFacts& facts);
 
 }  // namespace ddl

@@ -22,6 +22,9 @@ enum class MixedPrecision {
   /// Gradients in half precision are added to 4-byte gradients, which are not sharded: 20 bytes per parameter with Adam, 12
   /// of them sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
   accumulated,
+  /// Weights, gradients and the optimizer's state are in half precision, without a master copy, as if a model in bf16 is
+  /// trained by an optimizer of PyTorch: 8 bytes per parameter with Adam.
+  pure,
 };
 
 /// Returns whether gradients are summed in 4 bytes while weights are in half precision.
@@ -30,7 +33,7 @@ enum class MixedPrecision {
 }
 
 /// The names of the enumerators in options and files, in the order of the enumerators.
-inline constexpr EnumNames<MixedPrecision> mixed_precision_names{"half", "full", "autocast", "accumulated"};
+inline constexpr EnumNames<MixedPrecision> mixed_precision_names{"half", "full", "autocast", "accumulated", "pure"};
 
 /// The precision in which ranks sum gradients.
 enum class GradientSums { half, full };
@@ -51,9 +54,12 @@ enum class CrossEntropy {
   /// one fp32 copy, overwritten by softmax and gradient [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]
   in_place,
   fused,  ///< one kernel each for forward and backward, as torch.compile generates; no fp32 tensor is written
+  /// The head and the loss run together in chunks of tokens, in forward. The logits of one chunk exist at a time [Hsu et
+  /// al., "Liger Kernel", 2024, section 3.2, FusedLinearCrossEntropy].
+  linear,
 };
 
-inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "fused"};
+inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "fused", "linear"};
 
 /// The kernels that run fused attention. Fused attention never writes its scores.
 enum class AttentionKernels { flash1, flash2, flash3, cudnn };
@@ -95,6 +101,22 @@ enum class NarrowWeights {
 };
 inline constexpr EnumNames<NarrowWeights> narrow_weights_names{"copies", "primary"};
 
+/// The format of frozen weights of matrix products inside blocks. Kernels read a copy in the precision of the plan, which
+/// exists while its layer runs [Dettmers et al., "QLoRA", 2023, section 3].
+enum class BaseWeights {
+  half,        ///< half precision
+  nf4,         ///< 4 bits, and a scale of 4 bytes for 64 weights
+  nf4_double,  ///< the same, with scales of 8 bits, and a scale of 4 bytes for 256 of these: double quantization
+  int8,        ///< 8 bits, and a scale for each row [Dettmers et al., "LLM.int8()", NeurIPS 2022]
+  fp8,         ///< 8 bits
+  mxfp4,       ///< 4 bits, and a scale of 8 bits for 32 weights
+};
+inline constexpr EnumNames<BaseWeights> base_weights_names{"half", "nf4", "nf4-double", "int8", "fp8", "mxfp4"};
+
+/// The precision of a copy of the weights or of the optimizer's moments in mixed precision.
+enum class StatePrecision { fp32, half, fp8, none };
+inline constexpr EnumNames<StatePrecision> state_precision_names{"fp32", "half", "fp8", "none"};
+
 /// The layers that selective recomputation recomputes.
 enum class SelectiveRecompute {
   attention,  ///< attention between its input and output projections [Kort22, section 5]
@@ -120,6 +142,19 @@ struct Assumptions {
   std::optional<double> memory_reuse;
   MixedPrecision mixed_precision = MixedPrecision::half_gradients;
   NarrowWeights narrow_weights = NarrowWeights::copies;
+  std::optional<BaseWeights> base;  ///< the format of frozen weights; unset: that of trained weights
+  /// The precision of the master copy of the weights and of the optimizer's moments; unset: of `mixed_precision` [NVIDIA,
+  /// Megatron Core, --use-precision-aware-optimizer, --main-params-dtype, --exp-avg-dtype].
+  std::optional<StatePrecision> master_weights, moments;
+  /// Whether gated activation functions keep their inputs in fp8 for backward [NVIDIA, Megatron Core,
+  /// megatron/core/transformer/transformer_config.py, activation_func_fp8_input_store].
+  bool fp8_activation_inputs = false;
+  /// Whether backward recomputes elementwise operations and norms from tensors that are kept anyway, as the partitioner of
+  /// torch.compile does [Horace He, "Min-cut optimal(*) recomputation with AOTAutograd", PyTorch developer forum, 2022].
+  bool recomputes_elementwise = false;
+  /// Whether tensor-parallel ranks keep a gathered input of a matrix product for backward, instead of the shard that they
+  /// gather again [Korthikanti et al., 2022, section 4.2.2, gathers again].
+  bool keeps_gathered = false;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;

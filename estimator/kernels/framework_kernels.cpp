@@ -80,6 +80,7 @@ double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
       // exponential 2, the sum 1 and the division 2 times; in backward, for the scaling 2 times.
       return copy + (forward ? 8 : 2) * wide;
     case CrossEntropy::fused:
+    case CrossEntropy::linear:
       break;
   }
   return 2 * item;

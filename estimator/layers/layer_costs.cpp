@@ -10,6 +10,7 @@
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/exchange_time.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -152,6 +153,13 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
     }
     (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) += launches_of(job, kernel);
   });
+  // Frozen weights in a format of their own are read, and written in the precision of the kernels, before each pass.
+  if (const double converted = converted_bytes(context, shard); converted > 0) {
+    const Seconds time = Bytes(converted) / job.machine.device.memory_bandwidth;
+    costs[LayerTime::forward] += time;
+    costs[LayerTime::backward] += time;
+    costs[LayerTime::input_gradient] += time;
+  }
   if (job.times_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
     costs[LayerTime::update] = job.kernels.serial()[context.index()].update / splits;
@@ -196,8 +204,8 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 /// The properties in which two layers of the same shape class may differ, and which change the layers' costs under a split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, output_kept_narrow, copies_narrow, is_wide, after_head,
-      again_with_products;
+      keeps_batch, last, output_kept, output_kept_cast, output_kept_narrow, output_kept_compiled, output_kept_fused,
+      output_kept_stored, copies_narrow, is_gated, is_wide, after_head, again_with_products;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
@@ -297,7 +305,11 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept[i],
                           facts.output_kept_cast[i],
                           facts.output_kept_narrow[i],
+                          facts.output_kept_compiled[i],
+                          facts.output_kept_fused[i],
+                          facts.output_kept_stored[i],
                           facts.narrow_copies[i],
+                          facts.is_gated[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
                           selective == SelectiveRecompute::products && facts.again_with_products[i],

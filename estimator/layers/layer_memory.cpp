@@ -1,5 +1,7 @@
 #include "estimator/layers/layer_memory.hpp"
 
+#include <algorithm>
+
 #include "estimator/kernels/kernel_time.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
@@ -22,10 +24,24 @@ ShardWorkspace workspace_with(const Job& job, const ShardContext& context, const
   return workspace;
 }
 
+/// Whether the layer is the head or the loss of a model whose head and loss run together in chunks.
+bool has_linear_entropy(const ShardContext& context) {
+  if (context.assumptions.cross_entropy != CrossEntropy::linear || !is_mixed(context.plan.precision)) return false;
+  const int head = context.facts.last_matrix;
+  if (head < 0) return false;
+  const std::vector<int>& inputs = context.at().inputs;
+  const bool reads_head = !inputs.empty() && inputs.front() == head && context.at().operation->type() == "loss";
+  const auto& readers = context.facts.readers[static_cast<std::size_t>(head)];
+  const bool is_head =
+      context.layer == head && !readers.empty() &&
+      context.facts.model->layers[static_cast<std::size_t>(readers.back().layer)].operation->type() == "loss";
+  return reads_head || is_head;
+}
+
 }  // namespace
 
 LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard) {
-  const ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
+  ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
   const auto bytes = [&](const TensorShape& shape, int tensor) {
     const double item = tensor_item_bytes(context.facts, context.plan, context.assumptions, tensor);
     return Bytes(static_cast<double>(shape.items()) * shard.samples * item);
@@ -35,6 +51,21 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
   const std::vector<int>& inputs = context.at().inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     memory.inputs.push_back(bytes(i == 0 ? shard.kept_input : shard.inputs[i], inputs[i]));
+  }
+  if (has_linear_entropy(context)) {
+    // Logits of one chunk exist at a time. Chunks are as long as makes their logits as large as the hidden states of all
+    // tokens [Liger Kernel, src/liger_kernel/ops/fused_linear_cross_entropy.py].
+    const bool is_loss = context.at().operation->type() == "loss";
+    const auto head = static_cast<std::size_t>(context.facts.last_matrix);
+    const TensorShape& hidden = context.facts.model->layers[head].input_shapes.front();
+    const double share = std::min(1.0, static_cast<double>(hidden.channels) /
+                                           static_cast<double>(context.facts.model->layers[head].output_shape.channels));
+    if (is_loss) {
+      memory.inputs.front() = memory.inputs.front() * share;
+      own.own = own.own * share;
+    } else {
+      memory.output = memory.output * share;
+    }
   }
   memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};
   memory.scratch_forward = own.scratch_forward;

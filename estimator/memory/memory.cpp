@@ -8,7 +8,9 @@
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {
 namespace {
@@ -60,21 +62,63 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     if (mixed == MixedPrecision::half_gradients) bytes = {2, 2, 4};
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
     if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
+    if (mixed == MixedPrecision::pure) bytes = {2, 2, 0};
     // Weights and their transposes are copied to fp8 once for all micro-batches [NVIDIA,
     // Transformer Engine documentation, te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
     // Weights and their transposes are copied to 4 bits, with an 8-bit scale for every 16 items.
     if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
-  bytes.optimizer += optimizer_state_bytes(optimizer);
+  const bool has_half_moments = is_mixed(precision) && mixed == MixedPrecision::pure && !has_8bit_state(optimizer);
+  bytes.optimizer += optimizer_state_bytes(optimizer) * (has_half_moments ? 0.5 : 1.0);
   return bytes;
 }
+
+namespace {
+
+/// Bytes per item of a copy of the weights or of a moment.
+double item_bytes_of(StatePrecision precision) {
+  switch (precision) {
+    case StatePrecision::fp32:
+      return 4;
+    case StatePrecision::half:
+      return 2;
+    case StatePrecision::fp8:
+      return 1;
+    case StatePrecision::none:
+      break;
+  }
+  return 0;
+}
+
+/// Replaces the precisions of the master copy and of the moments by those that the assumptions state.
+void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions, ParameterBytes& bytes) {
+  constexpr double wide = 4;
+  if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += wide * facts.factored_share;
+  if (plan.optimizer == Optimizer::muon) bytes.optimizer += wide * facts.muon_share;
+  if (!is_mixed(plan.precision)) return;
+  const MixedPrecision mixed = assumptions.mixed_precision;
+  const bool has_master = mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure;
+  if (assumptions.master_weights && mixed != MixedPrecision::autocast)
+    bytes.optimizer += item_bytes_of(*assumptions.master_weights) - (has_master ? wide : 0);
+  if (assumptions.moments && !has_8bit_state(plan.optimizer)) {
+    const double usual = mixed == MixedPrecision::pure ? 2 : wide;
+    bytes.optimizer += optimizer_state_bytes(plan.optimizer) * (item_bytes_of(*assumptions.moments) - usual) / wide;
+  }
+}
+
+}  // namespace
 
 ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions) {
   ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision);
   if (has_primary_fp8(plan, assumptions)) bytes.weight -= item_bytes(plan.precision);
-  if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += 4 * facts.factored_share;
-  if (is_narrow(plan.precision) && facts.parameters > 0) {
+  change_state(facts, plan, assumptions, bytes);
+  const double frozen = facts.parameters - facts.trained_parameters;
+  if (assumptions.base && is_mixed(plan.precision) && facts.parameters > 0) {
+    // Other frozen weights, such as embeddings and norms, are in half precision.
+    const double base = base_item_bytes(*assumptions.base) * facts.base_parameters + 2 * (frozen - facts.base_parameters);
+    bytes.weight = (bytes.weight * facts.trained_parameters + base) / facts.parameters;
+  } else if (is_narrow(plan.precision) && facts.parameters > 0) {
     // Frozen weights are never updated, so they exist in the narrow format alone. Their transposes are made when backward
     // needs them.
     const double trained = facts.trained_parameters / facts.parameters;
@@ -102,7 +146,7 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
   memory.weights = Bytes((weights + second) * each.weight);
   memory.gradients = Bytes(held(counts.trained, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
-  const double state = plan.offload == Offload::none ? each.optimizer : 0.0;
+  const double state = plan.offload == Offload::none && !is_paged(plan.optimizer) ? each.optimizer : 0.0;
   memory.optimizer = Bytes(counts.trained * state / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
 }
@@ -117,8 +161,8 @@ double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
   // Optimizers with master weights are fused, and so are LAMB (Apex) and 8-bit Adam (bitsandbytes). Momentum is updated in
   // place.
-  const bool fused =
-      (is_mixed(plan.precision) && mixed != MixedPrecision::autocast) || (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
+  const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure) ||
+                     (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   return for_each && !fused ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight : 0.0;
 }
@@ -389,7 +433,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
-  memory.uncertainty = most_unusable(memory.allocated()) + (most - peak.allocated);
+  memory.uncertainty =
+      most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);

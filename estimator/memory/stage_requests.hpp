@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@ class StageRequests {
         first_(stage.first),
         last_(stage.last),
         recompute_(plan_.recompute),
+        saves_products_(plan_.recompute == Recompute::selective &&
+                        job_.assumptions.selective == SelectiveRecompute::products),
         kept_form_(kept_form(plan_, job_.assumptions)),
         whole_gradients_(has_whole_gradients(plan_, job_.assumptions)) {
     const MixedPrecision mixed = job_.assumptions.mixed_precision;
@@ -168,7 +171,7 @@ class StageRequests {
       for (int i = segment.first; i < segment.last; ++i) {
         const Bytes output = output_of(i);
         if (output > Bytes{} && keeper_of(i) >= 0) (void)sink_.allocate(output, MemoryItem::activations, i, count);
-        if (segment.again) continue;
+        if (segment.again && !keeps_own(i)) continue;
         for (const Bytes bytes : table_.memory(i).kept) (void)sink_.allocate(bytes, MemoryItem::activations, i, count);
       }
     });
@@ -201,7 +204,7 @@ class StageRequests {
 
   /// Returns the module with which selective recomputation recomputes a layer.
   [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {
-    if (recompute_ != Recompute::selective) return std::nullopt;
+    if (recompute_ != Recompute::selective || saves_products_) return std::nullopt;
     return facts_.modules[index(layer)].in_common(plan_.recompute_modules).outermost();
   }
   /// Returns whether a layer is recomputed together with the preceding layers of the same module, from `begin` on. Attention
@@ -237,11 +240,11 @@ class StageRequests {
     const auto add_kept = [&](int first, int last) {
       kinds.runs.each(first, last, [this](int from, int period, int repeats) { add_run(from, period, repeats, false); });
     };
-    if (recompute_ != Recompute::full) return add_kept(first_, last_);
+    if (recompute_ != Recompute::full && !saves_products_) return add_kept(first_, last_);
     // Only layers in blocks of the model are recomputed.
     const std::vector<int>& starts = kinds.block_runs;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
-    std::int64_t left = most_recomputed_blocks(plan_);
+    std::int64_t left = saves_products_ ? std::numeric_limits<std::int64_t>::max() : most_recomputed_blocks(plan_);
     auto run = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
     while (run + 1 < starts.size() && starts[run] < last_) {
       const int begin = std::max(first_, starts[run]), end = std::min(last_, starts[run + 1]);
@@ -318,6 +321,16 @@ class StageRequests {
     return index(run.slot + repetition * run.length + offset);
   }
 
+  /// Returns whether an output of a recomputed block stays from forward to backward, because selective recomputation saves
+  /// the results of some matrix products and of attention, but not their inputs.
+  [[nodiscard]] bool is_saved(int owner) const {
+    return saves_products_ && owner >= first_ && !facts_.again_with_products[index(owner)] &&
+           facts_.model->layers[index(owner)].block >= 0;
+  }
+  /// Returns whether the memory that a layer of a recomputed block keeps for itself stays from forward to backward.
+  [[nodiscard]] bool keeps_own(int layer) const {
+    return is_saved(layer) && facts_.model->layers[index(layer)].operation->is_attention();
+  }
   /// Returns whether the memory of an output is freed after forward. This is so if the output's
   /// module is recomputed for the layers that read the output.
   [[nodiscard]] bool is_dropped(int owner) const {
@@ -329,6 +342,7 @@ class StageRequests {
   /// Returns the layer whose backward is the last to need an output, because it reads the output or
   /// recomputes a layer that reads the output. −1: no backward needs the output.
   [[nodiscard]] int last_need_of(int owner) const {
+    if (is_saved(owner)) return segment_of(owner).first;
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= last_) break;
       const Segment segment = recompute_ != Recompute::none ? segment_of(reader.layer) : Segment{};
@@ -409,12 +423,13 @@ class StageRequests {
       const LayerMemory& layer = table_.memory(i);
       sink_.at(again ? StepPhase::backward : StepPhase::forward, i);
       const std::size_t own = slot(i);
-      if (const Bytes output = output_of(i); output > Bytes{})
+      const bool is_known = again && is_saved(i);
+      if (const Bytes output = output_of(i); output > Bytes{} && !is_known)
         outputs[own] = sink_.allocate(output, MemoryItem::activations, i);
       Block scratch = sink_.allocate(layer.scratch_forward, MemoryItem::activations, i);
-      for (std::size_t k = 0; k < layer.kept.size(); ++k) {
+      for (std::size_t k = 0; k < layer.kept.size() && !(again && keeps_own(i)); ++k) {
         own_[own][k] = sink_.allocate(layer.kept[k], MemoryItem::activations, i);
-        if (segment.again && !again) sink_.free(own_[own][k]);
+        if (segment.again && !again && !keeps_own(i)) sink_.free(own_[own][k]);
       }
       run_kernel(layer.workspace.forward, i, [] {});
       sink_.free(scratch);
@@ -481,6 +496,7 @@ class StageRequests {
     is_back_[slot(segment.first)] = false;
     for (int i = segment.first; i < segment.last; ++i) {
       sink_.free(computed_again_[slot(i)]);
+      if (is_saved(i)) sink_.free(outputs_[slot(i)]);
       each_owner(i, first_, [&](int owner) {
         if (owner < segment.first && last_need_of(owner) == segment.first) free_output(owner);
       });
@@ -536,7 +552,7 @@ class StageRequests {
       const int keeper = segment.again ? inner_keeper_of(owner, segment) : last_need_of(owner);
       if (keeper != i) return;
       if (segment.again) {
-        sink_.free(computed_again_[slot(owner)]);
+        sink_.free((is_saved(owner) ? outputs_ : computed_again_)[slot(owner)]);
       } else {
         free_output(owner);
       }
@@ -568,6 +584,7 @@ class StageRequests {
   Sink& sink_;
   int first_ = 0, last_ = 0;
   Recompute recompute_;
+  bool saves_products_ = false;  ///< whether whole blocks are recomputed, except for some products and attention
   KeptForm kept_form_;
   bool whole_gradients_, has_state_ = false;
   double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;

@@ -29,7 +29,8 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   }
   const double trained = on_rank(job.facts.trained_parameters, job.facts.trained_expert_parameters);
   Assumptions least = job.assumptions;
-  least.mixed_precision = MixedPrecision::half_gradients;
+  // A plan has at least the bytes of gradients in half precision.
+  if (least.mixed_precision != MixedPrecision::pure) least.mixed_precision = MixedPrecision::half_gradients;
   return parameter_memory({parameters, trained}, plan, parameter_bytes(job.facts, plan, least)).total();
 }
 

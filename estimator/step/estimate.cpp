@@ -157,13 +157,20 @@ void add_reserved(const Estimator& estimator, Estimate& estimate) {
   if (!known.has_reserved) {
     TimelineOptions options;
     options.details = false;
-    known.memory.peak_reserved = memory_timeline(estimator.stage(estimate.plan, known.stage), options).peak_reserved;
+    const StageOf stage = estimator.stage(estimate.plan, known.stage);
+    known.memory.peak_reserved = memory_timeline(stage, options).peak_reserved;
+    const Bytes outside = known.memory.context + known.memory.outside_buffers;
+    if (known.memory.held() > job.machine.device.memory && job.machine.device.memory > outside) {
+      // The allocator returns cached segments when memory runs out. Pieces of segments in use are not returned, so a step
+      // may fail although its tensors would fit.
+      options.capacity = job.machine.device.memory - outside;
+      const MemoryTimeline short_of_memory = memory_timeline(stage, options);
+      if (short_of_memory.fits) known.memory.peak_reserved = short_of_memory.peak_reserved;
+    }
     known.has_reserved = true;
   }
   estimate.memory.peak_reserved = known.memory.peak_reserved;
-  // Requests that need more memory than the device has do not fit.
-  const Bytes held = min(estimate.memory.held(), job.machine.device.memory);
-  estimate.memory.uncertainty = max(estimate.memory.uncertainty, held - estimate.memory.total());
+  estimate.memory.uncertainty = max(estimate.memory.uncertainty, estimate.memory.held() - estimate.memory.total());
 }
 
 std::vector<Estimate*> by_split(std::vector<Estimate>& estimates) {

@@ -18,7 +18,12 @@ double narrow_item_bytes(Precision precision) { return precision == Precision::n
 
 KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
   if (casts(plan, assumptions)) return KeptForm::autocast;
-  return is_narrow(plan.precision) && !assumptions.memory_reuse ? KeptForm::narrow : KeptForm::computed;
+  if (assumptions.recomputes_elementwise && !assumptions.memory_reuse) return KeptForm::compiled;
+  if (assumptions.memory_reuse || !is_mixed(plan.precision)) return KeptForm::computed;
+  if (is_narrow(plan.precision)) return assumptions.fp8_activation_inputs ? KeptForm::stored : KeptForm::narrow;
+  // Software that fuses additions behind dropout also has a kernel for gated activations.
+  const bool fuses = assumptions.fusing == Fusing::residuals || assumptions.fusing == Fusing::all;
+  return fuses ? KeptForm::fused : KeptForm::computed;
 }
 
 namespace {
@@ -31,7 +36,11 @@ Bytes autocast_copies(const ShardContext& context, const LayerShard& shard) {
   const bool reads_half = types.reads_half[context.index()];
   if (!reads_half && !types.reads_wide[context.index()]) return {};
   Bytes copies;
-  if (reads_half) copies = Bytes((shard.weights + shard.biases) * item);
+  if (reads_half) {
+    // Frozen weights in a format of their own are in half precision, or are converted again for backward.
+    const bool has_base = context.assumptions.base && context.facts.is_linear[context.index()] && context.at().block >= 0;
+    copies = Bytes((shard.weights + shard.biases) * item * (has_base ? shard.trained_share : 1.0));
+  }
   const double copied = reads_half ? item : wide_bytes;
   const Layer& layer = context.at();
   for (std::size_t i = 0; context.facts.kept[context.index()].input && i < layer.inputs.size(); ++i) {
@@ -49,17 +58,67 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
   switch (kept_form(context.plan, context.assumptions)) {
     case KeptForm::autocast:
       return autocast_copies(context, shard);
+    case KeptForm::stored:
+      // The kernel of an activation and a multiplication keeps an item of each of its two inputs.
+      if (context.facts.is_gated[context.index()])
+        return Bytes(static_cast<double>(shard.inputs.front().items()) * shard.samples);
+      [[fallthrough]];
     case KeptForm::narrow:
       if (!context.facts.narrow_copies[context.index()]) return {};
       return Bytes(static_cast<double>(shard.kept_input.items()) * narrow_item_bytes(context.plan.precision) *
                    shard.samples);
     case KeptForm::computed:
+    case KeptForm::compiled:
+    case KeptForm::fused:
       break;
   }
   return {};
 }
 
+/// The copies that a root-mean-square norm keeps for backward in addition to its input, if it runs operator by operator: the
+/// input in fp32 in place of half precision and, to train the weight, the normalized input in half precision [Hugging Face,
+/// transformers, modeling_llama.py, LlamaRMSNorm].
+Bytes copies_of_norm(const ShardContext& context, const LayerShard& shard) {
+  const Operation& operation = *context.operation(shard);
+  const bool by_operators = context.assumptions.composites == CompositeKernels::operators &&
+                            kept_form(context.plan, context.assumptions) == KeptForm::computed;
+  if (!by_operators || !is_mixed(context.plan.precision) || operation.type() != "norm") return {};
+  if (!context.facts.kept[context.index()].input || operation.attribute_values().text("kind") != "rms") return {};
+  constexpr double half = 2;
+  return Bytes(static_cast<double>(shard.inputs.front().items()) * shard.samples * half * (shard.trained_share > 0 ? 2 : 1));
+}
+
+/// The number of frozen weights of a shard in a format that kernels do not read.
+double weights_to_convert(const ShardContext& context, const LayerShard& shard) {
+  const std::optional<BaseWeights>& base = context.assumptions.base;
+  const bool converts = base && *base != BaseWeights::half && is_mixed(context.plan.precision) &&
+                        context.facts.is_linear[context.index()] && context.at().block >= 0;
+  return converts ? shard.weights * (1 - shard.trained_share) : 0;
+}
+
 }  // namespace
+
+double base_item_bytes(BaseWeights base) {
+  switch (base) {
+    case BaseWeights::half:
+      return 2;
+    case BaseWeights::nf4:
+      return 0.5 + 4.0 / 64;
+    case BaseWeights::nf4_double:
+      return 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+    case BaseWeights::int8:
+    case BaseWeights::fp8:
+      return 1;
+    case BaseWeights::mxfp4:
+      return 0.5 + 1.0 / 32;
+  }
+  return 2;
+}
+
+double converted_bytes(const ShardContext& context, const LayerShard& shard) {
+  const double weights = weights_to_convert(context, shard);
+  return weights > 0 ? weights * (base_item_bytes(*context.assumptions.base) + item_bytes(context.plan.precision)) : 0;
+}
 
 ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor) {
   constexpr double statistic_bytes = 4;
@@ -79,6 +138,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
   memory.copies = copies_for_backward(context, shard);
+  memory.own += copies_of_norm(context, shard);
   const auto scratch = [&](Pass pass) {
     return Bytes(operation.scratch_items(pass, shard.inputs, shard.output) * item * shard.samples);
   };
@@ -97,11 +157,15 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         break;
       case CrossEntropy::fused:
         // The loss keeps its input in the input's precision, and does not keep the softmax in fp32.
+      case CrossEntropy::linear:
         memory.own -= wide - memory.scratch_backward;
         memory.scratch_forward = memory.scratch_backward = Bytes{};
         break;
     }
   }
+  const Bytes converted(weights_to_convert(context, shard) * item);
+  memory.scratch_forward += converted;
+  memory.scratch_backward += converted;
   for (const Exchange& exchange : shard.exchanges) {
     const Bytes exchanged(exchange.items * static_cast<double>(exchange.messages) * item * shard.samples);
     const bool forward = exchange.phase == Phase::forward;
@@ -122,7 +186,10 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };
       const bool of_output = exchange.subject == Subject::output;
-      (forward ? memory.scratch_forward : memory.scratch_backward) += bytes(of_output ? shard.output : shard.inputs.front());
+      const bool stays = forward && !of_output && whole.input && context.assumptions.keeps_gathered;
+      (stays     ? memory.gathered
+       : forward ? memory.scratch_forward
+                 : memory.scratch_backward) += bytes(of_output ? shard.output : shard.inputs.front());
     }
   }
   return memory;

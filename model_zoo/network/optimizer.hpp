@@ -7,10 +7,20 @@
 
 namespace ddl {
 
-enum class Optimizer { sgd, momentum, adam, adamw, lamb, adafactor, adam8bit };
+enum class Optimizer { sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged_adamw, paged_adam8bit };
 template <>
-inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum",  "adam",    "adamw",
-                                                            "lamb", "adafactor", "adam8bit"};
+inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
+    "sgd", "momentum", "adam", "adamw", "lamb", "adafactor", "adam8bit", "muon", "paged-adamw", "paged-adam8bit"};
+
+/// Whether the driver moves the optimizer's state to host memory if device memory is short [Dettmers et al., "QLoRA", 2023,
+/// section 3, "Paged optimizers"].
+[[nodiscard]] constexpr bool is_paged(Optimizer optimizer) {
+  return optimizer == Optimizer::paged_adamw || optimizer == Optimizer::paged_adam8bit;
+}
+/// Whether the optimizer is an Adam with moments of 8 bits.
+[[nodiscard]] constexpr bool has_8bit_state(Optimizer optimizer) {
+  return optimizer == Optimizer::adam8bit || optimizer == Optimizer::paged_adam8bit;
+}
 
 /// Returns the optimizer whose update is measured in place of the update of `optimizer`. Back ends
 /// run the updates of SGD, momentum and Adam.
@@ -19,8 +29,11 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum", 
     case Optimizer::adamw:
     case Optimizer::lamb:
     case Optimizer::adam8bit:
+    case Optimizer::paged_adamw:
+    case Optimizer::paged_adam8bit:
       return Optimizer::adam;
     case Optimizer::adafactor:
+    case Optimizer::muon:
       return Optimizer::momentum;
     default:
       return optimizer;
@@ -43,16 +56,21 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{"sgd",  "momentum", 
 /// Returns the bytes of state per parameter. Adam, AdamW and LAMB have two moments of 4 bytes. With 8 bits, there are two
 /// moments of one byte, and one scale of 4 bytes per 2048 items [Dettmers et al., "8-bit optimizers via block-wise
 /// quantization", ICLR 2022]. Adafactor has no state per parameter, but one item for each row and column of a matrix
-/// [Shazeer & Stern, "Adafactor", ICML 2018].
+/// [Shazeer & Stern, "Adafactor", ICML 2018]. Muon has one moment of 4 bytes for each item of a matrix [Jordan et al.,
+/// "Muon: An optimizer for hidden layers in neural networks", 2024]. Other parameters, such as embeddings, have the moments
+/// of Adam (ModelFacts::muon_share).
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:
+    case Optimizer::muon:
       return 4;
     case Optimizer::adam:
     case Optimizer::adamw:
     case Optimizer::lamb:
+    case Optimizer::paged_adamw:
       return 8;
     case Optimizer::adam8bit:
+    case Optimizer::paged_adam8bit:
       return 2 * (1 + 4.0 / 2048);
     default:
       return 0;

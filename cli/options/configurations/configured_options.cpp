@@ -93,14 +93,29 @@ class Options {
 
   /// Adds the adapters of the file to the model's name, even if --model gives the model.
   void choose_adapter() {
-    if (all_.study.model.find("@lora=") != std::string::npos || read_.word(ConfigField::adapter) == "none") return;
+    if (has_adapters()) return choose_base();
+    if (read_.word(ConfigField::adapter) == "none") return;
     const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank);
     if (rank) {
       all_.study.model += fmt::format("@lora={}", *rank);
     } else if (read_.word(ConfigField::adapter) == "lora") {
       read_.fail({ConfigField::adapter}, "the rank of the adapters is not given", "write --model NAME@lora=16");
     }
+    choose_base();
   }
+
+  /// Sets the format of frozen weights. Tools that train adapters load the model in half precision, or quantized, and keep
+  /// only the adapters in fp32.
+  void choose_base() {
+    const bool loads_half = read_.format == &transformers_arguments || read_.format == &llama_factory_arguments ||
+                            read_.format == &axolotl_yaml || read_.format == &swift_arguments;
+    if (!loads_half || !has_adapters() || is_given_("--base")) return;
+    std::string base = read_.word(ConfigField::base);
+    if (base.empty()) base = base_weights_names[BaseWeights::half];
+    const auto named = enum_named(base_weights_names, base);
+    if (named) all_.study.settings.set("base", {static_cast<double>(*named), SettingOrigin::job, {}});
+  }
+  [[nodiscard]] bool has_adapters() const { return all_.study.model.find("@lora=") != std::string::npos; }
 
   [[nodiscard]] bool has_own_length(std::int64_t tokens) const {
     const std::size_t changes = all_.study.model.find('@');
@@ -118,18 +133,40 @@ class Options {
     if (read_.format == &transformers_arguments && read_.says(PlanChoice::zero)) software = "fsdp";
     if (software == "megatron" && read_.word(ConfigField::overlap) == "yes") software = "megatron-core";
     // Without compilation, torchtitan behaves like plain FSDP.
-    if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") software = "fsdp";
+    if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") {
+      software = "fsdp";
+      const auto products = static_cast<double>(SelectiveRecompute::products);
+      all_.study.settings.set("selective_recompute", {products, SettingOrigin::job, {}});
+      all_.study.settings.set("gradient_sums", {static_cast<double>(GradientSums::full), SettingOrigin::job, {}});
+    }
     if (software == "pytorch" && read_.word(ConfigField::compiled) == "yes") software = "pytorch-compiled";
     if (software == "deepspeed" && read_.word(ConfigField::overlap) == "no")
       all_.study.settings.set("overlap", {0, SettingOrigin::job, {}});
-    const bool is_autocast = (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
+    const bool is_autocast =
+        !has_adapters() && (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
     if (is_autocast && !is_given_("--mixed-precision") &&
         (all_.study.precision == "bf16" || all_.study.precision == "fp16")) {
       all_.study.settings.set("mixed_precision", {static_cast<double>(MixedPrecision::autocast), SettingOrigin::job, {}});
       say("--mixed-precision");
     }
+    choose_state();
     all_.study.software = software;
     say("--software");
+  }
+
+  /// Sets the precisions of gradients, master copies and moments, and the implementation of cross entropy.
+  void choose_state() {
+    const auto set = [&](const char* option, const char* key, const auto& value) {
+      if (value && !is_given_(option)) all_.study.settings.set(key, {static_cast<double>(*value), SettingOrigin::job, {}});
+    };
+    if (read_.word(ConfigField::main_gradients) == "half")
+      set("--mixed-precision", "mixed_precision", std::optional(MixedPrecision::half_gradients));
+    if (read_.word(ConfigField::pure) == "yes")
+      set("--mixed-precision", "mixed_precision", std::optional(MixedPrecision::pure));
+    const auto state = [&](ConfigField field) { return enum_named(state_precision_names, read_.word(field)); };
+    set("--master-weights", "master_weights", state(ConfigField::master_weights));
+    set("--moments", "moments", state(ConfigField::moments));
+    set("--setting", "cross_entropy", enum_named(cross_entropy_names, read_.word(ConfigField::loss)));
   }
 
   void choose_devices() {

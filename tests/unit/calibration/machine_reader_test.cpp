@@ -182,6 +182,7 @@ TEST_CASE("the bundled machines load under their own names, and every number has
                                                     "cpu-cluster",
                                                     "dgx-1-p100",
                                                     "dgx-1-v100",
+                                                    "dgx-1-v100-32gb",
                                                     "dgx-2",
                                                     "dgx-2h",
                                                     "dgx-a100",
@@ -324,7 +325,7 @@ TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("xyz"); }) ==
         "unknown machine 'xyz'\nhint: known: abci, alps, aws-p2, aws-p4d, aws-p5, azure-nd-h100, cori-gpu, cori-knl, "
         "cpu-cluster, "
-        "dgx-1-p100, dgx-1-v100, dgx-2, ...; a file of your own ends in '.yaml'");
+        "dgx-1-p100, dgx-1-v100, dgx-1-v100-32gb, ...; a file of your own ends in '.yaml'");
 }
 
 TEST_CASE("fails with a missing file") {

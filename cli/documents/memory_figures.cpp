@@ -1,0 +1,108 @@
+#include "cli/documents/memory_figures.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
+#include "core/units.hpp"
+#include "estimator/memory/memory_timeline.hpp"
+
+namespace ddl {
+namespace {
+
+struct Named {
+  std::string_view name, key;
+  ShownFigure StageFigures::*figure;
+};
+constexpr std::array<Named, 3> shown{{{"torch.cuda.max_memory_allocated", "max_memory_allocated", &StageFigures::allocated},
+                                      {"torch.cuda.max_memory_reserved", "max_memory_reserved", &StageFigures::reserved},
+                                      {"nvidia-smi", "nvidia_smi", &StageFigures::used}}};
+
+/// Returns the memory that the framework's allocator reserves for a stage. An offloaded step has no model of the allocator.
+Bytes reserved_by(const StageOf& stage, const MemoryBreakdown& memory) {
+  if (stage.job.assumptions.memory_reuse || stage.plan.offload_activations) return memory.allocated();
+  TimelineOptions options;
+  options.details = false;
+  const Bytes reserved = memory_timeline(stage, options).peak_reserved;
+  const Bytes outside = memory.context + memory.outside_buffers, device = stage.job.machine.device.memory;
+  if (reserved + outside <= device || device <= outside) return reserved;
+  options.capacity = device - outside;
+  const MemoryTimeline within = memory_timeline(stage, options);
+  return within.fits ? within.peak_reserved : reserved;
+}
+
+}  // namespace
+
+StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device, int stage) {
+  StageFigures figures;
+  figures.stage = stage;
+  figures.memory = memory;
+  const Bytes allocated = memory.allocated(), outside = memory.context + memory.outside_buffers;
+  // The upper bound contains fragmentation, which is reserved and not allocated.
+  const Bytes most = max(allocated, memory.upper_bound() - outside);
+  figures.allocated = {allocated, allocated, max(allocated, most - most_unusable(allocated))};
+  const Bytes reserved = max(allocated, memory.peak_reserved);
+  figures.reserved = {allocated, reserved, max(reserved, most)};
+  const Bytes used = reserved + outside;
+  // More than the device has cannot be shown. A plan that does not fit has no figures of a run.
+  const Bytes limit = max(device, used);
+  figures.used = {memory.total(), used, min(limit, max(used, memory.upper_bound()))};
+  return figures;
+}
+
+std::vector<StageFigures> figures_by_stage(const Estimator& estimator, const Plan& plan) {
+  std::vector<StageFigures> all;
+  const std::vector<int>& firsts = estimator.stages(plan);
+  for (int number = 0; number < plan.mesh[Axis::pipeline]; ++number) {
+    MemoryBreakdown memory = estimator.memories().memory(plan, firsts, number);
+    memory.peak_reserved = reserved_by(estimator.stage(plan, number), memory);
+    all.push_back(shown_figures(memory, estimator.job().machine.device.memory, number));
+  }
+  return all;
+}
+
+void add_shown_figures(Document& document, const std::vector<StageFigures>& stages, std::optional<int> stage) {
+  document.section("What tools show", ", at the peak of a step");
+  const bool several = stages.size() > 1;
+  std::vector<Column> columns{essential(words("figure"))};
+  if (several) columns.push_back(essential(figures("stage")));
+  for (const char* name : {"at least", "expected", "at most"}) columns.push_back(essential(figures(name)));
+  Table table(columns);
+  for (const StageFigures& each : stages) {
+    if (stage && each.stage != *stage) continue;
+    for (const Named& one : shown) {
+      std::vector<std::string> cells{std::string(one.name)};
+      if (several) cells.push_back(std::to_string(each.stage + 1));
+      const ShownFigure& figure = each.*one.figure;
+      cells.insert(cells.end(), {humanize(figure.least), humanize(figure.expected), humanize(figure.most)});
+      table.add(std::move(cells));
+    }
+  }
+  document.add(std::move(table));
+}
+
+Json figures_to_json(const std::vector<StageFigures>& stages) {
+  return json_list(stages, [](const StageFigures& each) -> Json {
+    Json json;
+    json["stage"] = each.stage + 1;
+    for (const Named& one : shown) {
+      const ShownFigure& figure = each.*one.figure;
+      json[std::string(one.key)] = {{"least_bytes", figure.least.value()},
+                                    {"expected_bytes", figure.expected.value()},
+                                    {"most_bytes", figure.most.value()}};
+    }
+    Json items = Json::object();
+    for (const MemoryItem item : enum_values<MemoryItem>) items[std::string(to_string(item))] = each.memory.of(item).value();
+    json["items"] = std::move(items);
+    json["total_bytes"] = each.memory.total().value();
+    json["upper_bound_bytes"] = each.memory.upper_bound().value();
+    return json;
+  });
+}
+
+}  // namespace ddl

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "estimator/memory/memory.hpp"
+#include "estimator/strategies/shard_memory.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+constexpr double hidden = 64, feed_forward = 128, tokens = 32 * 4, layers = 3, half = 2;
+
+/// A machine on which sizes of requests are not rounded up.
+Machine unrounded() {
+  Machine machine = nodes_of_four();
+  machine.device.is_processor = true;
+  return machine;
+}
+
+std::string gated_llama(const std::string& changes = "") {
+  return "llama@layers=3@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=100@tokens=32" + changes;
+}
+
+Plan kept_samples(Precision precision = Precision::bf16) {
+  Plan plan;
+  plan.global_batch = 4;
+  plan.precision = precision;
+  plan.optimizer = Optimizer::adam;
+  return plan;
+}
+
+/// Returns the bytes of activations that a micro-batch of four samples keeps.
+double kept(const std::string& model, const Plan& plan, const Assumptions& assumptions) {
+  const OwnedJob owned(load_model(model), unrounded(), assumptions, 1000, std::nullopt, plan.precision);
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {}, assumptions.selective);
+  const LayerCostTable table(owned.job, plan, kinds);
+  return kept_by_micro_batch(
+             {owned.job, plan, table, 0, static_cast<int>(owned.model.layers.size())})[MemoryItem::activations]
+      .value();
+}
+
+/// Returns assumptions with fused gated activations.
+Assumptions fused_kernels() {
+  Assumptions assumptions;
+  assumptions.fusing = Fusing::residuals;
+  return assumptions;
+}
+
+Assumptions by_operators() {
+  Assumptions assumptions;
+  assumptions.composites = CompositeKernels::operators;
+  return assumptions;
+}
+
+TEST_CASE("a fused gated activation keeps its inputs, and eager kernels also keep the activation") {
+  // Eager root-mean-square norms keep fp32 inputs (2 bytes more) and normalized inputs in half precision: two norms in each
+  // of three layers, and one before the head.
+  const double norms = (2 * layers + 1) * tokens * hidden * 2 * half;
+  const double activations = layers * tokens * feed_forward * half;
+  CHECK(kept(gated_llama(), kept_samples(), by_operators()) - kept(gated_llama(), kept_samples(), fused_kernels()) ==
+        Approx(norms + activations));
+}
+
+TEST_CASE("frozen norms keep no normalized input") {
+  const std::string adapted = gated_llama("@lora=4@lora_layers=projection");
+  const double norms = (2 * layers + 1) * tokens * hidden * half;
+  const double activations = layers * tokens * feed_forward * half;
+  // Nothing before the first adapter has a backward: the first norm and its copies.
+  const double difference = kept(adapted, kept_samples(), by_operators()) - kept(adapted, kept_samples(), fused_kernels());
+  CHECK(difference == Approx(norms + activations - tokens * hidden * half));
+}
+
+TEST_CASE("compiled code keeps neither outputs of norms, nor activations, nor the product of both") {
+  Assumptions compiled = fused_kernels();
+  compiled.recomputes_elementwise = true;
+  const double norms = (2 * layers + 1) * tokens * hidden * half;
+  const double products = layers * tokens * feed_forward * half;
+  CHECK(kept(gated_llama(), kept_samples(), fused_kernels()) - kept(gated_llama(), kept_samples(), compiled) ==
+        Approx(norms + products));
+}
+
+TEST_CASE("gated activations keep their inputs in fp8 if the software stores them so") {
+  Assumptions stored;
+  stored.fp8_activation_inputs = true;
+  const Plan plan = kept_samples(Precision::fp8);
+  // Gate and up take one byte an item in place of two.
+  CHECK(kept(gated_llama(), plan, {}) - kept(gated_llama(), plan, stored) == Approx(layers * tokens * feed_forward * 2));
+}
+
+TEST_CASE("selective recomputation of products saves products and attention, and not their inputs") {
+  Assumptions products;
+  products.selective = SelectiveRecompute::products;
+  Plan plan = kept_samples();
+  plan.recompute = Recompute::selective;
+  Plan full = plan;
+  full.recompute = Recompute::full;
+  // The products of a block are qkv, projection, gate, up and down, of which the first, third and fifth are saved. Attention
+  // saves its output, and one number of 4 bytes for each head.
+  const double saved = 3 * hidden + feed_forward + hidden + hidden;
+  const double statistics = 4 * 4;
+  CHECK(kept(gated_llama(), plan, products) - kept(gated_llama(), full, products) ==
+        Approx(layers * tokens * (saved * half + statistics)));
+}
+
+TEST_CASE("with a head and a loss in chunks, logits do not exist as a whole") {
+  const std::string wide = "llama@layers=1@hidden=64@heads=4@kv_heads=4@feed_forward=128@vocabulary=6400@tokens=32";
+  Assumptions linear, fused;
+  linear.cross_entropy = CrossEntropy::linear;
+  fused.cross_entropy = CrossEntropy::fused;
+  // The logits of a chunk are as large as the hidden states: 64 of 6,400.
+  CHECK(kept(wide, kept_samples(), fused) - kept(wide, kept_samples(), linear) == Approx(tokens * (6400 - 64) * half));
+}
+
+TEST_CASE("frozen weights of blocks have their own format, and other frozen weights are in half precision") {
+  const Model model = load_model(gated_llama("@lora=4"));
+  const ModelFacts facts = facts_of(model);
+  const Plan plan = kept_samples();
+  const double frozen = facts.parameters - facts.trained_parameters;
+  // In each layer: qkv 64 × 192, projection 64 × 64, gate and up 64 × 128, down 128 × 64.
+  CHECK(facts.base_parameters == layers * (64 * 192 + 64 * 64 + 3 * 64 * 128));
+  for (const auto& [format, bytes] :
+       {std::pair(BaseWeights::half, 2.0), std::pair(BaseWeights::nf4, 0.5 + 4.0 / 64),
+        std::pair(BaseWeights::nf4_double, 0.5 + 1.0 / 64 + 4.0 / 16384), std::pair(BaseWeights::int8, 1.0),
+        std::pair(BaseWeights::fp8, 1.0), std::pair(BaseWeights::mxfp4, 0.5 + 1.0 / 32)}) {
+    CHECK(base_item_bytes(format) == bytes);
+    Assumptions assumptions;
+    assumptions.base = format;
+    CHECK(parameter_bytes(facts, plan, assumptions).weight * facts.parameters ==
+          Approx(2 * facts.trained_parameters + bytes * facts.base_parameters + 2 * (frozen - facts.base_parameters)));
+  }
+}
+
+TEST_CASE("masters and moments have the precisions that the software states") {
+  const ModelFacts facts = facts_of(load_model(gated_llama()));
+  Assumptions assumptions;
+  const auto state = [&](const Plan& plan) { return parameter_bytes(facts, plan, assumptions).optimizer; };
+  Plan plan = kept_samples();
+  CHECK(state(plan) == 4 + 8);
+  assumptions.master_weights = StatePrecision::half;
+  assumptions.moments = StatePrecision::half;
+  CHECK(state(plan) == 2 + 4);
+  assumptions.moments = StatePrecision::fp8;
+  CHECK(state(plan) == 2 + 2);
+  plan.optimizer = Optimizer::adam8bit;
+  CHECK(state(plan) == Approx(2 + 2 * (1 + 4.0 / 2048)));
+  assumptions = {};
+  assumptions.mixed_precision = MixedPrecision::pure;
+  plan.optimizer = Optimizer::adam;
+  const ParameterBytes pure = parameter_bytes(facts, plan, assumptions);
+  CHECK(pure.weight + pure.gradient + pure.optimizer == 8);
+  // Muon has one moment, and Adam's second one for what is no matrix of a block.
+  assumptions.mixed_precision = MixedPrecision::half_gradients;
+  plan.optimizer = Optimizer::muon;
+  CHECK(facts.muon_share > 0);
+  CHECK(state(plan) == Approx(4 + 4 + 4 * facts.muon_share));
+}
+
+TEST_CASE("paged state is not needed on the device") {
+  Plan plan = kept_samples();
+  plan.optimizer = Optimizer::paged_adamw;
+  CHECK(parameter_memory(1e6, plan).optimizer == Bytes{});
+  plan.optimizer = Optimizer::adamw;
+  CHECK(parameter_memory(1e6, plan).optimizer == Bytes(12e6));
+}
+
+}  // namespace
