@@ -74,9 +74,10 @@ std::string shell_name(const std::string& name) {
                                      in_words(near), shell_name(name), near.front()));
   }
   const std::string known = suggest(name, own);
-  throw Error(problem, fmt::format("{}{} file of your own: ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB "
+  if (known.ends_with('?')) throw Error(problem, known + " A file of your own ends in '.yaml'");
+  throw Error(problem, fmt::format("{}; a file of your own: ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB "
                                    "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s",
-                                   known, known.ends_with('?') ? " A" : "; a", shell_name(name)));
+                                   known, shell_name(name)));
 }
 
 }  // namespace

@@ -100,6 +100,8 @@ TEST_CASE("a GPU under another name keeps its numbers, and another memory is its
   request.host.gpus = DetectedGpus{.name = "Tesla V100-PCIE-16GB", .count = 2, .memory_mib = 16160, .maker = "NVIDIA"};
   CHECK(has(draft_machine(request), "workstation-v100-pcie describes this GPU with another size of memory"));
   request.host.gpus = DetectedGpus{.name = "NVIDIA A10G", .count = 8, .memory_mib = 23028, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "# GPUs: aws-g5 describes this GPU: write this file again with --like aws-g5.\n"));
+  request.host.gpus = DetectedGpus{.name = "NVIDIA A16", .count = 8, .memory_mib = 15356, .maker = "NVIDIA"};
   CHECK(has(draft_machine(request), "no bundled machine has this GPU"));
 }
 
