@@ -219,8 +219,8 @@ TEST_CASE("nodes cannot be added to a machine without a network") {
 TEST_CASE("a draft of every bundled machine with any host hardware is valid") {
   for (const std::string& name : machine_names()) {
     const std::size_t levels = load_machine(name).levels.size();
-    for (const int nodes : {1, 2, 7, 48, 1000}) {
-      for (const int gpus : {0, 1, 6}) {
+    for (const int nodes : {1, 7, 1000}) {
+      for (const int gpus : {0, 6}) {
         DraftRequest request = request_like(name);
         request.host.nodes = DetectedNodes{nodes, true};
         request.host.ports = DetectedPorts{2, 400, "/sys/class/infiniband"};
