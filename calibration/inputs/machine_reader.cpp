@@ -227,7 +227,7 @@ class SheetReader {
   LinkLevel read_level(const SourcedPart& part) {
     const YamlNode& node = part.node;
     const MachineSection section({part});
-    node.only_keys({"name", "units", "fabric", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
+    node.only_keys({"name", "units", "fabric", "latency", "bandwidth", "attainable", "rails", "peers", "oversubscription"});
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     LinkLevel level;
     level.name = node.at("name").name();
@@ -258,6 +258,10 @@ class SheetReader {
     level.bandwidth = number(section, "bandwidth", prefix).bandwidth();
     if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
     level.rails = read_rails(part, level, prefix);
+    if (const auto peers = node.find("peers")) {
+      if (!inner.empty()) peers->fail("only links inside a node lead to single units", "remove this key");
+      level.peers = number({*peers, part.citations}, prefix + ".peers").number(1, largest_ratio);
+    }
     return level;
   }
 
