@@ -117,7 +117,8 @@ const std::vector<DeviceHead>& device_heads() {
       const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
       const YamlNode root = YamlNode::parse(std::string(head), std::string(file.path));
       read.push_back({&file, read_names(root)});
-      if (const auto capability = root.find("compute_capability")) read.back().compute_capability = capability->number(1, 1000);
+      if (const auto capability = root.find("compute_capability"))
+        read.back().compute_capability = capability->number(1, 1000);
     }
     return read;
   }();

@@ -69,15 +69,17 @@ std::string shell_name(const std::string& name) {
   if (meant && edit_distance(lower_case(name), lower_case(*meant)) <= 1)
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
   if (const std::vector<std::string> near = nearest_names(name); !near.empty()) {
-    throw Error(problem, fmt::format("did you mean {}? For another machine with such GPUs, write a file: ddl-oracle machines "
-                                     "new {} --gpu {} --per-node 8 --nodes 16 --network 400Gb/s",
-                                     in_words(near), shell_name(name), near.front()));
+    throw Error(problem,
+                fmt::format("did you mean {}? For another machine with such GPUs, write a file: ddl-oracle machines "
+                            "new {} --gpu {} --per-node 8 --nodes 16 --network 400Gb/s",
+                            in_words(near), shell_name(name), near.front()));
   }
   const std::string known = suggest(name, own);
   if (known.ends_with('?')) throw Error(problem, known + " A file of your own ends in '.yaml'");
-  throw Error(problem, fmt::format("{}; a file of your own: ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB "
-                                   "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s",
-                                   known, shell_name(name)));
+  throw Error(problem,
+              fmt::format("{}; a file of your own: ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB "
+                          "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s",
+                          known, shell_name(name)));
 }
 
 }  // namespace

@@ -151,7 +151,9 @@ class SheetDrafter {
 
   std::string node_level() {
     if (!like_ && !sheet_.per_node) findings_.emplace_back("GPUs of a node: 8, assumed.");
-    const SourcedNumber units = {{}, std::to_string(per_node()), sheet_.per_node ? given : "assumed: eight GPUs in a node",
+    const SourcedNumber units = {{},
+                                 std::to_string(per_node()),
+                                 sheet_.per_node ? given : "assumed: eight GPUs in a node",
                                  sheet_.per_node ? "given" : "default-per-node"};
     if (like_ && !sheet_.links) {
       const std::string& name = like_->machine.levels.front().name;
@@ -191,7 +193,9 @@ class SheetDrafter {
     constexpr int usual = 16;
     if (!has_network) nodes = usual;
     if (!sheet_.nodes) findings_.push_back(fmt::format("Nodes: {}, assumed.", nodes));
-    const SourcedNumber units = {{}, std::to_string(sheet_.nodes.value_or(nodes)), sheet_.nodes ? given : "assumed: so many nodes",
+    const SourcedNumber units = {{},
+                                 std::to_string(sheet_.nodes.value_or(nodes)),
+                                 sheet_.nodes ? given : "assumed: so many nodes",
                                  sheet_.nodes ? "given" : "default-nodes"};
     if (has_network) return changed_network(levels[1].name, units);
     std::string lines = "  - name: cluster\n";
@@ -213,8 +217,7 @@ class SheetDrafter {
     const auto change = [&](std::string_view key, const std::string& value, const char* source, const char* source_key) {
       return SourcedNumber{fmt::format("levels.{}.{}", name, key), value, source, source_key};
     };
-    std::vector<SourcedNumber> changed{
-        change("units", units.value, units.source.c_str(), units.source_key.c_str())};
+    std::vector<SourcedNumber> changed{change("units", units.value, units.source.c_str(), units.source_key.c_str())};
     if (sheet_.network) {
       changed.push_back(change("bandwidth", print_quantity(*sheet_.network), given, "given"));
       changed.push_back(change("rails", std::to_string(per_node()),

@@ -91,8 +91,9 @@ bool is_by_sheet(const MachineNewRequest& asked) {
 MachineDraft draft_by_sheet(const MachineNewRequest& asked) {
   DeviceSheet sheet = asked.sheet;
   if (!asked.like.empty())
-    throw Error("--like and the options of a datasheet exclude each other",
-                "--like takes the differences from the host; --gpu takes them from --per-node, --nodes, --links and --network");
+    throw Error(
+        "--like and the options of a datasheet exclude each other",
+        "--like takes the differences from the host; --gpu takes them from --per-node, --nodes, --links and --network");
   if (is_path(sheet.gpu)) throw Error("--gpu takes a bundled machine, and no file", "--like takes a machine file");
   if (!sheet.gpu.empty() && (!sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth))
     throw Error("--gpu names a known GPU, and --peak, --memory and --memory-bandwidth describe an unknown one",
@@ -173,7 +174,8 @@ void add_quantity(const Command& command, const std::string& name, std::optional
             into = parse_plausible(text, range, problem);
             if (!into) throw Error(fmt::format("{}: {}", name, problem.message), problem.hint);
             if (!(into->value() > 0))
-              throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)), "write for example " + example);
+              throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)),
+                          "write for example " + example);
           },
           description)
       .type_name("NUMBER");
@@ -201,7 +203,8 @@ std::vector<std::pair<Precision, FlopRate>> parse_peaks(const std::string& text)
 
 void add_sheet_options(const Command& command, MachineNewRequest& asked) {
   DeviceSheet& sheet = asked.sheet;
-  command.add_option("--gpu", sheet.gpu, "GPU of the machine: a bundled machine or its GPU, such as mi300x; instead of --like")
+  command
+      .add_option("--gpu", sheet.gpu, "GPU of the machine: a bundled machine or its GPU, such as mi300x; instead of --like")
       .names_or_file(machine_names);
   command
       .add_option_function(
@@ -216,7 +219,8 @@ void add_sheet_options(const Command& command, MachineNewRequest& asked) {
   add_quantity(command, "--network", sheet.network, plausible_bandwidth, "400Gb/s",
                "rate of each GPU's share of the network, in one direction, such as 400Gb/s");
   constexpr std::int64_t most_in_node = 100'000;
-  add_whole_number(command, "--per-node", asked.per_node, 1, most_in_node, "GPUs of a node; default: those of --gpu, else 8");
+  add_whole_number(command, "--per-node", asked.per_node, 1, most_in_node,
+                   "GPUs of a node; default: those of --gpu, else 8");
 }
 
 }  // namespace

@@ -252,7 +252,8 @@ TEST_CASE("a machine that extends another one does not inherit the price of anot
     const auto file = std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& each) { return each.name == name; });
     REQUIRE(file != files.end());
     // The price of dgx-h100 and dgx-a100 is that of these two instances.
-    const bool has_price = file->content.find("\nprice: {") != std::string_view::npos || name == "aws-p4d" || name == "aws-p5";
+    const bool has_price =
+        file->content.find("\nprice: {") != std::string_view::npos || name == "aws-p4d" || name == "aws-p5";
     CHECK(sheet.machine.price_per_gpu_hour.has_value() == has_price);
   }
 }
@@ -274,10 +275,11 @@ TEST_CASE("the names that people use lead to machines with these devices") {
     std::string name, device;
   };
   for (const Named& named :
-       {Named{"mi300x", "AMD Instinct MI300X"}, Named{"MI355X", "AMD Instinct MI355X"}, Named{"mi250x", "AMD Instinct MI250X die"},
-        Named{"h20", "NVIDIA H20"}, Named{"h800", "NVIDIA H800 SXM5 80 GB"}, Named{"RTX 5090", "NVIDIA GeForce RTX 5090"},
-        Named{"4090d", "NVIDIA GeForce RTX 4090 D"}, Named{"gaudi3", "Intel Gaudi 3"}, Named{"v5p", "Google TPU v5p"},
-        Named{"trillium", "Google TPU v6e"}, Named{"trn2.48xlarge", "AWS Trainium2"}, Named{"910B", "Huawei Ascend 910B"},
+       {Named{"mi300x", "AMD Instinct MI300X"}, Named{"MI355X", "AMD Instinct MI355X"},
+        Named{"mi250x", "AMD Instinct MI250X die"}, Named{"h20", "NVIDIA H20"}, Named{"h800", "NVIDIA H800 SXM5 80 GB"},
+        Named{"RTX 5090", "NVIDIA GeForce RTX 5090"}, Named{"4090d", "NVIDIA GeForce RTX 4090 D"},
+        Named{"gaudi3", "Intel Gaudi 3"}, Named{"v5p", "Google TPU v5p"}, Named{"trillium", "Google TPU v6e"},
+        Named{"trn2.48xlarge", "AWS Trainium2"}, Named{"910B", "Huawei Ascend 910B"},
         Named{"p5en.48xlarge", "NVIDIA H200 SXM5 141 GB"}, Named{"Standard_ND96isr_MI300X_v5", "AMD Instinct MI300X"},
         Named{"BM.GPU.H100.8", "NVIDIA H100 SXM5 80 GB"}, Named{"a4-highgpu-8g", "NVIDIA B200 SXM 180 GB"}}) {
     INFO(named.name);
@@ -293,9 +295,10 @@ TEST_CASE("machines are found with any case and punctuation of their name") {
 TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
-  CHECK(error_of([] { (void)load_machine("mi308x"); }) ==
-        "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For another machine with such "
-        "GPUs, write a file: ddl-oracle machines new mi308x --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s");
+  CHECK(
+      error_of([] { (void)load_machine("mi308x"); }) ==
+      "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For another machine with such "
+      "GPUs, write a file: ddl-oracle machines new mi308x --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s");
   const std::string unlike = error_of([] { (void)load_machine("$(x)"); });
   CHECK(unlike.find("ddl-oracle machines new NAME --peak bf16=") != std::string::npos);
 }

@@ -47,8 +47,8 @@ TEST_CASE("a sheet of six numbers gives a machine with these numbers, and each d
   // 0.75 of the links' rate inside a node, 0.9 of the network's, by default.
   CHECK(machine.levels[0].bandwidth.value() * machine.levels[0].rails == Approx(0.75 * 400e9));
   CHECK(machine.levels[1].bandwidth.value() * machine.levels[1].rails == Approx(0.9 * 8 * 25e9));
-  for (const char* start : {"Peak in fp32:", "Kernel times:", "Latency inside a node:", "Links inside a node:", "Nodes: 16, assumed",
-                            "Fabric:", "Network: 0.9, assumed", "Price:", "Host:", "Storage:"}) {
+  for (const char* start : {"Peak in fp32:", "Kernel times:", "Latency inside a node:", "Links inside a node:",
+                            "Nodes: 16, assumed", "Fabric:", "Network: 0.9, assumed", "Price:", "Host:", "Storage:"}) {
     INFO(start);
     CHECK(finds(draft, start));
   }
@@ -87,7 +87,8 @@ TEST_CASE("an incomplete sheet is refused with the options that are missing") {
   sheet.memory_bandwidth.reset();
   sheet.links.reset();
   CHECK(error_of([&] { (void)draft_from_sheet(sheet); }) ==
-        "the sheet of the GPU is incomplete\nhint: add --memory-bandwidth 2TB/s --links 300GB/s; or give a known GPU with --gpu");
+        "the sheet of the GPU is incomplete\nhint: add --memory-bandwidth 2TB/s --links 300GB/s; or give a known GPU with "
+        "--gpu");
 }
 
 }  // namespace sheet_draft_tests
