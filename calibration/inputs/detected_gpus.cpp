@@ -190,8 +190,12 @@ std::string maker_of(const std::string& gpu) {
   const std::string name = lower_case_of(gpu);
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (has("amd") || has("instinct") || has("radeon")) return "AMD";
-  if (has("intel")) return "Intel";
   if (has("gaudi") || has("habana") || name.starts_with("hl-")) return "Habana";
+  if (has("intel")) return "Intel";
+  // No tool of these makers is asked, so that the word only tells them from NVIDIA.
+  for (const std::string_view maker : {"google", "aws", "huawei", "fujitsu"}) {
+    if (name.starts_with(maker)) return gpu.substr(0, maker.size());
+  }
   return "NVIDIA";
 }
 

@@ -100,6 +100,43 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   return family;
 }
 
+/// The part of a bundled device file before its kernels.
+struct DeviceHead {
+  const EmbeddedFile* file;
+  std::vector<std::string> names;
+  std::optional<double> compute_capability{};
+};
+
+/// The heads of all bundled device files but that of transferred constants. They are parsed once, because all machines need
+/// them and few need the kernels that follow.
+const std::vector<DeviceHead>& device_heads() {
+  static const std::vector<DeviceHead> heads = [] {
+    std::vector<DeviceHead> read;
+    for (const EmbeddedFile& file : device_files()) {
+      if (file.name == transferred_name) continue;
+      const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
+      const YamlNode root = YamlNode::parse(std::string(head), std::string(file.path));
+      read.push_back({&file, read_names(root)});
+      if (const auto capability = root.find("compute_capability"))
+        read.back().compute_capability = capability->number(1, 1000);
+    }
+    return read;
+  }();
+  return heads;
+}
+
+/// The head of the file of a device with one of these names; null if there is none.
+const DeviceHead* head_of(const Device& device) {
+  for (const DeviceHead& head : device_heads()) {
+    for (const std::string& name : head.names) {
+      const bool is_it = name == device.name || std::find(device.profile_names.begin(), device.profile_names.end(), name) !=
+                                                    device.profile_names.end();
+      if (is_it) return &head;
+    }
+  }
+  return nullptr;
+}
+
 /// Each file is read once, because many machines have the same device.
 std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
   static std::mutex mutex;
@@ -180,17 +217,11 @@ std::string print_device_file(const DeviceFile& file) {
   return text;
 }
 
+bool has_bundled_kernels(const Device& device) { return head_of(device) != nullptr; }
+
 std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
-  for (const EmbeddedFile& file : device_files()) {
-    if (file.name == transferred_name) continue;
-    const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
-    for (const std::string& name : read_names(YamlNode::parse(std::string(head), std::string(file.path)))) {
-      const bool is_it = name == device.name || std::find(device.profile_names.begin(), device.profile_names.end(), name) !=
-                                                    device.profile_names.end();
-      if (is_it) return kernels_of(file);
-    }
-  }
-  return nullptr;
+  const DeviceHead* const head = head_of(device);
+  return head == nullptr ? nullptr : kernels_of(*head->file);
 }
 
 std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
@@ -198,12 +229,9 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
   std::shared_ptr<const DeviceKernels>& kernels = known[device.compute_capability.value_or(0)];
   if (kernels) return kernels;
   DeviceKernels all;
-  for (const EmbeddedFile& file : device_files()) {
-    if (file.name == transferred_name) continue;
-    const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
-    const auto capability = YamlNode::parse(std::string(head), std::string(file.path)).find("compute_capability");
-    if (!capability || !device.compute_capability || capability->number(1, 1000) != *device.compute_capability) continue;
-    all = *kernels_of(file);
+  for (const DeviceHead& head : device_heads()) {
+    if (!head.compute_capability || head.compute_capability != device.compute_capability) continue;
+    all = *kernels_of(*head.file);
     // The residuals are removed, because they describe only the device on which they were measured.
     for (KernelFamily& family : all.families) family.residuals.clear();
   }

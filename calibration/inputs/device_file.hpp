@@ -24,6 +24,8 @@ struct DeviceFile {
 [[nodiscard]] DeviceFile parse_device_file(const std::string& text, const std::string& origin);
 [[nodiscard]] std::string print_device_file(const DeviceFile& file);
 
+/// Whether a bundled file describes a device with one of these names. Reads no kernels.
+[[nodiscard]] bool has_bundled_kernels(const Device& device);
 /// The bundled file of a device with one of these names; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
 /// Kernel constants of other devices, relative to their datasheets. Devices with the compute capability of `device` come

@@ -41,7 +41,7 @@ NumberBasis basis_of_numbers(const MachineSheet& sheet, const IsMeant& is_meant)
 
 MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients) {
   MachineBasis basis{basis_of_numbers(sheet, is_of_kernels), basis_of_numbers(sheet, is_of_network)};
-  if (sheet.machine.device.kernels) basis.kernels = NumberBasis::published;
+  if (sheet.has_kernels) basis.kernels = NumberBasis::published;
   if (coefficients && !coefficients->models.empty()) basis.kernels = NumberBasis::measured;
   if (coefficients && !coefficients->exchanges.empty()) {
     const std::vector<MeasuredCurve>& curves = coefficients->exchanges.curves();

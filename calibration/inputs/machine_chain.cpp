@@ -8,8 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/files/bundled_files.hpp"
-#include "calibration/files/file_names.hpp"
+#include "calibration/inputs/machine_names.hpp"
 #include "core/bundled_yaml.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
@@ -66,21 +65,6 @@ Opened open_extended(const YamlNode& extends) {
 
 }  // namespace
 
-const EmbeddedFile& bundled_machine(const std::string& name) {
-  for (const EmbeddedFile& file : machine_files()) {
-    if (name_key(file.name) == name_key(name)) return file;
-  }
-  for (const EmbeddedFile& file : machine_files()) {
-    const YamlNode root = bundled_yaml(file);
-    const auto aliases = root.find("aliases");
-    if (!aliases) continue;
-    for (const YamlNode& alias : aliases->items()) {
-      if (name_key(alias.text()) == name_key(name)) return file;
-    }
-  }
-  return find_bundled(machine_files(), name, "machine", "yaml");
-}
-
 bool says_none(const YamlNode& node) { return node.is_scalar() && node.text() == "none"; }
 
 void MachineSection::only_keys(const std::vector<std::string_view>& keys,
@@ -116,7 +100,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     // The format is checked before the keys, so that a file of another format or kind gets an error about its format.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
-                           "storage", "price", "coefficients", "aliases"});
+                           "storage", "price", "coefficients", "aliases", "kind"});
     if (const auto aliases = opened.root.find("aliases")) {
       for (const YamlNode& alias : aliases->items()) static_cast<void>(alias.name());
     }

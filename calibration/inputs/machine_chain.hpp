@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "calibration/files/citations.hpp"
-#include "core/embedded.hpp"
 #include "core/yaml_node.hpp"
 
 namespace ddl {
@@ -20,9 +19,6 @@ struct SourcedPart {
   YamlNode node;
   const Citations* citations;
 };
-
-/// The bundled file of a machine with this name or alias. Throws Error, with "did you mean", if there is none.
-[[nodiscard]] const EmbeddedFile& bundled_machine(const std::string& name);
 
 /// Whether a node is `none`. A machine file writes `none` to remove a section of the machine that it extends.
 [[nodiscard]] bool says_none(const YamlNode& node);

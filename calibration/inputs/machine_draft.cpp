@@ -127,12 +127,16 @@ class Drafter {
     return ratio > 1 - tolerance && ratio < 1 + tolerance ? Match::same : Match::other_memory;
   }
 
-  /// The first bundled machine with the detected GPU; empty if there is none.
+  /// The first bundled machine with the detected GPU, rather one that is no instance of a cloud; empty if there is none.
   [[nodiscard]] std::string machine_with(Match match) const {
+    std::string instance;
     for (const std::string& name : machine_names()) {
-      if (match_of(load_machine(name).device) == match) return name;
+      const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+      if (match_of(sheet.machine.device) != match) continue;
+      if (sheet.kind != MachineKind::cloud) return name;
+      if (instance.empty()) instance = name;
     }
-    return {};
+    return instance;
   }
   std::string described_by(const std::string& machine) {
     return found(fmt::format("GPUs: {0} describes this GPU: write this file again with --like {0}.", machine));

@@ -22,6 +22,7 @@
 #include "calibration/inputs/device_file.hpp"
 #include "calibration/inputs/fabric_file.hpp"
 #include "calibration/inputs/machine_chain.hpp"
+#include "calibration/inputs/machine_names.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "core/bundled_yaml.hpp"
 #include "core/source_text.hpp"
@@ -70,11 +71,21 @@ std::optional<Price> parse_price(std::string_view text) {
 /// Converts the nodes of a machine file into a MachineSheet. Each number that is read is added to the list of numbers.
 class SheetReader {
  public:
-  explicit SheetReader(MachineChain files) : files_(std::move(files)) {}
+  explicit SheetReader(MachineChain files, KernelTables kernels = KernelTables::read)
+      : files_(std::move(files)), kernels_(kernels) {}
 
   MachineSheet read() {
     Machine& machine = sheet_.machine;
     machine.name = files_.nearest().at("machine").name();
+    if (const auto kind = files_.nearest().find("kind")) {
+      sheet_.kind = parse_enum<MachineKind>(kind->text());
+      if (!sheet_.kind)
+        kind->fail(fmt::format("unknown kind of machine {}", quote(kind->text())),
+                   fmt::format("known: {}", fmt::join(enum_names<MachineKind>, ", ")));
+    }
+    if (const auto aliases = files_.nearest().find("aliases")) {
+      for (const YamlNode& alias : aliases->items()) sheet_.aliases.push_back(alias.name());
+    }
     check_own_coefficients(files_.nearest());
     machine.description = files_.whole("description").node.text();
     read_device(files_.merged("device"));
@@ -165,6 +176,8 @@ class SheetReader {
     Device& device = sheet_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();
     if (device.kernels_file == "none") return;
+    sheet_.has_kernels = named != nullptr || has_bundled_kernels(device);
+    if (kernels_ == KernelTables::left_out) return;
     if (named != nullptr) {
       const std::filesystem::path path = std::filesystem::path(named->origin()).parent_path() / named->text();
       device.kernels_file = path;
@@ -214,7 +227,7 @@ class SheetReader {
   LinkLevel read_level(const SourcedPart& part) {
     const YamlNode& node = part.node;
     const MachineSection section({part});
-    node.only_keys({"name", "units", "fabric", "latency", "bandwidth", "attainable", "rails", "oversubscription"});
+    node.only_keys({"name", "units", "fabric", "latency", "bandwidth", "attainable", "rails", "peers", "oversubscription"});
     const std::vector<LinkLevel>& inner = sheet_.machine.levels;
     LinkLevel level;
     level.name = node.at("name").name();
@@ -245,6 +258,10 @@ class SheetReader {
     level.bandwidth = number(section, "bandwidth", prefix).bandwidth();
     if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
     level.rails = read_rails(part, level, prefix);
+    if (const auto peers = node.find("peers")) {
+      if (!inner.empty()) peers->fail("only links inside a node lead to single units", "remove this key");
+      level.peers = number({*peers, part.citations}, prefix + ".peers").number(1, largest_ratio);
+    }
     return level;
   }
 
@@ -474,16 +491,17 @@ class SheetReader {
   }
 
   MachineChain files_;
+  KernelTables kernels_;
   MachineSheet sheet_;
 };
 
-MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}) {
+MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}, KernelTables kernels = KernelTables::read) {
   const MachineChain files(root, bundled);
   MachineSheet sheet;
   // Each file, joined with the files that it extends, must be a complete machine, so replaced values are checked, too.
   for (std::size_t nearer = files.size(); nearer-- > 0;) {
     std::string extended = std::move(sheet.machine.name);
-    sheet = SheetReader(files.without(nearer)).read();
+    sheet = SheetReader(files.without(nearer), nearer == 0 ? kernels : KernelTables::left_out).read();
     sheet.extends = std::move(extended);
   }
   return sheet;
@@ -493,10 +511,10 @@ MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}) {
 
 std::vector<std::string> machine_names() { return names_of(machine_files()); }
 
-MachineSheet load_machine_sheet(const std::string& name_or_path) {
-  if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path));
+MachineSheet load_machine_sheet(const std::string& name_or_path, KernelTables kernels) {
+  if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path), {}, kernels);
   const EmbeddedFile& file = bundled_machine(name_or_path);
-  return read_sheet(bundled_yaml(file), file.name);
+  return read_sheet(bundled_yaml(file), file.name, kernels);
 }
 
 Machine load_machine(const std::string& name_or_path) { return load_machine_sheet(name_or_path).machine; }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "estimator/inputs/machine.hpp"
 
 namespace ddl {
@@ -15,11 +17,22 @@ struct SourcedNumber {
   std::string source_key{};  ///< the key of the citation in the file; empty for a derived number
 };
 
+/// What a bundled machine is to its users: its section in the list of machines.
+enum class MachineKind { cloud, cluster, server, workstation };
+template <>
+inline constexpr EnumNames<MachineKind> enum_names<MachineKind>{"cloud", "cluster", "server", "workstation"};
+
+/// Whether to read the measured kernels of a machine's device.
+enum class KernelTables { read, left_out };
+
 /// A machine, and the source of each of its numbers.
 struct MachineSheet {
   Machine machine;
   std::vector<SourcedNumber> numbers;  ///< in the order of the file
   std::string extends{};               ///< name of the machine that the file extends, if any
+  std::optional<MachineKind> kind{};   ///< unset if the file does not give it
+  std::vector<std::string> aliases{};  ///< other names, as people use them
+  bool has_kernels = false;            ///< whether a device file has kernels of the device, also if they were not read
 };
 
 /// Names of the bundled machines, sorted.
@@ -27,7 +40,7 @@ struct MachineSheet {
 /// Loads a bundled machine by name (`DGX A100` is `dgx-a100`), or the user's own file if the name has a '/' or ends in
 /// `.yaml` or `.yml`. Throws Error with "did you mean" for an unknown name.
 [[nodiscard]] Machine load_machine(const std::string& name_or_path);
-[[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path);
+[[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path, KernelTables kernels = KernelTables::read);
 
 /// Reads a machine file (docs/machines.md). `origin` is printed in errors. The reader is strict:
 /// every number must have a unit and a source. The source must be listed in the file, or in a file

@@ -42,8 +42,8 @@ std::string list_pair(const std::vector<int>& values, const SourcedNumber& numbe
 constexpr std::array<std::string_view, 8> device_keys{"memory",          "memory_bandwidth", "tile",
                                                       "attainable_peak", "sustained_peak",   "attainable_bandwidth",
                                                       "launch_overhead", "host_speed"};
-constexpr std::array<std::string_view, 7> level_keys{"units",      "fabric", "latency",         "bandwidth",
-                                                     "attainable", "rails",  "oversubscription"};
+constexpr std::array<std::string_view, 8> level_keys{"units",      "fabric", "latency", "bandwidth",
+                                                     "attainable", "rails",  "peers",   "oversubscription"};
 
 /// Returns one line for each number with a key that starts with `prefix`. The line has the key
 /// without `prefix`. Empty if there is no such number.

@@ -123,7 +123,7 @@ bool have_like_nodes(const Machine& a, const Machine& b) {
   if (a.levels.empty() || b.levels.empty() || a.devices_per_node() < 2) return false;
   const LinkLevel &links = a.levels.front(), &others = b.levels.front();
   return a.device.compute_capability == b.device.compute_capability && links.units == others.units &&
-         links.bandwidth == others.bandwidth && links.rails == others.rails;
+         links.bandwidth == others.bandwidth && links.rails == others.rails && links.peers == others.peers;
 }
 
 /// Measurements inside a node, from a bundled machine with nodes of the same kind, preferably with the same device.

@@ -1,42 +1,136 @@
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_basis.hpp"
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/machine_text.hpp"
-#include "cli/commands/list_command.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "core/lower_case.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
 namespace {
 
-Report list_machines() {
-  Table table({essential(words("machine")), figures("devices"), figures("per node"), essential(words("device")),
-               essential(figures("memory")), words("kernels"), words("network"), words("coefficients")},
-              0);
-  const Json machines = json_list(machine_names(), [&](const std::string& name) -> Json {
-    const MachineSheet sheet = load_machine_sheet(name);
-    const Machine& machine = sheet.machine;
-    const std::optional<Coefficients> measured = bundled_coefficients(name);
-    const MachineBasis basis = basis_of(sheet, measured);
-    table.add({name, with_thousands(machine.devices()), std::to_string(machine.devices_per_node()), machine.device.name,
-               humanize(machine.device.memory), std::string(to_string(basis.kernels)), std::string(to_string(basis.network)),
-               measured ? measured->name : "-"});
-    return {{"name", name},
-            {"devices", machine.devices()},
-            {"devices_per_node", machine.devices_per_node()},
-            {"device", machine.device.name},
-            {"memory_bytes", machine.device.memory.value()},
-            {"kernels", to_string(basis.kernels)},
-            {"network", to_string(basis.network)},
-            {"coefficients", measured ? Json(measured->name) : Json(nullptr)}};
+struct ListRequest {
+  std::string kind, maker;
+};
+
+/// The maker of a device is the first word of its name.
+std::string maker_in(const std::string& device) { return device.substr(0, device.find(' ')); }
+
+struct ListedMachine {
+  std::string name;
+  MachineSheet sheet;
+};
+
+/// All bundled machines of a kind and a maker. Throws Error for a maker of no machine.
+std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
+  std::optional<MachineKind> kind;
+  if (!asked.kind.empty()) kind = chosen<MachineKind>("--kind", asked.kind);
+  std::vector<ListedMachine> machines;
+  std::vector<std::string_view> makers;
+  std::vector<std::string> names;
+  bool is_known = asked.maker.empty();
+  for (const std::string& name : machine_names()) {
+    MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    const std::string maker = maker_in(sheet.machine.device.name);
+    if (std::find(names.begin(), names.end(), maker) == names.end()) names.push_back(maker);
+    const bool is_of_maker = asked.maker.empty() || lower_case(maker) == lower_case(asked.maker);
+    is_known |= is_of_maker;
+    if (!is_of_maker || (kind && sheet.kind != kind)) continue;
+    machines.push_back({name, std::move(sheet)});
+  }
+  if (!is_known) {
+    std::sort(names.begin(), names.end());
+    makers.assign(names.begin(), names.end());
+    unknown_choice("--maker", asked.maker, makers);
+  }
+  return machines;
+}
+
+std::string heading_of(MachineKind kind, std::size_t count) {
+  switch (kind) {
+    case MachineKind::cloud:
+      return fmt::format("Instances of clouds ({})", count);
+    case MachineKind::cluster:
+      return fmt::format("Clusters and supercomputers ({})", count);
+    case MachineKind::server:
+      return fmt::format("Servers and racks of a maker, with a network ({})", count);
+    case MachineKind::workstation:
+      break;
+  }
+  return fmt::format("One machine with cards ({})", count);
+}
+
+Report list_machines(const ListRequest& asked) {
+  const std::vector<ListedMachine> machines = listed_machines(asked);
+  Report report;
+  Json rows = Json::array();
+  // All sections have columns of the same width.
+  Table all({essential(words("machine")), figures("devices"), figures("per node"), essential(words("device")),
+             essential(figures("memory")), words("kernels"), if_asked(words("network")), if_asked(words("coefficients")),
+             if_asked(words("also named"))},
+            0);
+  for (const MachineKind kind : enum_values<MachineKind>) {
+    Table table = all;
+    for (const auto& [name, sheet] : machines) {
+      if (sheet.kind != kind) continue;
+      const Machine& machine = sheet.machine;
+      const std::optional<Coefficients> measured = bundled_coefficients(name);
+      const MachineBasis basis = basis_of(sheet, measured);
+      table.add({name, with_thousands(machine.devices()), std::to_string(machine.devices_per_node()), machine.device.name,
+                 humanize(machine.device.memory), std::string(to_string(basis.kernels)),
+                 std::string(to_string(basis.network)), measured ? measured->name : "-",
+                 fmt::format("{}", fmt::join(sheet.aliases, ", "))});
+      rows.push_back({{"name", name},
+                      {"kind", to_string(kind)},
+                      {"maker", maker_in(machine.device.name)},
+                      {"devices", machine.devices()},
+                      {"devices_per_node", machine.devices_per_node()},
+                      {"device", machine.device.name},
+                      {"memory_bytes", machine.device.memory.value()},
+                      {"kernels", to_string(basis.kernels)},
+                      {"network", to_string(basis.network)},
+                      {"coefficients", measured ? Json(measured->name) : Json(nullptr)},
+                      {"aliases", fmt::format("{}", fmt::join(sheet.aliases, " "))}});
+    }
+    if (table.empty()) continue;
+    report.document.section(heading_of(kind, table.rows.size()));
+    report.document.add(std::move(table));
+  }
+  if (machines.empty()) report.document.line("no bundled machine is of this kind and this maker");
+  report.rows = [rows] { return rows; };
+  report.json = [rows] { return Json{{"schema", 1}, {"machines", rows}}; };
+  return report;
+}
+
+void add_machines_list(const Command& command, Request& request) {
+  const Command lists = command.add_subcommand("list", "bundled machines");
+  lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
+                  {"ddl-oracle machines list --maker amd --kind cloud", "instances of clouds with GPUs of AMD"},
+                  {"ddl-oracle machines list --format csv", "the list as CSV, for programs"},
+                  {"ddl-oracle machines list --format json -o machines.json", "the list as JSON, written to a file"}});
+  auto asked = std::make_shared<ListRequest>();
+  lists.add_option("--kind", asked->kind, "cloud, cluster, server or workstation; default: all").words([] {
+    return std::vector<std::string>(enum_names<MachineKind>.begin(), enum_names<MachineKind>.end());
   });
-  return list_report("machines", std::move(table), machines);
+  lists.add_option("--maker", asked->maker, "maker of the devices, such as AMD; default: all");
+  add_report_options(lists, request.report);
+  lists.callback([&request, asked] {
+    request.run = [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); };
+  });
 }
 
 Json sheet_json(const MachineSheet& sheet) {
@@ -82,7 +176,7 @@ void add_machines(const Command& program, Request& request) {
       {{"ddl-oracle machines list", "the bundled machines"},
        {"ddl-oracle machines show dgx-h100", "one datasheet, with its sources"},
        {"ddl-oracle machines new ours --like dgx-a100 --assume-gpus -o ours.yaml", "a file for your own machine"}});
-  add_list(command, request, "machines", "machines", "--machine", list_machines, "dgx-h100");
+  add_machines_list(command, request);
   const Command shows = command.add_subcommand("show", "every number of a machine's datasheet, with its source");
   auto name = std::make_shared<std::string>();
   shows.add_option("machine", *name, "bundled machine or machine file").required().names_or_file(machine_names);

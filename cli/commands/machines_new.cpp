@@ -9,13 +9,16 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/machine_draft.hpp"
+#include "calibration/inputs/sheet_draft.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
+#include "core/plausible.hpp"
 #include "core/source_text.hpp"
+#include "core/units.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
@@ -25,6 +28,8 @@ namespace fs = std::filesystem;
 struct MachineNewRequest {
   std::string name, like, output, root = "/";
   std::optional<std::int64_t> nodes;
+  DeviceSheet sheet;
+  std::optional<std::int64_t> per_node;
   bool force = false, assume_gpus = false;
 };
 
@@ -76,13 +81,31 @@ void require_gpus(const DraftRequest& request) {
                        : fmt::format("use --like with a machine of this maker: {}; {}", of_maker, keep));
 }
 
-Report new_machine(const MachineNewRequest& asked, const std::string& format) {
-  const std::string output = is_file(asked.output) ? asked.output : "";
-  if (asked.name.empty()) throw Error("the name of the new machine is empty", "give it a name");
-  std::error_code unknown;
-  if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
-    throw Error(fmt::format("{} exists already", quote_path(output)), "give another name, or overwrite it with --force");
-  }
+/// Whether the user describes the machine by options, and not by the host.
+bool is_by_sheet(const MachineNewRequest& asked) {
+  const DeviceSheet& sheet = asked.sheet;
+  return !sheet.gpu.empty() || !sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth || sheet.links ||
+         sheet.network || asked.per_node;
+}
+
+MachineDraft draft_by_sheet(const MachineNewRequest& asked) {
+  DeviceSheet sheet = asked.sheet;
+  if (!asked.like.empty())
+    throw Error(
+        "--like and the options of a datasheet exclude each other",
+        "--like takes the differences from the host; --gpu takes them from --per-node, --nodes, --links and --network");
+  if (is_path(sheet.gpu)) throw Error("--gpu takes a bundled machine, and no file", "--like takes a machine file");
+  if (!sheet.gpu.empty() && (!sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth))
+    throw Error("--gpu names a known GPU, and --peak, --memory and --memory-bandwidth describe an unknown one",
+                "leave out one of them");
+  sheet.name = asked.name;
+  if (asked.nodes) sheet.nodes = static_cast<int>(*asked.nodes);
+  if (asked.per_node) sheet.per_node = static_cast<int>(*asked.per_node);
+  return draft_from_sheet(sheet);
+}
+
+/// A file that extends the machine of --like, with what the host reports.
+MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& output) {
   const char* const path = std::getenv("PATH");
   DraftRequest request;
   request.name = asked.name;
@@ -95,7 +118,21 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   } else if (request.host.gpus && request.host.gpus->maker != maker_of(request.like.machine.device.name)) {
     request.host.gpus.reset();
   }
-  const auto draft = std::make_shared<MachineDraft>(draft_machine(request));
+  return draft_machine(request);
+}
+
+Report new_machine(const MachineNewRequest& asked, const std::string& format) {
+  const std::string output = is_file(asked.output) ? asked.output : "";
+  if (asked.name.empty()) throw Error("the name of the new machine is empty", "give it a name");
+  const bool by_sheet = is_by_sheet(asked);
+  if (asked.like.empty() && !by_sheet)
+    throw Error("neither a machine nor a GPU is given",
+                "write for example --like dgx-h100 on a node of the machine, or --gpu h100 --per-node 8 --nodes 16");
+  std::error_code unknown;
+  if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
+    throw Error(fmt::format("{} exists already", quote_path(output)), "give another name, or overwrite it with --force");
+  }
+  const auto draft = std::make_shared<MachineDraft>(by_sheet ? draft_by_sheet(asked) : draft_by_host(asked, output));
   // The file is written only if reading it back gives the same machine.
   const MachineSheet sheet = parse_machine_sheet(draft->text, output.empty() ? "here.yaml" : output);
   if (!output.empty()) write_output(output, draft->text);
@@ -105,7 +142,8 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   if (output.empty() && format == "text") {
     report.document.add(Verbatim{draft->text});
   } else {
-    report.document.line(sheet.machine.name, fmt::format(": {}, like {}", size, request.like.machine.name));
+    report.document.line(sheet.machine.name,
+                         fmt::format(": {}{}", size, sheet.extends.empty() ? "" : ", like " + sheet.extends));
     for (const std::string& finding : draft->findings) report.document.paragraph(finding);
     report.document.line("written to " + output);
   }
@@ -124,6 +162,67 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   return report;
 }
 
+/// Adds an option with a quantity, such as --memory 80GiB.
+template <class Q>
+void add_quantity(const Command& command, const std::string& name, std::optional<Q>& into, const Plausible<Q>& range,
+                  const std::string& example, const std::string& description) {
+  command
+      .add_option_function(
+          name,
+          [&into, &range, name, example](const std::string& text) {
+            UnitProblem problem;
+            into = parse_plausible(text, range, problem);
+            if (!into) throw Error(fmt::format("{}: {}", name, problem.message), problem.hint);
+            if (!(into->value() > 0))
+              throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)),
+                          "write for example " + example);
+          },
+          description)
+      .type_name("NUMBER");
+}
+
+/// Reads `bf16=312TFLOP/s,fp8=624TFLOP/s`.
+std::vector<std::pair<Precision, FlopRate>> parse_peaks(const std::string& text) {
+  std::vector<std::pair<Precision, FlopRate>> peaks;
+  for (const std::string& part : comma_separated(text)) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos)
+      throw Error(fmt::format("--peak: {} is not a precision and a rate", quote(part)), "write for example bf16=312TFLOP/s");
+    const auto precision = chosen<Precision>("--peak", part.substr(0, equals));
+    UnitProblem problem;
+    const auto rate = parse_plausible(part.substr(equals + 1), plausible_peak, problem);
+    if (!rate) throw Error("--peak: " + problem.message, problem.hint);
+    if (!(rate->value() > 0)) throw Error(fmt::format("--peak: {} must be greater than zero", quote(part)));
+    for (const auto& [known, other] : peaks) {
+      if (known == precision) throw Error(fmt::format("--peak: {} is given twice", to_string(known)), "give it once");
+    }
+    peaks.emplace_back(precision, *rate);
+  }
+  return peaks;
+}
+
+void add_sheet_options(const Command& command, MachineNewRequest& asked) {
+  DeviceSheet& sheet = asked.sheet;
+  command
+      .add_option("--gpu", sheet.gpu, "GPU of the machine: a bundled machine or its GPU, such as mi300x; instead of --like")
+      .names_or_file(machine_names);
+  command
+      .add_option_function(
+          "--peak", [&sheet](const std::string& text) { sheet.peaks = parse_peaks(text); },
+          "peak of an unknown GPU by precision without sparsity, such as bf16=312TFLOP/s,fp8=624TFLOP/s")
+      .type_name("PEAKS");
+  add_quantity(command, "--memory", sheet.memory, plausible_memory, "80GiB", "memory of an unknown GPU, such as 80GiB");
+  add_quantity(command, "--memory-bandwidth", sheet.memory_bandwidth, plausible_memory_bandwidth, "2TB/s",
+               "memory bandwidth of an unknown GPU, such as 2TB/s");
+  add_quantity(command, "--links", sheet.links, plausible_bandwidth, "300GB/s",
+               "rate of all links of a GPU inside a node, in one direction, such as 300GB/s");
+  add_quantity(command, "--network", sheet.network, plausible_bandwidth, "400Gb/s",
+               "rate of each GPU's share of the network, in one direction, such as 400Gb/s");
+  constexpr std::int64_t most_in_node = 100'000;
+  add_whole_number(command, "--per-node", asked.per_node, 1, most_in_node,
+                   "GPUs of a node; default: those of --gpu, else 8");
+}
+
 }  // namespace
 
 void add_machines_new(const Command& machines, Request& request) {
@@ -132,11 +231,16 @@ void add_machines_new(const Command& machines, Request& request) {
   command.examples(
       {{"ddl-oracle machines new ours --like dgx-a100 --assume-gpus", "a machine file on the standard output"},
        {"ddl-oracle machines new ours --like dgx-a100 --assume-gpus --nodes 16 -o ours.yaml", "16 nodes, into a file"},
-       {"ddl-oracle machines new ours --like dgx-h100 --assume-gpus -o ours.yaml --force", "overwrites an existing file"}});
+       {"ddl-oracle machines new ours --like dgx-h100 --assume-gpus -o ours.yaml --force", "overwrites an existing file"},
+       {"ddl-oracle machines new ours --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s",
+        "a cluster of known GPUs, by four numbers"},
+       {"ddl-oracle machines new ours --peak bf16=500TFLOP/s --memory 96GB --memory-bandwidth 3TB/s --links 400GB/s "
+        "--nodes 16 --network 200Gb/s",
+        "a cluster of other GPUs, by their datasheet"}});
   command.add_option("name", asked->name, "name of the new machine").required();
-  command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file")
-      .required()
+  command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file; the host gives the differences")
       .names_or_file(machine_names);
+  add_sheet_options(command, *asked);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
                    "number of nodes; default: that of Slurm, else that of the base machine");
   add_output_option(command, asked->output, "write the machine file to this file; default: the standard output");

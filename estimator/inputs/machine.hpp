@@ -67,6 +67,8 @@ struct LinkLevel {
   double rails = 1;
   /// How a communication library uses links of this type; unset if the datasheet does not name the type.
   std::optional<LibraryHabits> library{};
+  /// The number of other units to which the rails lead, each to one of them; 0 if a switch joins all rails.
+  double peers = 0;
 };
 
 class Network;

@@ -37,15 +37,21 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
   return phi ? std::optional(*phi / members) : std::nullopt;
 }
 
+/// Returns the rails of a level that a group uses: of a mesh, only the links between its own ranks.
+double rails_of(const Group& group, const LinkLevel& at) {
+  if (at.peers <= 0) return at.rails;
+  return at.rails * std::clamp((group.members[0] - 1) / at.peers, 1 / at.peers, 1.0);
+}
+
 /// Updates β and φ for a level whose links carry this number of flows.
-void cross(SharedLink& shared, const LinkLevel& at, double flows, bool striped, double members,
+void cross(SharedLink& shared, const LinkLevel& at, double rails, double flows, bool striped, double members,
            const std::vector<MeasuredContention>& measured) {
   // A striped flow uses every link, so each link carries flows/links flows, which is less than one
   // if there are more links than flows.
-  const double ratio = striped ? flows / at.rails : std::max(1.0, flows / at.rails);
+  const double ratio = striped ? flows / rails : std::max(1.0, flows / rails);
   const std::optional<double> known = known_phi(measured, at.name, flows, striped, members);
   const double phi = known.value_or(ratio);
-  narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, at.rails, std::max(1.0, phi), known.has_value()});
+  narrow(shared, per_byte(at.bandwidth) * phi, {at.name, flows, rails, std::max(1.0, phi), known.has_value()});
 }
 
 /// Sets β and φ for a network that is not a tree. The network's links replace the links of all levels outside the node.
@@ -98,7 +104,8 @@ SharedLink share_of_levels(const Machine& machine, const Group& group, const Flo
     }
     const LinkLevel& at = machine.levels[level];
     if (contention) {
-      cross(shared, at, uplink_flows(group, level, flows.per_group), flows.striped, members_below(group, level), measured);
+      cross(shared, at, rails_of(group, at), uplink_flows(group, level, flows.per_group), flows.striped,
+            members_below(group, level), measured);
     } else {
       narrow(shared, per_byte(at.bandwidth), {at.name, 1, 1, 1, false});
     }
@@ -127,7 +134,8 @@ SharedLink share_through_host(const Machine& machine, const Group& group, const 
       cross_network(shared, machine, group, on_one_link, measured);
       break;
     }
-    cross(shared, machine.levels[level], uplink_flows(group, level, flows.per_group), false, 1, measured);
+    const LinkLevel& at = machine.levels[level];
+    cross(shared, at, at.rails, uplink_flows(group, level, flows.per_group), false, 1, measured);
   }
   const double leaving = group.flows[0] * flows.per_group;
   const double sharing = std::max(1.0, leaving / host_links);

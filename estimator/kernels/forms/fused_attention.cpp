@@ -48,8 +48,10 @@ double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const 
   const double filling = shape.k > 0 ? filled_head(shape.k) / shape.k : 1;
   const double flops_of_pair = shape.flops * filling / (shape.count * shape.m * shape.n);
   const double of_pair = flops_of_pair / (peaks.flop_rate * c[peak] / units) + c[exponential] * femtosecond * units;
-  const double of_block = rows * keys * of_pair + c[block] * microsecond;
-  const double longest = peaks.multiprocessors > 0 ? rows * most_keys * of_pair + c[block] * microsecond : 0;
+  // If the number of multiprocessors is unknown, it is unknown how many blocks start at once. Their start is then left out.
+  const double start_of_block = peaks.multiprocessors > 0 ? c[block] * microsecond : 0;
+  const double of_block = rows * keys * of_pair + start_of_block;
+  const double longest = peaks.multiprocessors > 0 ? rows * most_keys * of_pair + start_of_block : 0;
   const double waves = blocks / units;
   const double idle = peaks.multiprocessors > 0 ? std::pow(std::ceil(waves - 1e-9) / waves, c[wave]) : 1;
   const double traffic = shape.bytes / (peaks.bandwidth * c[bandwidth]);

@@ -100,6 +100,8 @@ TEST_CASE("a GPU under another name keeps its numbers, and another memory is its
   request.host.gpus = DetectedGpus{.name = "Tesla V100-PCIE-16GB", .count = 2, .memory_mib = 16160, .maker = "NVIDIA"};
   CHECK(has(draft_machine(request), "workstation-v100-pcie describes this GPU with another size of memory"));
   request.host.gpus = DetectedGpus{.name = "NVIDIA A10G", .count = 8, .memory_mib = 23028, .maker = "NVIDIA"};
+  CHECK(has(draft_machine(request), "# GPUs: aws-g5 describes this GPU: write this file again with --like aws-g5.\n"));
+  request.host.gpus = DetectedGpus{.name = "NVIDIA A16", .count = 8, .memory_mib = 15356, .maker = "NVIDIA"};
   CHECK(has(draft_machine(request), "no bundled machine has this GPU"));
 }
 
@@ -217,8 +219,8 @@ TEST_CASE("nodes cannot be added to a machine without a network") {
 TEST_CASE("a draft of every bundled machine with any host hardware is valid") {
   for (const std::string& name : machine_names()) {
     const std::size_t levels = load_machine(name).levels.size();
-    for (const int nodes : {1, 2, 7, 48, 1000}) {
-      for (const int gpus : {0, 1, 6}) {
+    for (const int nodes : {1, 7, 1000}) {
+      for (const int gpus : {0, 6}) {
         DraftRequest request = request_like(name);
         request.host.nodes = DetectedNodes{nodes, true};
         request.host.ports = DetectedPorts{2, 400, "/sys/class/infiniband"};

@@ -1,9 +1,13 @@
 #include "calibration/inputs/machine_reader.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "calibration/files/bundled_files.hpp"
+#include "calibration/inputs/machine_names.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
@@ -171,81 +175,15 @@ TEST_CASE("host, storage and price may be left out") {
 // ---- the bundled data sheets ----
 
 TEST_CASE("the bundled machines load under their own names, and every number has a unit and a source") {
-  CHECK(machine_names() == std::vector<std::string>{"abci",
-                                                    "alps",
-                                                    "aws-p2",
-                                                    "aws-p4d",
-                                                    "aws-p5",
-                                                    "azure-nd-h100",
-                                                    "cori-gpu",
-                                                    "cori-knl",
-                                                    "cpu-cluster",
-                                                    "dgx-1-p100",
-                                                    "dgx-1-v100",
-                                                    "dgx-1-v100-32gb",
-                                                    "dgx-2",
-                                                    "dgx-2h",
-                                                    "dgx-a100",
-                                                    "dgx-a100-40gb",
-                                                    "dgx-b200",
-                                                    "dgx-b300",
-                                                    "dgx-h100",
-                                                    "dgx-h200",
-                                                    "dlperf-v100",
-                                                    "frontera-rtx",
-                                                    "fugaku",
-                                                    "gb200-nvl72",
-                                                    "gb300-nvl72",
-                                                    "gce-k80",
-                                                    "gcp-a3mega",
-                                                    "grand-teton",
-                                                    "hal",
-                                                    "horovod-p100",
-                                                    "jean-zay",
-                                                    "jean-zay-v100",
-                                                    "juwels-booster",
-                                                    "l40s-cluster",
-                                                    "longhorn",
-                                                    "perlmutter",
-                                                    "piz-daint",
-                                                    "polaris",
-                                                    "server-a100-pcie",
-                                                    "server-a100-pcie-40gb",
-                                                    "server-a30",
-                                                    "server-h100-nvl",
-                                                    "server-h100-pcie",
-                                                    "server-p40",
-                                                    "server-v100s-pcie",
-                                                    "summit",
-                                                    "thetagpu",
-                                                    "vela-a100",
-                                                    "vela-h100",
-                                                    "workstation-a10",
-                                                    "workstation-gtx1080ti",
-                                                    "workstation-l4",
-                                                    "workstation-l40s",
-                                                    "workstation-mi100",
-                                                    "workstation-mi210",
-                                                    "workstation-mi250",
-                                                    "workstation-p100-pcie",
-                                                    "workstation-p4",
-                                                    "workstation-rtx-a6000",
-                                                    "workstation-rtx2080ti",
-                                                    "workstation-rtx3080",
-                                                    "workstation-rtx3090",
-                                                    "workstation-rtx4090",
-                                                    "workstation-rtx6000-ada",
-                                                    "workstation-rtx8000",
-                                                    "workstation-t4",
-                                                    "workstation-titan-rtx",
-                                                    "workstation-titan-v",
-                                                    "workstation-titan-xp",
-                                                    "workstation-v100-pcie"});
+  const std::vector<std::string> names = machine_names();
+  CHECK(std::is_sorted(names.begin(), names.end()));
   for (const std::string& name : machine_names()) {
     INFO(name);
     const MachineSheet sheet = load_machine_sheet(name);
     CHECK(sheet.machine.name == name);
     CHECK(sheet.machine.device.peak_at(Precision::fp32).has_value());
+    CHECK(sheet.kind.has_value());
+    CHECK(sheet.has_kernels == (sheet.machine.device.kernels != nullptr));
     for (const SourcedNumber& number : sheet.numbers) {
       INFO(number.key);
       CHECK_FALSE(number.value.empty());
@@ -307,10 +245,45 @@ TEST_CASE("bundled machines have the devices, the memory and the links that thei
 TEST_CASE("a machine that extends another one does not inherit the price of another provider or another device") {
   for (const std::string& name : machine_names()) {
     INFO(name);
-    const MachineSheet sheet = load_machine_sheet(name);
+    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
     if (sheet.extends.empty()) continue;
     CHECK(sheet.machine.device.profile_names != std::vector<std::string>{});
-    CHECK(sheet.machine.price_per_gpu_hour.has_value() == name.starts_with("aws-"));
+    const auto files = machine_files();
+    const auto file = std::find_if(files.begin(), files.end(), [&](const EmbeddedFile& each) { return each.name == name; });
+    REQUIRE(file != files.end());
+    // The price of dgx-h100 and dgx-a100 is that of these two instances.
+    const bool has_price =
+        file->content.find("\nprice: {") != std::string_view::npos || name == "aws-p4d" || name == "aws-p5";
+    CHECK(sheet.machine.price_per_gpu_hour.has_value() == has_price);
+  }
+}
+
+TEST_CASE("each name of a machine stands for one machine") {
+  std::map<std::string, std::string> machines;
+  for (const MachineName& each : all_machine_names()) {
+    INFO(each.name);
+    const auto [known, is_new] = machines.emplace(name_key(each.name), each.file->name);
+    CHECK((is_new || known->second == each.file->name));
+  }
+  std::size_t aliases = 0;
+  for (const std::string& name : machine_names()) aliases += load_machine_sheet(name, KernelTables::left_out).aliases.size();
+  CHECK(all_machine_names().size() == machine_names().size() + aliases);
+}
+
+TEST_CASE("the names that people use lead to machines with these devices") {
+  struct Named {
+    std::string name, device;
+  };
+  for (const Named& named :
+       {Named{"mi300x", "AMD Instinct MI300X"}, Named{"MI355X", "AMD Instinct MI355X"},
+        Named{"mi250x", "AMD Instinct MI250X die"}, Named{"h20", "NVIDIA H20"}, Named{"h800", "NVIDIA H800 SXM5 80 GB"},
+        Named{"RTX 5090", "NVIDIA GeForce RTX 5090"}, Named{"4090d", "NVIDIA GeForce RTX 4090 D"},
+        Named{"gaudi3", "Intel Gaudi 3"}, Named{"v5p", "Google TPU v5p"}, Named{"trillium", "Google TPU v6e"},
+        Named{"trn2.48xlarge", "AWS Trainium2"}, Named{"910B", "Huawei Ascend 910B"},
+        Named{"p5en.48xlarge", "NVIDIA H200 SXM5 141 GB"}, Named{"Standard_ND96isr_MI300X_v5", "AMD Instinct MI300X"},
+        Named{"BM.GPU.H100.8", "NVIDIA H100 SXM5 80 GB"}, Named{"a4-highgpu-8g", "NVIDIA B200 SXM 180 GB"}}) {
+    INFO(named.name);
+    CHECK(load_machine_sheet(named.name, KernelTables::left_out).machine.device.name == named.device);
   }
 }
 
@@ -322,10 +295,12 @@ TEST_CASE("machines are found with any case and punctuation of their name") {
 TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
-  CHECK(error_of([] { (void)load_machine("xyz"); }) ==
-        "unknown machine 'xyz'\nhint: known: abci, alps, aws-p2, aws-p4d, aws-p5, azure-nd-h100, cori-gpu, cori-knl, "
-        "cpu-cluster, "
-        "dgx-1-p100, dgx-1-v100, dgx-1-v100-32gb, ...; a file of your own ends in '.yaml'");
+  CHECK(
+      error_of([] { (void)load_machine("mi308x"); }) ==
+      "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For another machine with such "
+      "GPUs, write a file: ddl-oracle machines new mi308x --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s");
+  const std::string unlike = error_of([] { (void)load_machine("$(x)"); });
+  CHECK(unlike.find("ddl-oracle machines new NAME --peak bf16=") != std::string::npos);
 }
 
 TEST_CASE("fails with a missing file") {

@@ -59,6 +59,19 @@ TEST_CASE("a ring inside a node uses the node's link") {
   CHECK(with_plan(4).allreduce(AllreduceAlgorithm::ring, 800) == Approx(7.2));
 }
 
+TEST_CASE("a group of some devices of a mesh uses only the links between its own devices") {
+  Setting setting = with_plan(4);
+  setting.machine.levels[0].rails = 6;
+  // 2 · 3 · (1 + 200 · 0.001 / 6), with or without a mesh of two links to each of three others
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 3 * (1 + 200 * 0.001 / 6)));
+  setting.machine.levels[0].peers = 3;
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 3 * (1 + 200 * 0.001 / 6)));
+  setting.plan.mesh.set(Axis::data, 2);
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * (1 + 400 * 0.001 / 2)));
+  setting.machine.levels[0].peers = 0;
+  CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * (1 + 400 * 0.001 / 6)));
+}
+
 TEST_CASE("a ring across nodes has α of its widest level and β of its slowest, striped over the rails of that level") {
   // 2 · 7 · (2 + 100 · max(0.001, 0.01 / 2))
   CHECK(with_plan(8).allreduce(AllreduceAlgorithm::ring, 800) == Approx(35.0));

@@ -570,4 +570,30 @@ TEST_CASE("causal attention on fewer blocks than multiprocessors takes as long a
   CHECK(seconds(attention(16, 16, 10000)) < seconds(attention(128, 128, 10000)) / 8);
 }
 
+TEST_CASE("attention is predicted for a device whose number of multiprocessors is unknown") {
+  // The start of a block takes 0.2 us. One after the other, the 3,200 blocks would take 640 us to start.
+  KernelFamily family{.kind = KernelKind::fused_attention,
+                      .pass = Pass::forward,
+                      .precision = Precision::bf16,
+                      .constants = {5, 0.6, 0.6, 1.5, 1, 0.2, 0.9},
+                      .residuals = {},
+                      .rows = 10,
+                      .source = "test"};
+  Device known = device_with({family, elementwise(3, 0.5)});
+  known.multiprocessors = 100;
+  Device unknown = known;
+  unknown.multiprocessors.reset();
+  const Work work{.flops = 100.0 * 4096 * 4096 * 4 * 128,
+                  .activation_items = 100.0 * 4096 * 4 * 128,
+                  .m = 4096,
+                  .n = 4096,
+                  .k = 128,
+                  .count = 100,
+                  .kind = KernelKind::fused_attention};
+  const auto seconds = [&](const Device& device) {
+    return KernelModel(device, Precision::bf16).seconds(work, Pass::forward, 1).value();
+  };
+  CHECK(seconds(unknown) == Approx(seconds(known)).epsilon(0.05));
+}
+
 }  // namespace

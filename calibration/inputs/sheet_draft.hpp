@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibration/inputs/machine_draft.hpp"
+#include "core/quantity.hpp"
+#include "model_zoo/values/precision.hpp"
+
+namespace ddl {
+
+/// What a user knows of a machine: a GPU that a bundled machine has, or the numbers of its datasheet. Unset values have
+/// defaults.
+struct DeviceSheet {
+  std::string name;                                   ///< name of the new machine
+  std::string gpu;                                    ///< a bundled machine with the GPU; empty: the sheet describes the GPU
+  std::vector<std::pair<Precision, FlopRate>> peaks;  ///< without sparsity
+  std::optional<Bytes> memory{};                      ///< of a GPU
+  std::optional<Bandwidth> memory_bandwidth{};        ///< of a GPU
+  std::optional<Bandwidth> links{};                   ///< of all links of a GPU inside a node, in one direction
+  std::optional<Bandwidth> network{};                 ///< of a GPU's share of the network, in one direction
+  std::optional<int> per_node{};                      ///< GPUs of a node
+  std::optional<int> nodes{};
+};
+
+/// Returns a commented machine file. Its findings list each default. Throws Error that names the missing options if neither
+/// a bundled GPU nor a complete sheet is given.
+[[nodiscard]] MachineDraft draft_from_sheet(const DeviceSheet& sheet);
+
+}  // namespace ddl
