@@ -13,12 +13,12 @@
 #include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
 #include "core/error.hpp"
-#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/model_reader.hpp"
 #include "model_zoo/files/onnx_file.hpp"
+#include "model_zoo/files/published_names.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 #include "model_zoo/network/parameter_words.hpp"
 #include "model_zoo/network/trained_parts.hpp"
@@ -212,7 +212,6 @@ struct Alias {
   std::string_view model;
 };
 
-/// Reads the entries `aliases` of the model files.
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
   for (const EmbeddedFile& file : bundled_models()) {
@@ -226,38 +225,6 @@ std::vector<Alias> read_aliases() {
 const std::vector<Alias>& known_aliases() {
   static const std::vector<Alias> aliases = read_aliases();
   return aliases;
-}
-
-/// Endings of published names that do not change the model's sizes: forms of training, formats of weights, and dates.
-constexpr auto silent_endings =
-    std::to_array<std::string_view>({"-hf", "-instruct", "-chat", "-base", "-it", "-pt", "-thinking", "-v0.1", "-v0.2",
-                                     "-v1.0", "-fp8", "-bf16", "-0324", "-0528", "-2407", "-2411", "-2501", "-2507"});
-
-/// Returns whether a name has the form of a Hugging Face repository (owner/name), and is not the name of a YAML file.
-bool is_hub_name(std::string_view name) {
-  return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' &&
-         name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
-}
-
-/// Returns spellings under which a model with a published name may be bundled: without the owner, and without endings.
-std::vector<std::string> plainer_spellings(std::string_view name) {
-  if (is_hub_name(name)) name.remove_prefix(name.find('/') + 1);
-  std::string plain = lower_case(name);
-  if (plain.starts_with("meta-")) plain.erase(0, 5);
-  std::vector<std::string> spellings{plain};
-  const auto shorten = [&spellings](std::string_view ending) {
-    const std::string& longest = spellings.back();
-    if (!longest.ends_with(ending) || longest.size() == ending.size()) return false;
-    spellings.push_back(longest.substr(0, longest.size() - ending.size()));
-    return true;
-  };
-  while (std::any_of(silent_endings.begin(), silent_endings.end(), shorten)) {}
-  // Llama 3.1 has the sizes of Llama 3.
-  const std::string last = spellings.back();
-  for (const std::string_view start : {"llama-3.1-", "llama3.1-", "llama3.1_", "llama3.1 "}) {
-    if (last.starts_with(start)) spellings.push_back("llama3-" + last.substr(start.size()));
-  }
-  return spellings;
 }
 
 /// Returns whether a name is exactly a published spelling. Some published spellings look like a path, such as ViT-B/16.
