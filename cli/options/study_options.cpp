@@ -12,6 +12,7 @@
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/inputs/setting_values.hpp"
 #include "calibration/inputs/software_file.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/format.hpp"
 #include "core/enum_array.hpp"
