@@ -62,6 +62,19 @@ TEST_CASE("DLRMv2 has the tables and layers of MLPerf's command line") {
   CHECK(load_model("dlrm-v2").parameters() == tables + crosses + dense + over);
 }
 
+TEST_CASE("GraphCast has the perceptrons of its grid, its mesh and the edges between them") {
+  // A perceptron has two matrices with biases, and a norm.
+  const auto perceptron = [](std::int64_t inputs) { return inputs * 512 + 512 + 512 * 512 + 512 + 2 * 512; };
+  const std::int64_t features = 2 * perceptron(474) + 3 * perceptron(4);
+  const std::int64_t message = perceptron(3 * 512) + perceptron(2 * 512);
+  const std::int64_t outputs = 512 * 512 + 512 + 512 * 227 + 227;
+  const std::int64_t parameters = load_model("graphcast").parameters();
+  CHECK(parameters == features + 18 * message + perceptron(512) + outputs);
+  // The paper has 36.7 million. The program of its authors also has a perceptron for nodes of the mesh that receive no edges
+  // from the grid, whose result is not used.
+  CHECK(static_cast<double>(parameters + perceptron(512)) == Approx(36.7e6).epsilon(0.01));
+}
+
 TEST_CASE("the size of an image and the frames of a video determine the tokens") {
   // An eighth of each side, and two positions of each side for a token: 1024² / 16² and a text of 512 tokens.
   CHECK(tokens_of("flux.1-dev", "attention") == 64 * 64 + 512);
