@@ -13,7 +13,7 @@ struct Variant {
 };
 constexpr std::array<Variant, 11> variants{{
     {"class_token", "each", "a class token for each image of a sequence"},
-    {"position_embedding", "repeated", "repeated positions"},
+    {"position_embedding", "repeated", "a table of repeated positions"},
     {"attention", "sinks", "attention with sinks"},
     {"attention", "soft_cap", "attention with capped scores"},
     {"attention", "value_size", "attention whose values have another size than its keys"},
