@@ -11,7 +11,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
-#include "cli/commands/list_command.hpp"
+#include "cli/commands/models_list.hpp"
 #include "cli/documents/model_drawing.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
@@ -26,23 +26,6 @@
 
 namespace ddl {
 namespace {
-
-Report list_models() {
-  Table table({essential(words("model")), figures("parameters"), if_asked(figures("multiply-adds")),
-               figures("FLOPs forward"), figures("layers"), words("input")},
-              0);
-  Json models = json_list(model_names(), [&](const std::string& name) -> Json {
-    const Model model = load_model(name);
-    table.add({name, with_thousands(model.parameters()), whole_text(model.macs()), humanize(Flops(model.flops_forward())),
-               std::to_string(model.layers.size()), to_string(model.input)});
-    return {{"name", name},
-            {"parameters", model.parameters()},
-            {"flops_forward", model.flops_forward()},
-            {"layers", model.layers.size()},
-            {"macs_forward", model.macs()}};
-  });
-  return list_report("models", std::move(table), models);
-}
 
 struct ShowOptions {
   std::string model, machine, precision;
@@ -316,7 +299,7 @@ void add_models(const Command& program, Request& request) {
       {{"ddl-oracle models list", "the bundled models"},
        {"ddl-oracle models show resnet50", "one model, layer by layer"},
        {"ddl-oracle models import config.json -o mine.yaml", "a model file from a configuration of Hugging Face"}});
-  add_list(command, request, "models", "models", "--model", list_models, "resnet50");
+  add_models_list(command, request);
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();
   shows.add_option("model", options->model, "bundled model, model file or ONNX file").required().names_or_file(model_names);

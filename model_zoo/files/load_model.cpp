@@ -13,12 +13,14 @@
 #include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
 #include "core/error.hpp"
-#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/model_reader.hpp"
 #include "model_zoo/files/onnx_file.hpp"
+#include "model_zoo/files/published_names.hpp"
+#include "model_zoo/files/unknown_model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 #include "model_zoo/network/parameter_words.hpp"
 #include "model_zoo/network/trained_parts.hpp"
@@ -205,20 +207,27 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
   }
 }
 
+/// Returns a key like name_key that also contains the dots inside numbers: `gpt31.3b` of `gpt3-1.3B`.
+std::string number_key(std::string_view name) {
+  const auto is_digit = [&name](std::size_t at) { return at < name.size() && name[at] >= '0' && name[at] <= '9'; };
+  std::string key;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    key += name_key(name.substr(i, 1));
+    if (name[i] == '.' && i > 0 && is_digit(i - 1) && is_digit(i + 1)) key += '.';
+  }
+  return key;
+}
+
 /// A published spelling of a bundled model's name.
 struct Alias {
   std::string spelling;
-  std::string key;
   std::string_view model;
 };
 
-/// Reads the entries `aliases` of the model files.
 std::vector<Alias> read_aliases() {
   std::vector<Alias> aliases;
-  for (const EmbeddedFile& file : bundled_models()) {
-    const auto list = bundled_yaml(file).find("aliases");
-    if (!list) continue;
-    for (const YamlNode& alias : list->items()) aliases.push_back({alias.text(), name_key(alias.text()), file.name});
+  for (const CatalogueEntry& entry : model_catalogue()) {
+    for (const std::string& alias : entry.aliases) aliases.push_back({alias, entry.name});
   }
   return aliases;
 }
@@ -226,38 +235,6 @@ std::vector<Alias> read_aliases() {
 const std::vector<Alias>& known_aliases() {
   static const std::vector<Alias> aliases = read_aliases();
   return aliases;
-}
-
-/// Endings of published names that do not change the model's sizes: forms of training, formats of weights, and dates.
-constexpr auto silent_endings =
-    std::to_array<std::string_view>({"-hf", "-instruct", "-chat", "-base", "-it", "-pt", "-thinking", "-v0.1", "-v0.2",
-                                     "-v1.0", "-fp8", "-bf16", "-0324", "-0528", "-2407", "-2411", "-2501", "-2507"});
-
-/// Returns whether a name has the form of a Hugging Face repository (owner/name), and is not the name of a YAML file.
-bool is_hub_name(std::string_view name) {
-  return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' &&
-         name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
-}
-
-/// Returns spellings under which a model with a published name may be bundled: without the owner, and without endings.
-std::vector<std::string> plainer_spellings(std::string_view name) {
-  if (is_hub_name(name)) name.remove_prefix(name.find('/') + 1);
-  std::string plain = lower_case(name);
-  if (plain.starts_with("meta-")) plain.erase(0, 5);
-  std::vector<std::string> spellings{plain};
-  const auto shorten = [&spellings](std::string_view ending) {
-    const std::string& longest = spellings.back();
-    if (!longest.ends_with(ending) || longest.size() == ending.size()) return false;
-    spellings.push_back(longest.substr(0, longest.size() - ending.size()));
-    return true;
-  };
-  while (std::any_of(silent_endings.begin(), silent_endings.end(), shorten)) {}
-  // Llama 3.1 has the sizes of Llama 3.
-  const std::string last = spellings.back();
-  for (const std::string_view start : {"llama-3.1-", "llama3.1-", "llama3.1_", "llama3.1 "}) {
-    if (last.starts_with(start)) spellings.push_back("llama3-" + last.substr(start.size()));
-  }
-  return spellings;
 }
 
 /// Returns whether a name is exactly a published spelling. Some published spellings look like a path, such as ViT-B/16.
@@ -297,23 +274,17 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
     if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
       if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name)))
         return bundled_yaml(*file);
-      const std::string model = name.substr(name.find('/') + 1);
-      const std::string known = suggest(model, model_names());
-      throw Error(fmt::format("unknown model {}", quote(name)),
-                  fmt::format("{}or download its config.json and run: ddl-oracle models import config.json -o net.yaml",
-                              known.starts_with("did you mean") ? known + " "
-                                                                : std::string("see 'models list' for bundled models,  ")));
+      throw Error(fmt::format("unknown model {}", quote(name)), unknown_model_hint(name));
     }
     return YamlNode::load(name);
   }
   if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return bundled_yaml(*file);
   if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
     return model_of_family(*family, *values);
-  const std::string known = suggest(name, model_names());
   const std::string problem = fmt::format("unknown model {}", quote(name));
   if (name.ends_with(".json"))
     throw Error(problem, fmt::format("import it first: ddl-oracle models import {} -o net.yaml", name));
-  throw Error(problem, known.starts_with("did you mean") ? known : known + "; a file of your own ends in '.yaml'");
+  throw Error(problem, unknown_model_hint(name));
 }
 
 }  // namespace
@@ -331,13 +302,17 @@ std::string canonical_model_name(std::string_view name) {
   const std::vector<Alias>& aliases = known_aliases();
   std::vector<std::string> spellings = plainer_spellings(name);
   spellings.emplace(spellings.begin(), name);
-  for (const std::string& spelling : spellings) {
-    const std::string key = name_key(spelling);
-    for (const EmbeddedFile& file : files) {
-      if (name_key(file.name) == key) return std::string(file.name);
+  // A dot in a number counts first: `GPT-3 13B` is not `gpt3-1.3b`.
+  for (const auto& key_of : {number_key, name_key}) {
+    for (const std::string& spelling : spellings) {
+      const std::string key = key_of(spelling);
+      for (const EmbeddedFile& file : files) {
+        if (key_of(file.name) == key) return std::string(file.name);
+      }
+      const auto alias =
+          std::find_if(aliases.begin(), aliases.end(), [&](const Alias& entry) { return key_of(entry.spelling) == key; });
+      if (alias != aliases.end()) return std::string(alias->model);
     }
-    const auto alias = std::find_if(aliases.begin(), aliases.end(), [&key](const Alias& entry) { return entry.key == key; });
-    if (alias != aliases.end()) return std::string(alias->model);
   }
   return std::string(name);
 }

@@ -62,8 +62,8 @@ std::vector<Problem> autocast_casts(const Model& model, const AutocastTypes& typ
   const bool reads_half = types.reads_half[layer.index];
   // Losses run in fp32 like norms, but keep no copy of their input. Tensors that are concatenated
   // are first converted to one format. Softmax converts its input within its kernel.
-  constexpr std::array<std::string_view, 3> casting{"loss", "concat", "class_token"};
-  constexpr std::array<std::string_view, 4> promoting{"add", "multiply", "scale", "position_embedding"};
+  constexpr std::array<std::string_view, 4> casting{"loss", "concat", "append", "class_token"};
+  constexpr std::array<std::string_view, 5> promoting{"add", "shift", "multiply", "scale", "position_embedding"};
   const bool reads_wide = types.reads_wide[layer.index] || (types.is_wide[layer.index] && is_one_of(type, casting));
   const bool promotes = types.is_wide[layer.index] && is_one_of(type, promoting);
   for (std::size_t i = 0; i < whole.inputs.size() && i < layer.inputs.size(); ++i) {

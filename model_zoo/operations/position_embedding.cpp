@@ -6,18 +6,23 @@
 namespace ddl {
 namespace {
 
-/// Adds a trained vector for each position of a sequence.
+/// Adds a trained vector for each position of a sequence. If the sequence consists of several images, each image has the
+/// same vectors.
 class PositionEmbedding final : public Operation {
  public:
-  explicit PositionEmbedding(std::int64_t positions) : positions_(positions) {}
+  PositionEmbedding(std::int64_t positions, bool repeated) : positions_(positions), repeated_(repeated) {}
 
   std::string_view type() const override { return "position_embedding"; }
   std::string_view short_name() const override { return "positions"; }
-  AttributeValues attribute_values() const override { return {{"positions", positions_}}; }
+  AttributeValues attribute_values() const override {
+    AttributeValues values{{"positions", positions_}};
+    if (repeated_) values.add("repeated", true);
+    return values;
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("position_embedding needs a sequence, not {}", to_string(input)));
-    if (input.extent[0] > positions_) {
+    if (repeated_ ? input.extent[0] % positions_ != 0 : input.extent[0] > positions_) {
       throw Error(fmt::format("the sequence has {} tokens, but there are {} positions", input.extent[0], positions_));
     }
     static_cast<void>(item_count("the table", {positions_, input.channels}));
@@ -42,12 +47,14 @@ class PositionEmbedding final : public Operation {
 
  private:
   std::int64_t positions_;
+  bool repeated_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Operation> read_position_embedding(const Attributes& attributes) {
-  return std::make_shared<PositionEmbedding>(attributes.integer("positions"));
+  return std::make_shared<PositionEmbedding>(attributes.integer("positions"),
+                                             attributes.find_boolean("repeated").value_or(false));
 }
 
 }  // namespace ddl

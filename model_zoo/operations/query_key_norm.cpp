@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"
 /// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Each head may have a scale of
 /// its own [Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023, section 2], or one norm may
 /// span all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. Values are unchanged. The operation reads
-/// concatenated queries, keys and values, like attention.
+/// concatenated queries, keys and values, like attention, or, without key and value heads, queries or keys alone.
 class QueryKeyNorm final : public Operation {
  public:
   QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, Span span, bool scale)
@@ -44,7 +44,7 @@ class QueryKeyNorm final : public Operation {
   }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     if (!scale_) return 0;
-    return (span_ == Span::head ? 2 : heads_ + kv_heads_) * head_size_;
+    return (span_ == Span::head ? kinds() : heads_ + kv_heads_) * head_size_;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // The work is that of a norm over the channels of a position, where a head takes the place of the position.
@@ -67,20 +67,21 @@ class QueryKeyNorm final : public Operation {
     return reduction_depth({real(span_ == Span::all_heads ? heads_ * head_size_ : head_size_)});
   }
   Divisible divisible() const override {
-    return {.channelwise = span_ != Span::all_heads, .tokens = true, .channel_units = kv_heads_};
+    return {.channelwise = span_ != Span::all_heads, .tokens = true, .channel_units = kv_heads_ > 0 ? kv_heads_ : heads_};
   }
   /// Returns the operation for the heads of a slice. The slice's share of the query heads equals
   /// its share of the key and value heads.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const auto part = [&](std::int64_t heads) {
-      return std::max<std::int64_t>(1, heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));
+      return std::max<std::int64_t>(std::min<std::int64_t>(1, heads),
+                                    heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));
     };
     return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, span_, scale_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
   /// Backward needs the inverse root mean square of each norm, and the input.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    const double norms = span_ == Span::all_heads ? 2 * real(output.extent[0]) : normed(output) / real(head_size_);
+    const double norms = span_ == Span::all_heads ? real(kinds() * output.extent[0]) : normed(output) / real(head_size_);
     return {.input = true, .statistics = norms};
   }
 
@@ -89,6 +90,8 @@ class QueryKeyNorm final : public Operation {
     if (span_ != Span::head) values.add("of", spans[static_cast<std::size_t>(span_)]);
     if (!scale_) values.add("scale", false);
   }
+  /// Returns 2 for queries and keys, and 1 for queries or keys alone, which have no key and value heads.
+  [[nodiscard]] std::int64_t kinds() const { return kv_heads_ > 0 ? 2 : 1; }
   /// Returns the number of items of queries and keys.
   [[nodiscard]] double normed(const TensorShape& output) const {
     return items(output) * real(heads_ + kv_heads_) / real(heads_ + 2 * kv_heads_);
@@ -103,7 +106,7 @@ class QueryKeyNorm final : public Operation {
 
 std::shared_ptr<const Operation> read_query_key_norm(const Attributes& attributes) {
   const std::int64_t heads = attributes.integer("heads");
-  const std::int64_t kv_heads = attributes.find_integer("kv_heads").value_or(heads);
+  const std::int64_t kv_heads = attributes.find_integer("kv_heads", 0).value_or(heads);
   const std::int64_t channels = attributes.input().channels;
   if (channels % (heads + 2 * kv_heads) != 0) {
     attributes.fail("heads",

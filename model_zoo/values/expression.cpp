@@ -14,6 +14,8 @@ namespace {
 
 constexpr int max_nesting = 64;
 constexpr std::size_t max_length = 1000;
+/// The text between the dimensions of a size: `$height / 8 x $width / 8`.
+constexpr std::string_view size_separator = " x ";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -260,7 +262,13 @@ std::vector<std::string_view> Parameters::names() const {
 }
 
 Value evaluate(std::string_view expression, const Parameters& parameters, std::optional<std::int64_t> channels) {
-  return Evaluator(expression, parameters, channels, false).run();
+  const std::size_t end = expression.find(size_separator);
+  if (end == std::string_view::npos || expression.size() > max_length)
+    return Evaluator(expression, parameters, channels, false).run();
+  // Only whole numbers are sizes. Each dimension of a size is an expression of its own.
+  const Value first = Evaluator(expression.substr(0, end), parameters, channels, false).run();
+  const Value rest = evaluate(expression.substr(end + size_separator.size()), parameters, channels);
+  return {.text = fmt::format("{}x{}", first.text, rest.text), .number = {}};
 }
 
 bool evaluate_condition(std::string_view expression, const Parameters& parameters, std::optional<std::int64_t> channels) {
@@ -269,6 +277,11 @@ bool evaluate_condition(std::string_view expression, const Parameters& parameter
 }
 
 void check_expression(std::string_view expression, const Parameters& parameters) {
+  const bool is_short = expression.size() <= max_length;
+  for (std::size_t end = 0; is_short && (end = expression.find(size_separator)) != std::string_view::npos;) {
+    Evaluator(expression.substr(0, end), parameters, std::nullopt, true).run();
+    expression.remove_prefix(end + size_separator.size());
+  }
   Evaluator(expression, parameters, std::nullopt, true).run();
 }
 

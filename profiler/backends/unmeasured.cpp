@@ -11,7 +11,9 @@ namespace {
 struct Variant {
   std::string_view operation, attribute, name;
 };
-constexpr std::array<Variant, 8> variants{{
+constexpr std::array<Variant, 11> variants{{
+    {"class_token", "each", "a class token for each image of a sequence"},
+    {"position_embedding", "repeated", "a table of repeated positions"},
     {"attention", "sinks", "attention with sinks"},
     {"attention", "soft_cap", "attention with capped scores"},
     {"attention", "value_size", "attention whose values have another size than its keys"},
@@ -20,6 +22,7 @@ constexpr std::array<Variant, 8> variants{{
     {"router", "bias", "a router with a bias"},
     {"router", "correction", "a router with corrected scores"},
     {"router", "groups", "a router with groups of experts"},
+    {"slice", "tokens", "a slice of the tokens"},
 }};
 
 }  // namespace

@@ -8,13 +8,20 @@ namespace ddl {
 /// The operations that models of the zoo need and no back end computes. A model with another
 /// missing operation fails the tests.
 inline const std::set<std::string> not_computed{
+    "append is not supported by this back end",
     "attention whose values have another size than its keys is not supported by this back end",
     "attention with capped scores is not supported by this back end",
     "attention with sinks is not supported by this back end",
+    "a class token for each image of a sequence is not supported by this back end",
+    "gather is not supported by this back end",
     "latent_keys_and_values is not supported by this back end",
     "mamba2 is not supported by this back end",
     "a loss with capped outputs is not supported by this back end",
     "query_key_norm is not supported by this back end",
+    "scatter is not supported by this back end",
+    "shift is not supported by this back end",
+    "a slice of the tokens is not supported by this back end",
+    "a table of repeated positions is not supported by this back end",
     "a router with sigmoids is not supported by this back end",
     "a router with a bias is not supported by this back end",
     "a router with groups of experts is not supported by this back end",

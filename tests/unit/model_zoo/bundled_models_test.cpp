@@ -151,7 +151,7 @@ TEST_CASE("U-Nets and DeepCAM have the parameters of their definitions") {
 
 TEST_CASE("models of timm, by timm's names or by ours, have the parameters that timm counts") {
   const CsvTable table = facts("timm_parameters.csv");
-  REQUIRE(table.rows() == 297);
+  REQUIRE(table.rows() == 787);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
@@ -524,42 +524,86 @@ TEST_CASE("every bundled model passes the checks") {
 }
 
 TEST_CASE("published spellings of a name find the model") {
-  for (const auto& [spelling, name] : {std::pair{"ResNet50", "resnet50"},
-                                       {"ResNet-50", "resnet50"},
-                                       {"VGG16", "vgg16"},
-                                       {"AlexNet", "alexnet"},
-                                       {"CosmoFlow", "cosmoflow-512"},
-                                       {"CosmoFlow512", "cosmoflow-512"},
-                                       {"CosmoFlow256", "cosmoflow-256"},
-                                       {"MegatronLM-2.5B", "megatron-2.5b"},
-                                       {"Megatron-2.5B", "megatron-2.5b"},
-                                       {"BERT-Large", "bert-large"},
-                                       {"GPT-2", "gpt2"},
-                                       {"GPT-3 175B", "gpt3-175b"},
-                                       {"ResNeXt-50", "resnext50_32x4d"},
-                                       {"ResNeXt-101 32x8d", "resnext101_32x8d"},
-                                       {"WideResNet-50-2", "wide_resnet50_2"},
-                                       {"EfficientNet-B0", "efficientnet_b0"},
-                                       {"EfficientNetV2-S", "efficientnet_v2_s"},
-                                       {"InceptionV3", "inception_v3"},
-                                       {"Inception-v3", "inception_v3"},
-                                       {"InceptionResNetV2", "inception_resnet_v2"},
-                                       {"GoogLeNet", "googlenet"},
-                                       {"MobileNetV2", "mobilenet_v2"},
-                                       {"MobileNetV3-Large", "mobilenet_v3_large"},
-                                       {"SqueezeNet 1.0", "squeezenet1_0"},
-                                       {"ShuffleNetV2", "shufflenet_v2_x1_0"},
-                                       {"RegNetY-8GF", "regnet_y_8gf"},
-                                       {"ConvNeXt-T", "convnext_tiny"},
-                                       {"DenseNet-121", "densenet121"},
-                                       {"U-Net", "unet"},
-                                       {"3D-UNet", "unet3d"},
-                                       {"U-Net3D", "unet3d"},
-                                       {"DeepCAM", "deepcam"},
-                                       {"VGG16-BN", "vgg16_bn"},
-                                       {"resnet50", "resnet50"},
-                                       {"nothing-like-it", "nothing-like-it"},
-                                       {"", ""}}) {
+  for (const auto& [spelling, name] :
+       {std::pair{"ResNet50", "resnet50"},
+        {"ResNet-50", "resnet50"},
+        {"VGG16", "vgg16"},
+        {"AlexNet", "alexnet"},
+        {"CosmoFlow", "cosmoflow-512"},
+        {"CosmoFlow512", "cosmoflow-512"},
+        {"CosmoFlow256", "cosmoflow-256"},
+        {"MegatronLM-2.5B", "megatron-2.5b"},
+        {"Megatron-2.5B", "megatron-2.5b"},
+        {"BERT-Large", "bert-large"},
+        {"GPT-2", "gpt2"},
+        {"GPT-3 175B", "gpt3-175b"},
+        {"ResNeXt-50", "resnext50_32x4d"},
+        {"ResNeXt-101 32x8d", "resnext101_32x8d"},
+        {"WideResNet-50-2", "wide_resnet50_2"},
+        {"EfficientNet-B0", "efficientnet_b0"},
+        {"EfficientNetV2-S", "efficientnet_v2_s"},
+        {"InceptionV3", "inception_v3"},
+        {"Inception-v3", "inception_v3"},
+        {"InceptionResNetV2", "inception_resnet_v2"},
+        {"GoogLeNet", "googlenet"},
+        {"MobileNetV2", "mobilenet_v2"},
+        {"MobileNetV3-Large", "mobilenet_v3_large"},
+        {"SqueezeNet 1.0", "squeezenet1_0"},
+        {"ShuffleNetV2", "shufflenet_v2_x1_0"},
+        {"RegNetY-8GF", "regnet_y_8gf"},
+        {"ConvNeXt-T", "convnext_tiny"},
+        {"DenseNet-121", "densenet121"},
+        {"U-Net", "unet"},
+        {"3D-UNet", "unet3d"},
+        {"U-Net3D", "unet3d"},
+        {"DeepCAM", "deepcam"},
+        {"VGG16-BN", "vgg16_bn"},
+        {"resnet50", "resnet50"},
+        // A dot in a number makes another number.
+        {"GPT-3 13B", "gpt3-13b"},
+        {"gpt3 1.3b", "gpt3-1.3b"},
+        {"SqueezeNet 1.0", "squeezenet1_0"},
+        // names of Hugging Face's repositories
+        {"stabilityai/stable-diffusion-xl-base-1.0", "sdxl"},
+        {"stable-diffusion-v1-5/stable-diffusion-v1-5", "sd-1.5"},
+        {"runwayml/stable-diffusion-v1-5", "sd-1.5"},
+        {"stabilityai/stable-diffusion-3.5-large", "sd3.5-large"},
+        {"stabilityai/stable-diffusion-3-medium-diffusers", "sd3-medium"},
+        {"black-forest-labs/FLUX.1-dev", "flux.1-dev"},
+        {"black-forest-labs/FLUX.1-schnell", "flux.1-schnell"},
+        {"Qwen/Qwen-Image", "qwen-image"},
+        {"Wan-AI/Wan2.1-T2V-14B-Diffusers", "wan2.1-14b"},
+        {"Wan-AI/Wan2.2-T2V-A14B", "wan2.1-14b"},
+        {"Wan-AI/Wan2.1-T2V-1.3B", "wan2.1-1.3b"},
+        {"Wan-AI/Wan2.2-TI2V-5B", "wan2.2-5b"},
+        {"tencent/HunyuanVideo", "hunyuan-video"},
+        {"hunyuanvideo-community/HunyuanVideo", "hunyuan-video"},
+        {"Lightricks/LTX-Video", "ltx-video"},
+        {"Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b"},
+        {"Qwen/Qwen3-VL-30B-A3B-Instruct", "qwen3-vl-30b-a3b"},
+        {"llava-hf/llava-1.5-7b-hf", "llava-1.5-7b"},
+        {"OpenGVLab/InternVL3-8B", "internvl3-8b"},
+        {"openai/whisper-large-v3", "whisper-large-v3"},
+        {"openai/whisper-large-v3-turbo", "whisper-large-v3-turbo"},
+        {"facebook/wav2vec2-base-960h", "wav2vec2-base"},
+        {"facebook/detr-resnet-50", "detr-resnet50"},
+        // names of timm
+        {"timm/resnet50.a1_in1k", "resnet50"},
+        {"gluon_resnet50_v1d", "resnet50d"},
+        {"tv_resnet34", "resnet34"},
+        {"ssl_resnext50_32x4d", "resnext50_32x4d"},
+        {"swsl_resnet18", "resnet18"},
+        {"ig_resnext101_32x8d", "resnext101_32x8d"},
+        {"legacy_seresnet50", "seresnet50"},
+        {"tf_efficientnet_b2_ns", "tf_efficientnet_b2_ns"},
+        {"tf_efficientnet_b3.ap_in1k", "tf_efficientnet_b3"},
+        {"convnext_tiny.fb_in22k_ft_in1k_384", "convnext_tiny_384"},
+        {"vit_base_patch16_224_sam", "vit_b_16"},
+        // A tag of another number of classes, or of a size that no model has, is not left out.
+        {"vit_base_patch16_224.augreg_in21k", "vit_base_patch16_224.augreg_in21k"},
+        {"resnet50.some_in1k_999", "resnet50.some_in1k_999"},
+        {"nothing-like-it", "nothing-like-it"},
+        {"", ""}}) {
     CHECK(canonical_model_name(spelling) == name);
   }
   CHECK(load_model("ResNet-50").name == "resnet50");
@@ -621,9 +665,20 @@ TEST_CASE("sequence models may have samples of another length, other models have
         "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave out one of the two lengths");
 }
 
-TEST_CASE("an unknown model is an error that suggests a known one") {
+TEST_CASE("an unknown model is an error that suggests a known one, models that begin alike, or an import") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
-  CHECK(error_of([] { (void)load_model("xyz"); }).starts_with("unknown model 'xyz'\nhint: known: alexnet, "));
+  CHECK(
+      error_of([] { (void)load_model("xyz"); }) ==
+      "unknown model 'xyz'\nhint: see 'models list' for bundled models, or import its config.json: ddl-oracle models import "
+      "config.json -o net.yaml; a file of your own ends in '.yaml'");
+  const std::string sized = error_of([] { (void)load_model("openai/whisper-gigantic-v4"); });
+  INFO(sized);
+  CHECK(sized.find("models that begin alike: whisper-base, whisper-large-v2, ") != std::string::npos);
+  CHECK(sized.find("download its config.json and run: ddl-oracle models import config.json -o net.yaml") !=
+        std::string::npos);
+  CHECK(error_of([] { (void)load_model("vit_base_patch16_224.augreg_in21k"); })
+            .ends_with("hint: its architecture is vit_b_16; give other classes or sizes after the name: "
+                       "vit_b_16@classes=21843"));
   CHECK(error_of([] { (void)load_model("./none.yaml"); }).find("./none.yaml") != std::string::npos);
 }
 

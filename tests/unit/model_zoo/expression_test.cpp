@@ -46,6 +46,17 @@ TEST_CASE("a lone parameter may be any text") {
   CHECK(value(" $kind ") == "bottleneck");
 }
 
+TEST_CASE("each dimension of a size is an expression") {
+  CHECK(value("$width / 8 x $width") == "8x64");
+  CHECK(value("$width x 2 x $width + 1") == "64x2x65");
+  CHECK(error_in("$width x $widht") == "unknown parameter '$widht' in '$widht'\nhint: did you mean 'width'?");
+  CHECK(error_in("$width x ") == "the expression ends where a value should follow in ''");
+  // A long text with many dimensions is refused as a whole.
+  std::string many = "$width";
+  for (int i = 0; i < 1000; ++i) many += " x 1";
+  CHECK(error_in(many).starts_with("more than 1000 letters"));
+}
+
 TEST_CASE("conditions compare numbers and words") {
   CHECK(holds("$width == 64"));
   CHECK(holds("$width * 4 != $channels"));

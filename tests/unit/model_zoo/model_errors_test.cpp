@@ -285,7 +285,7 @@ TEST_CASE("the keys of a model of a family are checked") {
   CHECK(error_in(head + "parameters: {stage5: 1}\n") ==
         "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'? its parameters: unit, stage1, "
         "stage2, stage3, stage4, groups, base_width, stem, stem1, stem2, stem3, stem_pool, shortcut, shortcut_kernel, "
-        "halved, gate, squeezed, first_divisor, classes");
+        "halved, gate, least_squeezed, squeezed, first_divisor, classes");
   CHECK(error_in(head + "parameters: {stage1: }\n") == "m.yaml:4:14: the parameter 'stage1' has no value");
   CHECK(error_in("format: 1\nfamily: mine\nlayers: [flatten]\n") ==
         "m.yaml:2:9: this file is a family, not a model | a model of a family has 'model: name', 'family: ...' and "

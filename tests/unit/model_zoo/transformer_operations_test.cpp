@@ -437,6 +437,14 @@ TEST_CASE("norms of queries and keys may have separate scales for each head, or 
   CHECK_FALSE(whole.operation->divisible().channelwise);
   CHECK(layer_of(input, "  - query_key_norm: {heads: 4, kv_heads: 2, of: head}\n").operation->attributes() ==
         "heads=4 kv_heads=2");
+  // Queries alone have one scale of 12 channels, and 4 norms for each token.
+  const Layer alone = layer_of(input, "  - query_key_norm: {heads: 4, kv_heads: 0}\n");
+  CHECK(alone.parameters() == 12);
+  CHECK(kept_of(alone).statistics == 16 * 4);
+  CHECK(work_of(alone, Pass::forward).activation_items == 2 * 48 * 16);
+  TensorShape half = alone.output_shape;
+  half.channels /= 2;
+  CHECK(alone.operation->local(std::vector{half}, half).operation->attributes() == "heads=2 kv_heads=0");
 }
 
 TEST_CASE("a product may have one factor for each token") {

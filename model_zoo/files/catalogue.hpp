@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ddl {
+
+/// What lists of models show of a bundled model. The catalogue is data, so that a list builds no models, and an alias is
+/// found without parsing the model files; catalogue_test compares it with the models.
+struct CatalogueEntry {
+  std::string name;
+  std::string kind;    ///< language, moe, vision-language, generation, …
+  std::string family;  ///< empty if the model has no family
+  std::int64_t parameters = 0;
+  double flops_forward = 0;  ///< of a sample
+  double multiply_adds = 0;  ///< of a sample
+  std::int64_t layers = 0;
+  std::string input{};                 ///< shape of a sample: `3×224×224`
+  std::vector<std::string> aliases{};  ///< published spellings of the name
+};
+
+/// Returns all bundled models, sorted by name.
+[[nodiscard]] const std::vector<CatalogueEntry>& model_catalogue();
+
+/// Returns the kinds of the catalogue, in the order of lists.
+[[nodiscard]] std::vector<std::string> model_kinds();
+
+}  // namespace ddl
