@@ -62,10 +62,11 @@ TEST_CASE("every bundled model can be split in two along each of its axes, with 
                           [](const Limit& limit) { return limit.kind == Limit::Kind::tensor_units; }));
         continue;
       }
-      // A convolution with a single filter or channel cannot be split, either.
+      // A convolution with a single filter or channel cannot be split, either. A model of images that first processes a
+      // vector, such as the embedding of a diffusion's time step, has no spatial split.
       const auto is_of_one = [](const Limit& limit) {
         return limit.available == 1 && (limit.kind == Limit::Kind::filters || limit.kind == Limit::Kind::channels ||
-                                        limit.kind == Limit::Kind::tensor_units);
+                                        limit.kind == Limit::Kind::tensor_units || limit.kind == Limit::Kind::extent);
       };
       if (std::any_of(estimate.limits.begin(), estimate.limits.end(), is_of_one)) continue;
       for (const Limit& limit : estimate.limits) {
