@@ -132,7 +132,7 @@ Plan plan_of_word(const PlanOptions& options, const Study& study) {
 void refuse_batch_with_file(const PlanOptions& options) {
   if (options.plan_file.empty()) return;
   const auto refuse = [](const char* option) {
-    throw Error(fmt::format("--plan and {} contradict each other", option), "leave one of them out");
+    throw Error(fmt::format("{} and --plan contradict each other", option), "leave one of them out");
   };
   if (options.global_batch || !options.global_batches.empty()) refuse("--global-batch");
   if (options.batch_per_gpu) refuse("--batch-per-gpu");
