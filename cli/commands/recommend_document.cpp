@@ -82,6 +82,9 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (answer.single) return;
   if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
+  const auto differs = [&](const Estimate& each) { return each.verdict != answer.shown.front().verdict; };
+  if (!answer.options.allow_risk && std::any_of(answer.shown.begin(), answer.shown.end(), differs))
+    document.paragraph("plans that may not fit follow plans that fit: --allow-risk sorts all by time");
 }
 
 void add_why_not(Document& document, const RecommendAnswer& answer, const RankedRows& rows) {
