@@ -413,14 +413,10 @@ void add_recommend(const Command& program, Request& request) {
   command.get_option("--machine")
       .description("bundled machine (see 'machines list') or a machine file; several, separated by commas, are compared");
   command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
-                    {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --save-job job.yaml",
-                     "the best plan as a job file, for 'check'"},
                     {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --for torchtitan --price 2.5USD/h",
                      "the best plan that torchtitan starts, with the price that you pay"},
                     {"ddl-oracle recommend llama3-70b --machine h100 --gpus 64..1024 --train-tokens 1T --deadline 30d",
-                     "how many GPUs are enough"},
-                    {"ddl-oracle recommend resnet50,vgg16 --machine a100,h100 --gpus 8 --format csv",
-                     "two models on two machines, side by side"}});
+                     "how many GPUs are enough"}});
   const PlanOptionHandles handles = add_plan_options(command, options->plan, true);
   add_training_options(command, options->training);
   add_price_option(command, options->study.prices);
