@@ -18,12 +18,14 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/evidence.hpp"
 #include "cli/documents/explanation.hpp"
+#include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_figures.hpp"
 #include "cli/documents/memory_terms.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/documents/ranking.hpp"
+#include "cli/documents/throughput.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
@@ -117,7 +119,7 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
 /// Whether the user gave the number of devices, but not how to divide the devices: no plan, no
 /// degrees, and no strategy with a single possible mesh.
 bool leave_degrees_open(const PlanOptions& options) {
-  if (!options.gpus || !options.plan_file.empty() || !options.degrees.empty()) return false;
+  if (!options.gpus || !options.plan_file.empty() || !options.plan_word.empty() || !options.degrees.empty()) return false;
   if (options.strategy.empty()) return true;
   const Family family = parse_named_family(options.strategy).family;
   return std::popcount(family) > 1 && only_degrees(family, *options.gpus).empty();
@@ -157,6 +159,11 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   std::string none;  // the reason why there is no plan
   if (is_plan_file(text)) {
     plan = plan_of_file(text, option, explained);
+  } else if (text.find('=') == std::string::npos && is_plan_word(text)) {
+    plan = parse_plan_word(text);
+    plan->global_batch = explained.global_batch;
+    plan->precision = explained.precision;
+    plan->optimizer = explained.optimizer;
   } else if (text.find('=') != std::string::npos) {
     plan = with_degrees(text, option, explained);
     if (answer.ideal) refuse_sharding_in_ideal(plan->zero_stage);
@@ -204,12 +211,14 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const Estimate& estimate = answer.explanation.estimate;
   Document document;
   if (answer.configured) add_configured_plan(document, *answer.configured, nullptr, study);
-  add_plan(document, estimate, study, answer.training);
-  add_study(document, study, estimate.plan.mesh.devices(), estimate.plan.global_batch);
+  const std::int64_t batch = estimate.plan.global_batch;
+  const Training training = shown_length(answer.training, study, batch);
+  add_question(document, study, estimate.plan.mesh.devices(), batch);
+  add_headline(document, estimate, study, training);
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.has_time();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
   if (answer.explanation.has_time()) {
-    document.apart(ranked_table({estimate}, study, answer.training, false));
+    document.apart(plan_table(estimate, study, training));
     if (drawn) document.add(time_bars({estimate}));
     add_throughput(document, estimate, study, "throughput");
     add_explanation(document, answer.explanation, study);
@@ -228,6 +237,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   }
   if (drawn)
     add_plan_figures(document, Estimator(study.job()), estimate.plan, study, {.phases = false, .memory_items = false});
+  add_sources(document, study, estimate.plan.mesh.devices());
   add_defaults(document, answer.defaults);
   return document;
 }
@@ -297,9 +307,8 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
     throw Error(fmt::format("--memory-timeline and --output both name {}", quote_path(output)),
                 "give one of them another name");
   }
-  const std::string title =
-      fmt::format("{}: {} ({}), {}", study.model().name, family_name(plan.mesh.family()), degrees_text(plan.mesh),
-                  fullest_rank_text(plan, answer.explanation.estimate.critical.memory));
+  const std::string title = fmt::format("{}: {}, {}", study.model().name, plan_word(plan),
+                                        fullest_rank_text(plan, answer.explanation.estimate.critical.memory));
   write_output(options.memory_timeline, draw_memory(*answer.timeline, study.model(), title, study.device_memory()),
                "--memory-timeline");
   answer.drawn = options.memory_timeline;
@@ -397,22 +406,28 @@ void add_explain(const Command& program, Request& request) {
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain the plan of this JSON file");
   handles.strategy.description("explain a plan of this strategy; default without --degrees: the best plan for --gpus");
-  const auto like = command.add_option("--like", options->like, like_help);
+  const auto like = command.add_option("--like", options->like, like_help).file();
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
   add_set_option(command, options->set_words).needs(like);
   add_training_options(command, options->training);
+  add_price_option(command, options->study.prices);
   command.examples(
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
        {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",
         "why this plan and not the best one of another strategy"},
        {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "the memory of the best plan by item, and why"}});
-  command.add_option("--why-not", options->why_not,
-                     "compare with the best plan of this strategy on the same number of GPUs, with the 'best' of all, or "
-                     "with other degrees");
-  command.add_option("--against", options->against,
-                     "compare with these degrees (data=64,spatial=1x2x2) or a plan's JSON file");
+  command
+      .add_option("--why-not", options->why_not,
+                  "compare with the best plan of this strategy on the same number of GPUs, with the 'best' of all, or "
+                  "with another plan: 'dp32·tp2 z1'")
+      .type_name("PLAN");
+  command
+      .add_option("--against", options->against,
+                  "compare with another plan: 'dp32·tp2 z1' (see 'help notation'), or a JSON report; degrees alone "
+                  "(data=64,spatial=1x2x2) keep the other choices")
+      .type_name("PLAN");
   const Option memory = command.add_switch(
       "--memory", options->memory, "list the contents of memory at the peak of a step, with the source of each number");
   add_whole_number(command, "--stage", options->stage, 1, 1'000'000,

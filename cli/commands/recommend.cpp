@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
 #include "calibration/runs/time_errors_file.hpp"
@@ -18,6 +19,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
+#include "cli/documents/startable.hpp"
 #include "cli/options/goals.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/option_value.hpp"
@@ -44,15 +46,13 @@
 namespace ddl {
 namespace {
 
-constexpr std::int64_t most_rows = 20'000;
-
 void refuse_cost_without_price(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
   throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
-              "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
+              "add --price 2.5USD/h");
 }
 
-void search_into(RecommendAnswer& answer) {
+SearchOptions search_options_of(const RecommendAnswer& answer) {
   const RecommendOptions& options = answer.options;
   SearchOptions search_options;
   search_options.devices = answer.gpus;
@@ -80,7 +80,60 @@ void search_into(RecommendAnswer& answer) {
     if (says_zero) each.zero_stage.reset();
     if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
   }
+  if (const Framework* const framework = framework_named(options.framework)) {
+    keep_to(*framework, search_options);
+    search_options.top = 0;  // the best plan of each strategy may be replaced by a slower plan that can be started
+  }
+  return search_options;
+}
 
+/// Returns the best plan of a changed question; empty if there is none, or if the search takes longer than `limit`.
+std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int64_t gpus, std::int64_t global_batch,
+                                        Seconds limit) {
+  SearchOptions changed = search_options_of(answer);
+  changed.devices = gpus;
+  changed.global_batch = global_batch;
+  const Framework* const framework = framework_named(answer.options.framework);
+  changed.top = framework == nullptr ? 1 : 0;
+  changed.all = false;
+  SearchWatch watch(limit);
+  watch.watch(changed);
+  SearchResult result = search(*answer.estimator, changed);
+  if (framework != nullptr)
+    static_cast<void>(keep_startable(result.best, *framework, *answer.study, *answer.estimator, changed));
+  if (result.best.empty()) return std::nullopt;
+  return result.best.front();
+}
+
+/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch.
+void find_possible(RecommendAnswer& answer) {
+  constexpr Seconds limit(2);
+  constexpr int most_tries = 8;
+  const PlanOptions& plan = answer.options.plan;
+  const bool keeps_batch = plan.global_batch.has_value();
+  std::int64_t gpus = answer.gpus;
+  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices(); ++tries) {
+    gpus *= 2;
+    const std::int64_t batch = keeps_batch ? answer.global_batch : answer.global_batch / answer.gpus * gpus;
+    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), limit)) {
+      answer.possible.push_back({fmt::format("--gpus {}", gpus), *std::move(best)});
+      break;
+    }
+  }
+  std::int64_t batch = answer.global_batch;
+  for (int tries = 0; tries < most_tries && batch > 1; ++tries) {
+    batch /= 2;
+    if (auto best = best_of_changed(answer, answer.gpus, batch, limit)) {
+      answer.possible.push_back({fmt::format("--batch {}", batch), *std::move(best)});
+      break;
+    }
+  }
+}
+
+void search_into(RecommendAnswer& answer) {
+  const RecommendOptions& options = answer.options;
+  SearchOptions search_options = search_options_of(answer);
+  const std::int64_t rows = options.top.value_or(0);
   const Interrupt interrupt;
   {
     SearchWatch watch(options.time_limit);
@@ -88,6 +141,13 @@ void search_into(RecommendAnswer& answer) {
     answer.result = search(*answer.estimator, search_options);
     answer.seconds = watch.seconds();
     answer.at_limit = watch.is_at_limit();
+  }
+  if (const Framework* const framework = framework_named(options.framework)) {
+    const std::string reason =
+        keep_startable(answer.result.best, *framework, *answer.study, *answer.estimator, search_options);
+    if (!reason.empty())
+      throw Error(fmt::format("--for {}: no plan that fits can be started: {}", framework->name, reason),
+                  "choose another framework, or leave --for out");
   }
 
   for (const auto& [family, zero_stage] : search_options.families) {
@@ -107,147 +167,6 @@ void search_into(RecommendAnswer& answer) {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
   }
-}
-
-/// Compares the best plan with plain data parallelism. Empty if data parallelism is the best plan, or was not searched.
-std::string compared_with_data(const RecommendAnswer& answer) {
-  const Estimate& best = answer.shown.front();
-  const Family family = family_bit(Axis::data);
-  if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
-  const auto is_data = [&](const Estimate& estimate) { return estimate.plan.mesh.family() == family; };
-  const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
-  if (data == answer.result.best.end()) {
-    const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
-    return is_tried ? " (plain data parallelism is not possible)" : "";
-  }
-  // A plan that may not fit is not compared with a plan that fits.
-  if (data->verdict > best.verdict) return " (plain data parallelism may not fit)";
-  const double ratio = data->time.step_time() / best.time.step_time();
-  return ratio >= 1 ? fmt::format(", {:.2f}x as fast as plain data parallelism", ratio)
-                    : fmt::format(", {:.2f}x the speed of plain data parallelism", ratio);
-}
-
-/// Whether the search chose a first plan that offloads to host memory. The search does so only if no other plan fits.
-bool had_to_offload(const RecommendAnswer& answer) {
-  const ChosenOfPlan chosen = chosen_of(answer.options.plan);
-  const Plan& plan = answer.shown.front().plan;
-  const auto is_taken = [&](const PlanChoiceRow& row) { return row.needs_host && !chosen[row.choice] && row.get(plan) > 0; };
-  return !answer.single && std::any_of(plan_choices().begin(), plan_choices().end(), is_taken);
-}
-
-/// The number of plans that are not shown: ranked plans, and plans that provably rank lower.
-std::size_t plans_not_shown(const RecommendAnswer& answer) {
-  if (answer.single) return 0;
-  const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
-  return ranked + answer.result.behind.size() - answer.shown.size();
-}
-
-/// Whether a plan ranks before a faster plan with the same verdict on memory, because the slower plan is simpler.
-bool has_faster_behind(const RecommendAnswer& answer) {
-  const std::vector<Estimate>& shown = answer.shown;
-  for (std::size_t i = 1; i < shown.size(); ++i) {
-    const Estimate &before = shown[i - 1], &after = shown[i];
-    if (after.verdict != before.verdict || after.time.step_time() >= before.time.step_time()) continue;
-    // If the times differ by more than a tie, the section "Why not the others" explains why the slower plan ranks first.
-    if (before.time.step_time() <= after.time.step_time() * (1 + usual_tie)) return true;
-  }
-  return false;
-}
-
-/// Returns the report as a document. `drawn`: add the drawings and sections that only an HTML page has.
-Document document_of(const RecommendAnswer& answer, bool drawn = false) {
-  const Study& study = *answer.study;
-  Document document;
-  if (answer.configured) add_configured_plan(document, *answer.configured, answer.best(), study);
-  if (answer.shown.empty()) {
-    document.line(answer.result.stopped ? "No plan was found yet" : "No plan is possible",
-                  fmt::format(" for {} on {} of {}", study.model().name,
-                              count_text(answer.gpus, device_noun(study.machine().device)), study.machine().name));
-  } else {
-    add_plan(document, answer.shown.front(), study, answer.options.training, compared_with_data(answer));
-  }
-  add_study(document, study, answer.gpus, answer.global_batch);
-  if (!answer.shares.empty()) document.line("kernel time of plan 1: " + kernel_shares_text(answer.shares.front()), 2);
-  if (!answer.shown.empty()) {
-    Table table = ranked_table(answer.shown, study, answer.options.training);
-    if (const std::size_t more = plans_not_shown(answer); more > 0) {
-      const std::size_t all = std::min<std::size_t>(more + answer.shown.size(), most_rows);
-      // The text does not say that these plans fit, because some of them were ruled out before their memory was computed.
-      table.left_out = fmt::format("and {} more{}", with_thousands(static_cast<std::int64_t>(more)),
-                                   all > answer.shown.size() ? fmt::format(": --top {}", all) : "");
-    }
-    document.apart(std::move(table));
-    const bool by_time = !answer.single && answer.objective != Objective::memory;
-    if (const std::string undecided = by_time ? undecided_text(answer.shown) : ""; !undecided.empty())
-      document.paragraph(undecided);
-    if (by_time && has_faster_behind(answer)) {
-      document.paragraph(fmt::format("plans within {:.0f} % are ranked as ties: simpler ones come first", usual_tie * 100));
-    }
-    if (drawn) document.add(time_bars(answer.shown));
-    add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "plan 1" : "throughput");
-    add_findings(document, answer.shown.front(), study);
-    if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
-    if (had_to_offload(answer)) document.line("no plan fits without host memory", 2);
-    if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all) {
-      document.section("Why not the others");
-      Table others(
-          {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
-      for (std::size_t i = 1; i < answer.shown.size(); ++i) {
-        SlowdownReason behind = behind_first(answer.shown[i], answer.shown.front(), study.coefficients().learned);
-        others.add({std::to_string(i + 1), family_name(answer.shown[i].plan.mesh.family()), std::move(behind.longer),
-                    std::move(behind.why)});
-      }
-      document.add(std::move(others));
-    }
-  }
-  if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
-  if (drawn && !answer.shown.empty()) add_plan_figures(document, *answer.estimator, answer.shown.front().plan, study);
-  if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
-    document.section("Rejected");
-    add_rejected(document, answer.result.rejected, study.model());
-    for (const Family family : answer.without_plans)
-      document.line(fmt::format("{}: {}", family_name(family), why_without_plans(answer.gpus, family)), 2);
-  }
-  add_defaults(document, answer.defaults);
-  if (!answer.single) {
-    document.section();
-    document.line(fmt::format("{} considered, {} of them pruned, {} fully evaluated, {} feasible, {:.0f} ms",
-                              count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
-                              with_thousands(answer.result.estimated), with_thousands(answer.result.feasible),
-                              answer.seconds * 1e3));
-  }
-  return document;
-}
-
-Json json_of(const RecommendAnswer& answer) {
-  const Study& study = *answer.study;
-  Json json = json_head();
-  const auto shown = [&](std::size_t place) {
-    Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study,
-                                 answer.options.training);
-    if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
-    return plan;
-  };
-  if (answer.configured)
-    json["like"] = configured_plan_to_json(*answer.configured, answer.best(), study, answer.options.training);
-  json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
-  json["plans"] = Json::array();
-  for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
-  for (const Estimate& estimate : answer.result.rejected)
-    json["plans"].push_back(estimate_to_json(estimate, 0, study, answer.options.training));
-  json["ratios_to_first"] = ratios_to_json(answer.shown);
-  json["inputs"] = inputs_to_json(study, answer.options.training);
-  json["inputs"]["gpus"] = answer.gpus;
-  json["inputs"]["global_batch"] = answer.global_batch;
-  json["inputs"]["objective"] = to_string(answer.objective);
-  json["inputs"]["ideal"] = answer.options.study.ideal;
-  json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
-  json["search"] = {{"considered", answer.result.considered}, {"pruned", answer.result.pruned},
-                    {"priced", answer.result.estimated},      {"feasible", answer.result.feasible},
-                    {"interrupted", answer.result.stopped},   {"seconds", answer.seconds}};
-  const auto gap = answer.shown.empty() ? std::nullopt : gap_of(answer.result, answer.shown.front(), answer.objective);
-  if (gap) json["search"]["gap"] = *gap;
-  return json;
 }
 
 Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
@@ -327,6 +246,8 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
     search_into(*answer);
   }
   add_intervals(answer->shown, *answer->study, *answer->estimator);
+  // The headline has the upper bound of the memory, which includes what the allocator reserves.
+  if (!answer->shown.empty()) add_reserved(*answer->estimator, answer->shown.front());
   if (answer->study->kernels().measured() != nullptr) {
     for (const Estimate& estimate : answer->shown) answer->shares.push_back(explain(*answer->estimator, estimate.plan));
   }
@@ -423,8 +344,23 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   return answer;
 }
 
+/// Throws Error if --price names a device that no machine of the question has.
+void check_prices(const RecommendOptions& options) {
+  const auto& prices = options.study.prices;
+  if (std::all_of(prices.begin(), prices.end(), [](const DevicePrice& each) { return each.device.empty(); })) return;
+  std::vector<Machine> machines;
+  for (const auto& [model, machine] : studies_named(options.study)) machines.push_back(load_machine(machine));
+  refuse_unused_prices(prices, machines);
+}
+
 Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
+  check_prices(asked);
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
+  if (!options.framework.empty()) {
+    const Framework* const framework = framework_named(options.framework);
+    if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
+    if (options.study.software.empty()) options.study.software = framework->software;
+  }
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
   std::shared_ptr<RecommendAnswer> answer;
   if (!options.like.empty()) {
@@ -440,7 +376,9 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
     answer = answer_of(options, command);
+    if (answer->shown.empty() && !answer->result.stopped) find_possible(*answer);
     remove_said(answer->defaults, said);
+    if (!options.framework.empty()) remove_said(answer->defaults, {"--software"});
   }
   if (!options.missing.empty()) write_missing(*answer, output);
   Report report = answer_report(answer);
@@ -475,20 +413,31 @@ void add_recommend(const Command& program, Request& request) {
   command.get_option("--machine")
       .description("bundled machine (see 'machines list') or a machine file; several, separated by commas, are compared");
   command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
-                    {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --save-job job.yaml",
-                     "the best plan as a job file, for 'check'"},
-                    {"ddl-oracle recommend resnet50,vgg16 --machine a100,h100 --gpus 8 --format csv",
-                     "two models on two machines, side by side"}});
+                    {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --for torchtitan --price 2.5USD/h",
+                     "the best plan that torchtitan starts, with the price that you pay"},
+                    {"ddl-oracle recommend llama3-70b --machine h100 --gpus 64..1024 --train-tokens 1T --deadline 30d",
+                     "how many GPUs are enough"}});
   const PlanOptionHandles handles = add_plan_options(command, options->plan, true);
   add_training_options(command, options->training);
+  add_price_option(command, options->study.prices);
   add_goal_options(command, options->goals);
-  const auto strategies = command.add_option("--strategies", options->strategies,
-                                             "search only these strategies, separated by commas: data,data+filter,…");
-  const auto objective = command.add_option("--objective", options->objective, "what to minimize: time, cost or memory")
-                             .capture_default_str()
+  const auto strategies = command
+                              .add_option("--strategies", options->strategies,
+                                          "search only these strategies, separated by commas: data,data+filter,…")
+                              .type_name("NAMES");
+  const auto framework = command
+                             .add_option("--for", options->framework,
+                                         "search only plans that this framework starts, predict them with its software, and "
+                                         "write its files with --save-dir")
                              .words([] {
-                               return std::vector<std::string>{"time", "cost", "memory"};
-                             });
+                               const std::vector<std::string_view> names = framework_names();
+                               return std::vector<std::string>(names.begin(), names.end());
+                             })
+                             .excludes(command.get_option("--ideal"));
+  const auto objective =
+      command.add_option("--objective", options->objective, "what to minimize").capture_default_str().words([] {
+        return std::vector<std::string>{"time", "cost", "memory"};
+      });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   add_time_limit(command, options->time_limit);
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
@@ -504,15 +453,17 @@ void add_recommend(const Command& program, Request& request) {
       command
           .add_option("--save-dir", options->save_dir,
                       "write the answer, the top-ranked plan as a job, all candidates and launch scripts into this folder")
+          .type_name("DIR")
           .excludes(command.get_option("--ideal"));
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
-  const auto like = command.add_option("--like", options->like, like_help);
+  const auto like = command.add_option("--like", options->like, like_help).file();
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
-  for (const auto sought : {strategies, objective, all, risk}) {
+  framework.excludes(all);
+  for (const auto sought : {strategies, framework, objective, all, risk}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
     handles.degrees.excludes(sought);

@@ -93,7 +93,7 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
   if (!goals.budget) return;
   if (!machine.price_per_gpu_hour) {
     throw Error(fmt::format("--budget needs the price of a device, but the datasheet of {} has none", machine.name),
-                "add 'price: {value: 2.5 USD/h, source: ...}' to a machine file");
+                "add --price 2.5USD/h");
   }
   if (!goals.budget->currency.empty() && goals.budget->currency != machine.currency) {
     throw Error(fmt::format("--budget is in {}, but the price of {} is in {}", goals.budget->currency, machine.name,
@@ -136,7 +136,8 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
   refuse_about_one(command, "one number of GPUs and one batch, but there are several");
-  const Machine machine = load_machine(options.study.machine);
+  Machine machine = load_machine(options.study.machine);
+  apply_price(options.study.prices, machine);
   refuse_goals(options, machine);
   std::vector<std::int64_t> counts = options.plan.gpu_counts, batches = options.plan.global_batches;
   if (options.plan.gpus) counts = {*options.plan.gpus};

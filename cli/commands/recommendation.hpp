@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cli/documents/configuration.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/goals.hpp"
@@ -23,11 +25,20 @@ struct RecommendOptions {
   PlanOptions plan;
   Training training;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job, save_dir, like, typed;
+  std::string strategies, objective = "time", missing, save_job, save_dir, like, typed, framework;
   std::vector<std::string> set_words{};  ///< values of --set
   std::optional<Seconds> time_limit;
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
+};
+
+/// The largest value of --top.
+inline constexpr std::int64_t most_rows = 20'000;
+
+/// A change of the question with which some plan is possible, and this plan.
+struct PossibleChange {
+  std::string change;  ///< `--gpus 32`
+  Estimate best;
 };
 
 /// The content of the report. The whole content is computed before the report is written.
@@ -49,6 +60,9 @@ struct RecommendAnswer {
   std::vector<Family> without_plans;
   std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
 
+  /// If no plan is possible: how much more the user has to give for a plan.
+  std::vector<PossibleChange> possible;
+
   [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
 
@@ -56,6 +70,10 @@ struct RecommendAnswer {
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
 /// Adds the memory that the allocator reserves for each shown and rejected plan. This takes as long as the search itself.
 void add_reserved(RecommendAnswer& answer);
+
+/// Returns the answer as a document. `drawn`: add the drawings and sections that only an HTML page has.
+[[nodiscard]] Document document_of(const RecommendAnswer& answer, bool drawn = false);
+[[nodiscard]] nlohmann::ordered_json json_of(const RecommendAnswer& answer);
 
 /// Reports the best plan of each pair of a model and a machine, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);

@@ -14,6 +14,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/explanation.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/options/plan_notation.hpp"
 #include "cli/report/figures.hpp"
 #include "core/enum_array.hpp"
 #include "core/units.hpp"
@@ -138,9 +139,8 @@ Chart time_bars(const std::vector<Estimate>& estimates) {
   for (std::size_t i = 0; i < most; ++i) {
     const Estimate& each = estimates[i];
     if (each.time.step_time() > estimates.front().time.step_time() * longest_drawn) continue;
-    drawn.emplace_back(fmt::format("{}{} ({})", estimates.size() > 1 ? fmt::format("{}. ", i + 1) : std::string(),
-                                   family_name(each.plan.mesh.family()), degrees_text(each.plan.mesh)),
-                       &each);
+    drawn.emplace_back(
+        fmt::format("{}{}", estimates.size() > 1 ? fmt::format("{}. ", i + 1) : std::string(), plan_word(each.plan)), &each);
   }
   Chart chart = time_bars(drawn);
   if (drawn.size() < most) chart.title += fmt::format(", of plans up to {:g} times as long as the first", longest_drawn);

@@ -82,7 +82,7 @@ std::string fewest_gpus_text(const JobCheck& check) {
                        count_text(check.study->machine().devices(), device_noun(check.study->machine().device)), batch);
   }
   const Plan& fewest = check.fewest->estimate.plan;
-  const std::string degrees = fewest.mesh.devices() == 1 ? std::string() : fmt::format(" ({})", degrees_text(fewest.mesh));
+  const std::string degrees = fewest.mesh.devices() == 1 ? std::string() : fmt::format(" ({})", degrees_word(fewest.mesh));
   return fmt::format("{}{}, with {}{}", with_thousands(fewest.mesh.devices()), degrees, batch,
                      check.fewest->verdict == Verdict::fits ? "" : ", at risk");
 }
@@ -147,15 +147,14 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   const Study& study = *check.study;
   const MemoryBreakdown& memory = check.checked.estimate.memory;
   const Plan& plan = check.checked.estimate.plan;
-  const std::string choices = choices_text(plan);
+  const std::string words = plan_words(plan);
   document.line(std::string(to_string(check.checked.verdict)),
                 fmt::format(" {}: {}", visible(check.file), need_text(check)));
-  document.paragraph(
-      fmt::format("{} on {}, {} of {}, global batch {}, {} with {}; {} ({}){}", study.model().name, study.dataset().name,
-                  count_text(plan.mesh.devices(), device_noun(study.machine().device)), study.machine().name,
-                  with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
-                  family_name(plan.mesh.family()), degrees_text(plan.mesh), choices.empty() ? "" : ", " + choices),
-      2, 2);
+  document.paragraph(fmt::format("{} on {} of {}, global batch {}, {} with {}; {}{}", study.model().name,
+                                 count_text(plan.mesh.devices(), device_noun(study.machine().device)), study.machine().name,
+                                 with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
+                                 plan_word(plan), words.empty() ? "" : ": " + words),
+                     2, 2);
   Table items = items_table(memory);
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
   items.add({"all", humanize(memory.total()), "", of_available(memory.total())});

@@ -72,8 +72,7 @@ void add_comparison(Document& document, const Explanation& explained, const Plan
   std::string aside;
   if (pair.other) {
     const Plan& plan = pair.other->estimate.plan;
-    const std::string choices = choices_text(plan);
-    aside = fmt::format(" ({}{}{})", degrees_text(plan.mesh), choices.empty() ? "" : ", ", choices);
+    aside = fmt::format(" ({})", plan_word(plan));
     if (plan.mesh.devices() != explained.estimate.plan.mesh.devices()) {
       aside += fmt::format(", on {}, not {}", count_text(plan.mesh.devices(), "device"),
                            with_thousands(explained.estimate.plan.mesh.devices()));

@@ -28,7 +28,7 @@ std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
   if (best.plan == plan.estimate.plan || std::abs(share) < least)
     return plan.estimate.verdict == Verdict::fits || best.plan == plan.estimate.plan ? "the search found no faster plan"
                                                                                      : "the best plan that fits is as fast";
-  const std::string name = fmt::format("{} ({})", family_name(best.plan.mesh.family()), degrees_text(best.plan.mesh));
+  const std::string name = plan_word(best.plan);
   const char* fits = plan.estimate.verdict == Verdict::fits ? "" : "fits and ";
   if (share > 0) return fmt::format("the best plan found {}is {:.0f} % faster: {}", fits, 100 * share, name);
   return fmt::format("the best plan found {}is {:.0f} % slower: {}", fits, -100 * share, name);
@@ -91,14 +91,13 @@ void add_not_modelled(Document& document, const Configuration& configuration) {
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study) {
   const Configuration& read = plan.configuration;
   const Estimate& own = plan.estimate;
-  const std::string choices = choices_text(own.plan);
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
   const std::string time =
       fmt::format("{}{} per step", humanize(own.time.step_time()), interval_behind(own.time.step_time(), own.interval));
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,
                                        time + (throughput ? ", " + throughput_in_short(*throughput) : std::string()),
                                        memory_text(own.memory, own.verdict, study)));
-  document.line(fmt::format("its plan: {}{}", degrees_text(own.plan.mesh), choices.empty() ? "" : ", " + choices), 2);
+  document.line("its plan: " + plan_word(own.plan), 2);
   if (best != nullptr) document.line(comparison_text(plan, *best), 2);
   add_not_modelled(document, read);
   const bool changes = !plan.changes.arguments.empty() || !plan.changes.unsaid.empty();

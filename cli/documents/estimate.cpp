@@ -28,27 +28,6 @@
 namespace ddl {
 namespace {
 
-/// Adds the measured time of a step outside of kernels.
-void add_overhead(Document& document, const Study& study) {
-  const ShardTimes* const measured = study.kernels().measured();
-  if (measured == nullptr) return;
-  const auto part = [](const StepOverhead& overhead) {
-    return overhead.factor < 1 ? fmt::format("{:.1f} % less", 100 * (1 - overhead.factor))
-                               : fmt::format("{} per kernel", humanize(overhead.per_kernel));
-  };
-  if (!measured->steps().empty()) {
-    document.line(
-        fmt::format("outside kernels: forward {}, backward {}, update {}, from {}", part(measured->overhead(Phase::forward)),
-                    part(measured->overhead(Phase::backward)), part(measured->update_overhead()), measured->steps()),
-        2);
-  }
-  if (const SecondsPerByte touch = measured->fresh_memory(); touch.value() > 0) {
-    document.line(fmt::format("first touch of fresh memory: {} per MiB, in tensors of {} and more", humanize(touch * 1_MiB),
-                              humanize(mapping_threshold)),
-                  2);
-  }
-}
-
 Json overhead_to_json(const ShardTimes& measured) {
   Json json;
   const auto add = [&](std::string_view name, const StepOverhead& overhead) {
@@ -66,26 +45,6 @@ Json overhead_to_json(const ShardTimes& measured) {
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
   return estimate.limits.empty() ? std::string("no such division is possible") : describe(estimate.limits, model);
-}
-
-void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
-              const std::string& besides) {
-  const std::string name = plan_phrase(estimate.plan);
-  if (estimate.feasible()) {
-    const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
-    const std::string rate = throughput ? ", " + throughput_in_short(*throughput) : "";
-    const bool at_best = study.kernels().origin() == KernelBasis::roofline;
-    document.line(
-        name, fmt::format(": {}{} per step{}{}{}, {}; {}", at_best ? "at best " : "", humanize(estimate.time.step_time()),
-                          interval_behind(estimate.time.step_time(), estimate.interval), besides, rate,
-                          memory_text(estimate.memory, estimate.verdict, study), time_text(estimate, study, training)));
-    return;
-  }
-  const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
-                                        [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
-  document.add(Line{{{name, true},
-                     {memory_alone ? " does not fit" : " is not possible", true},
-                     {": " + reasons_text(estimate, study.model())}}});
 }
 
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of) {
@@ -166,37 +125,6 @@ std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& 
   return fmt::format("datasheet, at the efficiency of {} published clusters ({})", habits.clusters, habits.fabric);
 }
 
-void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch) {
-  document.line(fmt::format("{} on {}, {} of {}, global batch {}, {} with {}{}", study.model().name, study.dataset().name,
-                            count_text(gpus, device_noun(study.machine().device)), study.machine().name,
-                            with_thousands(global_batch), to_string(study.precision()), to_string(study.optimizer()),
-                            study.spec().assumptions.linear_kernels ? ", ideal" : ""));
-  document.line("kernel times: " + kernel_times_text(study));
-  add_overhead(document, study);
-  if (const std::string network = network_text(study.coefficients(), study.machine()); !network.empty()) {
-    document.line("network: " + network);
-  }
-  if (gpus > study.machine().devices_per_node() && !study.spec().assumptions.ring_only) {
-    if (const std::string text = between_nodes_text(study.machine(), study.coefficients().exchanges); !text.empty()) {
-      document.line("between nodes: " + text);
-    }
-  }
-  if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1) {
-    document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance));
-  }
-  if (const double straggler = study.assumptions().straggler; straggler > 1) {
-    document.line(fmt::format(
-        "straggler: kernels of the slowest device take {:.4g} times as long, and the other devices wait", straggler));
-  }
-  if (const auto quantile = study.assumptions().congestion_quantile) {
-    document.line(fmt::format("congestion: {:.4g}th percentile of communication time", 100 * normal_share(*quantile)));
-  }
-  if (!study.spec().coefficients.empty()) return;
-  if (const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine)) {
-    document.line(fmt::format("coefficients: {}, {}", own->path, place_of(*own)));
-  }
-}
-
 void add_findings(Document& document, const Estimate& estimate, const Study& study) {
   document.section("Why", fmt::format(" ({})", family_name(estimate.plan.mesh.family())));
   for (const Finding& finding : findings_of(study.job(), estimate)) document.paragraph(describe(finding, study.model()));
@@ -226,6 +154,8 @@ Json inputs_to_json(const Study& study, const Training& training) {
   if (training.epochs) json["train_epochs"] = *training.epochs;
   if (training.convergence) json["convergence"] = convergence_to_json(*training.convergence);
   json["machine"] = study.machine().name;
+  json["price_per_gpu_hour"] = or_null(study.machine().price_per_gpu_hour);
+  json["currency"] = study.machine().price_per_gpu_hour ? Json(study.machine().currency) : Json(nullptr);
   json["device_memory_bytes"] = study.device_memory().value();
   json["margin_bytes"] = study.margin().value();
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);

@@ -16,10 +16,6 @@
 
 namespace ddl {
 
-/// Adds the first line of an answer: strategy, degrees, time, throughput and memory, or why the
-/// plan is not possible. `besides`: text that follows the time.
-void add_plan(Document& document, const Estimate& estimate, const Study& study, const Training& training,
-              const std::string& besides = {});
 /// Adds a line with the throughput of a plan; adds nothing for a plan without a predicted time.
 /// `of`: the heading of the line, which is `throughput` or the name of the plan.
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of);
@@ -35,8 +31,6 @@ void add_throughput(Document& document, const Estimate& estimate, const Study& s
 /// Returns the provenance of kernel times as text, `93 % measured, 5 % interpolated, 2 % curve`, or as a JSON object.
 [[nodiscard]] std::string kernel_shares_text(const Explanation& explanation);
 [[nodiscard]] nlohmann::ordered_json kernel_shares_to_json(const Explanation& explanation);
-/// Adds the title lines of a report: model, data set, devices, batch, precision, and the sources of kernel times.
-void add_study(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch);
 /// Adds the section about what limits the step time of a plan.
 void add_findings(Document& document, const Estimate& estimate, const Study& study);
 /// Adds the section of defaults in force; adds nothing if the user gave all options.

@@ -130,28 +130,6 @@ std::optional<bool> differ(const Estimate& of, const Estimate& other) {
   return ratio->low > 1 || ratio->high < 1;
 }
 
-std::string undecided_text(const std::vector<Estimate>& ranked) {
-  std::vector<std::pair<std::size_t, std::size_t>> ranges;  // first and last rank
-  for (std::size_t i = 1; i < ranked.size(); ++i) {
-    if (differ(ranked.front(), ranked[i]).value_or(true)) continue;
-    if (!ranges.empty() && ranges.back().second == i) {
-      ranges.back().second = i + 1;
-    } else {
-      ranges.emplace_back(i + 1, i + 1);
-    }
-  }
-  if (ranges.empty()) return {};
-  std::vector<std::string> parts;
-  for (const auto& [first, last] : ranges) {
-    parts.push_back(std::to_string(first));
-    if (last == first + 1) parts.push_back(std::to_string(last));
-    if (last > first + 1) parts.back() += fmt::format(" to {}", last);
-  }
-  std::string text = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return text + ": tied with plan 1, the difference is within the prediction error";
-}
-
 nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked) {
   nlohmann::ordered_json ratios = nlohmann::ordered_json::array();
   for (std::size_t i = 1; i < ranked.size(); ++i) {

@@ -37,9 +37,6 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// Whether `other` is slower or faster than `of`, judged by the interval of their ratio; empty if one of the plans has no
 /// interval.
 [[nodiscard]] std::optional<bool> differ(const Estimate& of, const Estimate& other);
-/// Lists the tied plans of a ranking: `2 to 4: tied with plan 1, …`; empty if no plan is tied, or
-/// if plans have no intervals.
-[[nodiscard]] std::string undecided_text(const std::vector<Estimate>& ranked);
 /// Compares each further plan of a ranking with the first plan, for programs: its rank, the ratio of the times, and whether
 /// the two plans differ.
 [[nodiscard]] nlohmann::ordered_json ratios_to_json(const std::vector<Estimate>& ranked);

@@ -177,6 +177,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   };
   fields.add_json("reasons", reasons);
   fields.add_csv("reasons", [&study](const Row& row) { return describe(row.estimate.limits, study.model()); });
+  fields.add("plan", [](const Row& row) { return plan_word(row.estimate.plan); });
   return fields;
 }
 
@@ -197,6 +198,97 @@ std::string spent_text(const std::vector<double>& shares) {
   return text;
 }
 
+/// Makes the table of plans. A part of the step that is zero in all plans gets no column.
+class TableOfPlans {
+ public:
+  TableOfPlans(std::vector<const Estimate*> plans, const Study& study, const Training& training)
+      : plans_(std::move(plans)), study_(study), training_(training), parts_(time_parts.begin(), time_parts.end()) {
+    Seconds longest{};
+    for (const Estimate* each : plans_) longest = max(longest, each->time.step_time());
+    unit_ = time_unit(longest);
+    std::erase_if(parts_, [&](const TimePart& part) {
+      return std::none_of(plans_.begin(), plans_.end(),
+                          [&](const Estimate* each) { return each->time[part.part].value() > 0; });
+    });
+    const SampleFlops flops = sample_flops(study.job().facts);
+    for (const Estimate* each : plans_) throughputs_.push_back(throughput_of(study.job(), flops, *each));
+    has_shares_ = std::any_of(throughputs_.begin(), throughputs_.end(),
+                              [](const auto& of) { return of && of->model_share.has_value(); });
+    has_intervals_ =
+        std::any_of(plans_.begin(), plans_.end(), [](const Estimate* each) { return each->interval.has_value(); });
+    priced_ = study.machine().price_per_gpu_hour.has_value();
+    is_one_verdict_ = std::all_of(plans_.begin(), plans_.end(),
+                                  [&](const Estimate* each) { return each->verdict == plans_.front()->verdict; });
+  }
+
+  /// `numbers`: the first cell of each row; empty for a table without numbers.
+  Table table(const std::vector<std::string>& numbers) {
+    Table table(columns(!numbers.empty()));
+    std::vector<Plan> plans;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      bars_.shares.push_back(spent_shares(plans_[i]->time));
+      std::vector<std::string> cells = row(i);
+      if (!numbers.empty()) cells.insert(cells.begin(), numbers[i]);
+      table.add(std::move(cells));
+      plans.push_back(plans_[i]->plan);
+    }
+    table.bars = std::move(bars_);
+    table.legend = letters_text(plans);
+    return table;
+  }
+
+ private:
+  std::vector<Column> columns(bool with_numbers) {
+    const bool at_best = study_.kernels().origin() == KernelBasis::roofline;
+    std::vector<Column> columns;
+    if (with_numbers) columns.push_back(essential(figures("#")));
+    columns.push_back(essential(words("plan")));
+    columns.push_back(essential(figures(at_best ? "step at best" : "step")));
+    if (has_intervals_) columns.push_back(essential(words(interval_name())));
+    bars_.column = columns.size();
+    bars_.pieces.assign(spent_names.begin(), spent_names.end());
+    columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), words("verdict")});
+    if (!is_one_verdict_) columns.back() = essential(columns.back());
+    if (has_shares_) columns.push_back(figures("MFU"));
+    columns.push_back(figures(name_of(training_)));
+    if (priced_) columns.push_back(figures(study_.machine().currency));
+    columns.push_back(figures("eff."));
+    columns.insert(columns.end(),
+                   {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("step " + unit_.name))});
+    for (const TimePart& part : parts_)
+      columns.push_back(if_asked(figures(fmt::format("{} {}", &part == parts_.data() ? "=" : "+", part.column))));
+    columns.push_back(if_asked(words("with")));
+    return columns;
+  }
+
+  std::vector<std::string> row(std::size_t i) const {
+    const Estimate& e = *plans_[i];
+    const bool timed = e.time.step_time().value() > 0;
+    std::vector<std::string> row{plan_word(e.plan), timed ? humanize(e.time.step_time()) : "-"};
+    if (has_intervals_) row.push_back(interval_text(e.time.step_time(), e.interval));
+    row.insert(row.end(), {spent_text(bars_.shares.back()), humanize(e.memory.total()),
+                           timed ? std::string(to_string(e.verdict)) : ""});
+    if (has_shares_) row.push_back(mfu_text(throughputs_[i]));
+    row.push_back(humanize(time_of(e, study_, training_)));
+    if (priced_) row.push_back(amount(cost_of(e, study_, training_).value_or(0)));
+    row.push_back(share_text(e.efficiency));
+    row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
+                           figure(e.time.step_time().value() * unit_.factor)});
+    for (const TimePart& part : parts_) row.push_back(figure(e.time[part.part].value() * unit_.factor));
+    row.push_back(choices_text(e.plan));
+    return row;
+  }
+
+  std::vector<const Estimate*> plans_;
+  const Study& study_;
+  const Training& training_;
+  std::vector<TimePart> parts_;
+  TimeUnit unit_;
+  std::vector<std::optional<Throughput>> throughputs_{};
+  bool has_shares_ = false, has_intervals_ = false, priced_ = false, is_one_verdict_ = false;
+  Bars bars_{};
+};
+
 }  // namespace
 
 const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
@@ -210,73 +302,15 @@ const Estimate* nearest_miss(const std::vector<Estimate>& rejected) {
   return nearest;
 }
 
-Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training, bool with_ranks) {
-  Seconds longest{};
-  for (const Estimate& estimate : estimates) longest = max(longest, estimate.time.step_time());
-  const TimeUnit unit = time_unit(longest);
-  const bool priced = study.machine().price_per_gpu_hour.has_value();
-  const bool at_best = study.kernels().origin() == KernelBasis::roofline;
-  // A part of the step that is zero in all plans gets no column.
-  std::vector<TimePart> parts(time_parts.begin(), time_parts.end());
-  std::erase_if(parts, [&](const TimePart& part) {
-    return std::none_of(estimates.begin(), estimates.end(),
-                        [&](const Estimate& e) { return (e.time[part.part]).value() > 0; });
-  });
-  const SampleFlops flops = sample_flops(study.job().facts);
-  std::vector<std::optional<Throughput>> throughputs;
-  for (const Estimate& estimate : estimates) throughputs.push_back(throughput_of(study.job(), flops, estimate));
-  const bool has_shares =
-      std::any_of(throughputs.begin(), throughputs.end(), [](const auto& of) { return of && of->model_share.has_value(); });
+Table ranked_table(const std::vector<Estimate>& estimates, const RankedRows& rows, const Study& study,
+                   const Training& training) {
+  std::vector<const Estimate*> ordered;
+  for (const std::size_t position : rows.order) ordered.push_back(&estimates[position]);
+  return TableOfPlans(std::move(ordered), study, training).table(row_numbers(rows));
+}
 
-  std::vector<Column> columns;
-  if (with_ranks) columns.push_back(essential(figures("#")));
-  columns.push_back(essential(words("plan")));
-  columns.push_back(essential(figures(at_best ? "step at best" : "step")));
-  Bars bars;
-  bars.column = columns.size();
-  bars.pieces.assign(spent_names.begin(), spent_names.end());
-  columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), essential(words("verdict"))});
-  if (training.is_whole()) {
-    columns.push_back(essential(figures(name_of(training))));
-  } else {
-    columns.push_back(figures("epoch"));
-  }
-  if (priced) columns.push_back(figures(study.machine().currency));
-  if (has_shares) columns.push_back(figures("MFU"));
-  columns.push_back(figures("eff."));
-  const bool has_intervals =
-      std::any_of(estimates.begin(), estimates.end(), [](const Estimate& e) { return e.interval.has_value(); });
-  if (has_intervals) columns.push_back(words(interval_name()));
-  columns.insert(columns.end(),
-                 {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("step " + unit.name))});
-  for (const TimePart& part : parts)
-    columns.push_back(if_asked(figures(fmt::format("{} {}", &part == parts.data() ? "=" : "+", part.column))));
-  columns.push_back(if_asked(words("with")));
-  Table table(std::move(columns));
-  std::vector<Plan> plans;
-  for (std::size_t i = 0; i < estimates.size(); ++i) {
-    const Estimate& e = estimates[i];
-    const bool timed = e.time.step_time().value() > 0;
-    std::vector<std::string> row;
-    if (with_ranks) row.push_back(std::to_string(i + 1));
-    bars.shares.push_back(spent_shares(e.time));
-    row.insert(row.end(), {plan_word(e.plan), timed ? humanize(e.time.step_time()) : "-", spent_text(bars.shares.back()),
-                           humanize(e.memory.total()), timed ? std::string(to_string(e.verdict)) : "",
-                           humanize(time_of(e, study, training))});
-    if (priced) row.push_back(amount(cost_of(e, study, training).value_or(0)));
-    if (has_shares) row.push_back(mfu_text(throughputs[i]));
-    row.push_back(share_text(e.efficiency));
-    if (has_intervals) row.push_back(interval_text(e.time.step_time(), e.interval));
-    row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
-                           figure(e.time.step_time().value() * unit.factor)});
-    for (const TimePart& part : parts) row.push_back(figure((e.time[part.part]).value() * unit.factor));
-    row.push_back(choices_text(e.plan));
-    table.add(std::move(row));
-    plans.push_back(e.plan);
-  }
-  table.bars = std::move(bars);
-  table.legend = letters_text(plans);
-  return table;
+Table plan_table(const Estimate& estimate, const Study& study, const Training& training) {
+  return TableOfPlans({&estimate}, study, training).table({});
 }
 
 Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected, const Study& study,
@@ -314,7 +348,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
     }
     const std::string why = always(estimate)
                                 ? reason(estimate)
-                                : fmt::format("nearest is {}: {}", degrees_text(estimate.plan.mesh), reason(estimate));
+                                : fmt::format("nearest is {}: {}", degrees_word(estimate.plan.mesh), reason(estimate));
     const auto same = std::find_if(hybrids.begin(), hybrids.end(), [&](const auto& known) { return known.first == why; });
     if (same == hybrids.end()) {
       hybrids.emplace_back(why, family_name(family));

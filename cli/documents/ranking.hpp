@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
+#include "cli/documents/tie_groups.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "cli/report/document.hpp"
 #include "estimator/step/estimate.hpp"
@@ -15,9 +16,11 @@ namespace ddl {
 /// prediction, returns the first impossible plan. Null if all plans are possible.
 [[nodiscard]] const Estimate* nearest_miss(const std::vector<Estimate>& rejected);
 
-/// Returns a table of ranked plans with the parts of their time. All times have the same unit.
-[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const Study& study, const Training& training,
-                                 bool with_ranks = true);
+/// Returns a table of ranked plans with the parts of their time, in the order of `rows`. All times have the same unit.
+[[nodiscard]] Table ranked_table(const std::vector<Estimate>& estimates, const RankedRows& rows, const Study& study,
+                                 const Training& training);
+/// Returns the same table for one plan, without a rank.
+[[nodiscard]] Table plan_table(const Estimate& estimate, const Study& study, const Training& training);
 /// Returns the ranked plans, then the impossible plans without a rank, as flat objects for
 /// programs. Values are in base units.
 [[nodiscard]] nlohmann::ordered_json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>& rejected,

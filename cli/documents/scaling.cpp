@@ -8,6 +8,7 @@
 
 #include "cli/documents/convergence.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling_charts.hpp"
@@ -56,7 +57,7 @@ std::string doubt_text(double chance, bool goals) {
 
 /// Describes a point: `64 GPUs: dp64 as ZeRO-1, 5.20 d and 9,800 USD for 1T tokens`.
 std::string point_text(const StudyOutcome& point) {
-  return fmt::format("{}, {}{}{} {}", plan_phrase(point.best->plan), humanize(time_at(point)),
+  return fmt::format("{}, {}{}{} {}", plan_word(point.best->plan), humanize(time_at(point)),
                      interval_behind(time_at(point), point.best->interval), money_text(point), purpose_of(point.training));
 }
 
@@ -94,11 +95,11 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
         ": " + point_text(fastest) + doubt(*scaling.fastest));
   }
   const StudyOutcome& cheapest = points[*scaling.cheapest];
-  document.add(
-      Line{{{fmt::format("{} {} the cheapest{}", gpus_text(cheapest, batches), cheapest.gpus == 1 ? "is" : "are", of), true},
-            {": " + point_text(cheapest) + doubt(*scaling.cheapest) + "; "},
-            {gpus_text(fastest, batches) + " the fastest", true},
-            {": " + point_text(fastest) + doubt(*scaling.fastest)}}});
+  const auto text_of = [&](const StudyOutcome& point, std::size_t at) {
+    return fmt::format("{}{}: {}{}", gpus_text(point, batches), of, point_text(point), doubt(at));
+  };
+  add_card(document, "Cheapest", text_of(cheapest, *scaling.cheapest));
+  add_card(document, "Fastest", text_of(fastest, *scaling.fastest));
 }
 
 Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
@@ -192,17 +193,23 @@ std::string fewest_text(const Points& points, bool batches) {
 }
 
 /// Returns the report as a document. `drawn`: add the drawings that only an HTML page has.
-Document document_of(const Points& points, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
+Document document_of(const Points& exact, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
+  Points points = exact;
+  for (StudyOutcome& each : points) {
+    if (each.study) each.training = shown_length(each.training, *each.study);
+  }
   Document document;
   add_first_sentence(document, points, scaling, question);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
   const Study& study = *answered->study;
-  document.line(fmt::format("{} on {}, {}, {} with {}; {}", study.model().name, study.dataset().name, study.machine().name,
+  document.line(fmt::format("{}{} on {}, {} with {}; {}", study.model().name,
+                            study.spec().dataset.empty() ? "" : ", data set " + study.dataset().name, study.machine().name,
                             to_string(study.precision()), to_string(study.optimizer()),
                             question.fixed_batch ? std::string("strong scaling: the global batch is fixed")
                                                  : fmt::format("weak scaling: the batch of each {} is fixed",
                                                                device_noun(study.machine().device))));
   document.line("kernel times: " + kernel_times_text(study));
+  if (const std::string price = price_text(study); !price.empty()) document.line("price: " + price);
   if (std::any_of(points.begin(), points.end(), has_plan)) {
     document.apart(scaling_table(points, scaling, question));
     document.line(fewest_text(points, several_batches(points, question)), 2);
@@ -218,7 +225,7 @@ Document document_of(const Points& points, const Scaling& scaling, const Scaling
       if (has_plan(point)) continue;
       std::string why = point.problem;
       if (point.nearest) {
-        why += fmt::format("; nearest is {}: {}", degrees_text(point.nearest->plan.mesh),
+        why += fmt::format("; nearest is {}: {}", degrees_word(point.nearest->plan.mesh),
                            reasons_text(*point.nearest, point.study->model()));
       }
       document.paragraph(fmt::format("{}: {}", gpus_text(point, several_batches(points, question)), why));

@@ -99,7 +99,7 @@ std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
 std::string_view superlative(const StudyOutcome& best, bool several_models) {
   if (best.objective == Objective::cost) return "is cheapest";
   if (best.objective == Objective::memory) return "needs the least memory";
-  return several_models && !best.training.is_whole() ? "has the shortest epoch" : "is fastest";
+  return several_models && !best.training.is_whole() && best.training.unit.empty() ? "has the shortest epoch" : "is fastest";
 }
 
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {
@@ -130,7 +130,7 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   const Training& training = outcomes.front().training;
   std::vector<Column> columns{essential(words("study")), essential(words("plan")), essential(figures("step")),
                               figures(of_tokens ? "tokens/s" : "samples/s"), essential(figures(name_of(training)))};
-  if (priced) columns.push_back(figures(training.is_whole() ? "cost" : "cost of an epoch"));
+  if (priced) columns.push_back(figures(training.is_whole() || !training.unit.empty() ? "cost" : "cost of an epoch"));
   columns.insert(columns.end(), {figures("MFU"), essential(figures("memory")), if_asked(figures("of")),
                                  essential(words("verdict")), figures("eff."), words(interval_name())});
   if (!training.is_whole()) columns.push_back(if_asked(figures("epochs/day")));
@@ -171,7 +171,7 @@ Document problems_of(const Outcomes& outcomes, const Labels& labels) {
     if (each.problem.empty()) continue;
     std::string text = fmt::format("{}: {}", labels.of(each), each.problem);
     if (each.nearest) {
-      text += fmt::format("; nearest is {}: {}", degrees_text(each.nearest->plan.mesh),
+      text += fmt::format("; nearest is {}: {}", degrees_word(each.nearest->plan.mesh),
                           reasons_text(*each.nearest, each.study->model()));
     }
     problems.paragraph(text);
@@ -250,8 +250,24 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 
+/// Returns the outcomes with the length for which text gives time and cost (shown_length). Outcomes of different data sets
+/// keep the epoch, because the order of the studies must not depend on the format of the report.
+Outcomes with_shown_length(Outcomes outcomes) {
+  const StudyOutcome* first = nullptr;
+  for (const StudyOutcome& each : outcomes) {
+    if (!each.study) continue;
+    if (first == nullptr) first = &each;
+    if (each.study->dataset().name != first->study->dataset().name) return outcomes;
+  }
+  if (first == nullptr) return outcomes;
+  const Training shown = shown_length(first->training, *first->study);
+  for (StudyOutcome& each : outcomes) each.training = shown;
+  return outcomes;
+}
+
 /// Returns the report as a document. `drawn`: add the drawings and sections that only an HTML page has.
-Document document_of(const Outcomes& outcomes, bool drawn = false) {
+Document document_of(const Outcomes& exact, bool drawn = false) {
+  const Outcomes outcomes = with_shown_length(exact);
   const Labels labels(outcomes);
   Document document;
   const auto add_part = [&](const char* heading, Document part) {

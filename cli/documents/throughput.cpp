@@ -45,7 +45,24 @@ std::string mfu_text(const std::optional<Throughput>& throughput) {
   return throughput && throughput->model_share ? share_text(*throughput->model_share) : "-";
 }
 
+Training shown_length(const Training& training, const Study& study, std::optional<std::int64_t> global_batch) {
+  if (training.is_whole() || !study.spec().dataset.empty()) return training;
+  Training unit;
+  if (study.model().sequence_length > 0) {
+    unit.tokens = 1e9;
+    unit.unit = "1B tokens";
+  } else if (global_batch) {
+    unit.samples = 1000.0 * static_cast<double>(*global_batch);
+    unit.unit = "1,000 steps";
+  } else {
+    unit.samples = 1e6;
+    unit.unit = "1M samples";
+  }
+  return unit;
+}
+
 std::string name_of(const Training& training) {
+  if (!training.unit.empty()) return training.unit;
   if (training.to_accuracy) return "to target";
   if (training.epochs) return count_text(*training.epochs, "epoch");
   return training.tokens ? print_token_count(*training.tokens) + " tokens" : "epoch";
@@ -62,6 +79,8 @@ Seconds time_of(const Estimate& estimate, const Study& study, const Training& tr
     return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
   }
   if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
+  if (training.samples)
+    return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
   if (!training.tokens) return estimate.epoch;
   return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
 }

@@ -19,6 +19,11 @@ namespace ddl {
 /// Returns the MFU: `48 %`, or `-` if the device's peak is unknown.
 [[nodiscard]] std::string mfu_text(const std::optional<Throughput>& throughput);
 
+/// Returns the length for which text gives time and cost: the length that the user gave; else an epoch, if the user named
+/// the data set; else 1B tokens, or for models without tokens 1,000 steps of `global_batch` samples. Without `global_batch`,
+/// for reports with several batches, 1M samples replace 1,000 steps.
+[[nodiscard]] Training shown_length(const Training& training, const Study& study,
+                                    std::optional<std::int64_t> global_batch = {});
 /// Names the length of a training: `epoch`, `1T tokens`.
 [[nodiscard]] std::string name_of(const Training& training);
 /// Returns the words that follow a time or cost: `per epoch`, `for 90 epochs`, `to 75.9 % top-1 accuracy on ImageNet`.

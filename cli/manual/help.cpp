@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include "cli/manual/manual.hpp"
+#include "cli/manual/option_groups.hpp"
+#include "cli/manual/topics.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/text.hpp"
 #include "core/error.hpp"
@@ -35,7 +38,13 @@ std::string whole_text_of(const OptionDescription& option) {
   if (option.is_required && option.names.front().starts_with("-")) text += "; required";
   if (!option.default_value.empty()) text += "; default: " + option.default_value;
   if (!option.needs.empty()) text += fmt::format("; needs {}", fmt::join(option.needs, ", "));
-  if (!option.not_with.empty()) text += fmt::format("; not with {}", fmt::join(option.not_with, ", "));
+  constexpr std::size_t most_names = 4;
+  if (option.not_with.size() > most_names) {
+    const std::vector<std::string> first(option.not_with.begin(), option.not_with.begin() + 2);
+    text += fmt::format("; not with {} and {} other options", fmt::join(first, ", "), option.not_with.size() - 2);
+  } else if (!option.not_with.empty()) {
+    text += fmt::format("; not with {}", fmt::join(option.not_with, ", "));
+  }
   return text;
 }
 
@@ -141,12 +150,49 @@ std::size_t help_width() {
   return std::clamp(width, least, most);
 }
 
+namespace {
+
+void add_grouped_options(HelpWriter& help, const CommandDescription& command) {
+  const auto add_group = [&](std::string_view heading, std::string_view title) {
+    bool is_first = true;
+    for (const OptionDescription& each : command.options) {
+      if (heading_of(each) != heading) continue;
+      if (is_first) help.line(fmt::format("\n{}:", title));
+      is_first = false;
+      help.row(name_text(each), whole_text_of(each));
+    }
+  };
+  for (const OptionGroup& group : option_groups()) add_group(group.heading, group.heading);
+  add_group({}, "Other options");
+}
+
+void add_options(HelpWriter& help, const CommandDescription& command, HelpForm form) {
+  const bool has_many = command.options.size() > most_options_shown;
+  if (has_many && form == HelpForm::all) {
+    add_grouped_options(help, command);
+  } else if (!command.options.empty()) {
+    help.line("\nOptions:");
+    for (const OptionDescription& each : command.options) {
+      const bool asks_for_all = each.names.back() == "--help-all";  // a command with few options always shows all
+      if (has_many ? is_usual(each) : !asks_for_all) help.row(name_text(each), whole_text_of(each));
+    }
+  }
+  if (has_many && form != HelpForm::all) {
+    help.line(fmt::format("\n'{} --help-all' shows all {} options in groups.", command.path, command.options.size()));
+    help.line("'ddl-oracle help WORD' explains a word, such as notation, memory or lora.");
+  }
+  if (form == HelpForm::brief && !has_many)
+    help.line(fmt::format("\n'{} --help' shows examples and more about each option.", command.path));
+}
+
+}  // namespace
+
 std::string help_text(const CommandDescription& command, HelpForm form, std::size_t width) {
   HelpWriter help(form, width);
   help.paragraph(command.text);
   help.line("");
   help.line(usage_of(command));
-  if (form == HelpForm::whole && !command.examples.empty()) {
+  if (form != HelpForm::brief && !command.examples.empty()) {
     help.line("\nExamples:");
     for (const Example& each : command.examples) help.example(each);
   }
@@ -154,20 +200,23 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
     help.line("\nCommands:");
     for (const CommandDescription& each : command.commands) help.row(each.name, each.text);
   }
+  if (command.name == command.path) {
+    help.line("\nTopics ('help TOPIC'):");
+    for (const HelpTopic& topic : help_topics()) help.row(std::string(topic.name), topic.summary);
+  }
   if (!command.arguments.empty()) {
     help.line("\nArguments:");
     for (const OptionDescription& each : command.arguments) help.row(name_text(each), whole_text_of(each));
   }
-  if (!command.options.empty()) {
-    help.line("\nOptions:");
-    for (const OptionDescription& each : command.options) help.row(name_text(each), whole_text_of(each));
-  }
-  if (form == HelpForm::brief)
-    help.line(fmt::format("\n'{} --help' shows examples and more about each option.", command.path));
+  add_options(help, command, form);
   return help.text();
 }
 
 std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path) {
+  const auto is_command = [&](const CommandDescription& each) { return each.name == path.front(); };
+  if (path.size() == 1 && std::none_of(program.commands.begin(), program.commands.end(), is_command)) {
+    if (const std::optional<std::string> about = help_about(program, path.front())) return *about;
+  }
   return help_text(command_named(program, path), HelpForm::whole, help_width());
 }
 

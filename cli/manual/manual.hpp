@@ -15,14 +15,14 @@ namespace ddl {
 [[nodiscard]] const CommandDescription& command_named(const CommandDescription& program,
                                                       const std::vector<std::string>& path);
 
-/// How much help shows: one line for each option, or everything (examples, complete descriptions, and relations between
-/// options).
-enum class HelpForm { brief, whole };
+/// How much help shows: one line for each option; complete descriptions with examples; or these of all options, in groups.
+/// The first two forms show only the usual options of a command with many options.
+enum class HelpForm { brief, whole, all };
 [[nodiscard]] std::string help_text(const CommandDescription& command, HelpForm form, std::size_t width);
 /// Returns the number of columns of the terminal, limited to a readable range. Returns a default if
 /// the output is not a terminal.
 [[nodiscard]] std::size_t help_width();
-/// Returns the output of `ddl-oracle help COMMAND...`.
+/// Returns the output of `ddl-oracle help COMMAND...`, `help TOPIC` or `help WORD`.
 [[nodiscard]] std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path);
 
 /// Returns the manual page, in the macros of man(7).

@@ -92,6 +92,7 @@ bool Command::has_chosen_subcommand() const { return !command_->get_subcommands(
 CommandLine::CommandLine(const std::string& description, const std::string& name)
     : program_(std::make_unique<CLI::App>(description, name)), declarations_(std::make_unique<Declarations>()) {
   program_->set_help_flag("-h,--help", "help: one line per option with -h, the full text with --help");
+  program_->set_help_all_flag("--help-all", "help on all options, in groups");
   program_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
@@ -104,6 +105,15 @@ void CommandLine::add_version(const std::string& text) {
 }
 
 namespace {
+
+/// Returns the words of an option as its placeholder, `time|cost|memory`, if there are few.
+std::string placeholder_of(const OptionDescription& option) {
+  constexpr std::size_t most_letters = 40;
+  std::string all;
+  for (const std::string& word : option.words) all += (all.empty() ? "" : "|") + word;
+  if (all.empty() || option.is_file) return option.is_file ? "NAME" : option.value;
+  return all.size() <= most_letters ? all : "NAME";
+}
 
 OptionDescription described(const CLI::Option& option, bool as_argument, const Declarations& declarations) {
   OptionDescription described;
@@ -123,6 +133,7 @@ OptionDescription described(const CLI::Option& option, bool as_argument, const D
     if (values->second.words) described.words = values->second.words();
     described.is_file = values->second.is_file;
   }
+  if (described.value == "TEXT") described.value = placeholder_of(described);
   return described;
 }
 
@@ -164,19 +175,19 @@ CommandDescription CommandLine::describe() const { return described(*program_, "
 
 std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "help") return help_asked_for(describe(), {words.begin() + 1, words.end()});
-  const bool whole = std::find(words.begin(), words.end(), "--help") != words.end();
+  const auto has_word = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  const HelpForm form = has_word("--help-all") ? HelpForm::all : has_word("--help") ? HelpForm::whole : HelpForm::brief;
   std::reverse(words.begin(), words.end());  // the parser requires the words in reverse order
   try {
     program_->parse(std::move(words));
-  } catch (const CLI::CallForHelp&) {
+  } catch (const CLI::Success& asked) {
+    if (asked.get_name() == "CallForVersion") return std::string(asked.what()) + '\n';
     std::vector<std::string> path;
     for (const CLI::App* at = program_.get(); !at->get_subcommands().empty();) {
       at = at->get_subcommands().front();
       path.push_back(at->get_name());
     }
-    return help_text(command_named(describe(), path), whole ? HelpForm::whole : HelpForm::brief, help_width());
-  } catch (const CLI::Success& asked_for_version) {
-    return std::string(asked_for_version.what()) + '\n';
+    return help_text(command_named(describe(), path), form, help_width());
   } catch (const CLI::ParseError& error) {
     throw usage_error(*program_, error);
   } catch (const Error&) {

@@ -1,48 +1,25 @@
 #include "cli/options/framework_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/manual/synonyms.hpp"
+#include "core/suggest.hpp"
 #include "estimator/plan/axis.hpp"
 
 namespace ddl {
-namespace {
-
-/// An option of torchrun, Slurm, Megatron-LM, torchtitan or transformers, and this program's replacement. Some options of
-/// frameworks resemble an option of this program that has another meaning.
-struct FrameworkOption {
-  std::string_view name, option, hint;
-};
-constexpr std::string_view sequence = "write --seq, the tokens per sample";
-constexpr std::string_view micro_batch =
-    "--micro-batches is the number of micro-batches: the batch per GPU divided by the samples of a micro-batch";
-constexpr std::array<FrameworkOption, 14> framework_options{{
-    {"--nodes", "--gpus", "write --gpus, the total over all nodes"},
-    {"--nnodes", "--gpus", "write --gpus, the total over all nodes"},
-    {"--num-nodes", "--gpus", "write --gpus, the total over all nodes"},
-    {"--world-size", "--gpus", "write --gpus"},
-    {"--tokens", "--seq", sequence},
-    {"--context", "--seq", sequence},
-    {"--context-length", "--seq", sequence},
-    {"--max-seq-len", "--seq", sequence},
-    {"--block-size", "--seq", sequence},
-    {"--micro-batch", "--micro-batches", micro_batch},
-    {"--micro-batch-size", "--micro-batches", micro_batch},
-    {"--mbs", "--micro-batches", micro_batch},
-    {"--gbs", "--global-batch", "write --global-batch"},
-    {"--dtype", "--precision", "write --precision"},
-}};
-
-}  // namespace
 
 std::string framework_option_hint(const CLI::App& command, std::string_view option) {
   const auto has = [&](std::string_view name) { return command.get_option_no_throw(std::string(name)) != nullptr; };
-  const auto known = std::find_if(framework_options.begin(), framework_options.end(),
-                                  [&](const FrameworkOption& each) { return each.name == option && has(each.option); });
-  if (known != framework_options.end()) return std::string(known->hint);
+  const std::string plain = plain_word(option);
+  const auto known = std::find_if(synonyms().begin(), synonyms().end(), [&](const Synonym& each) {
+    return each.word == plain && has("--" + std::string(each.option));
+  });
+  if (option.starts_with("--") && known != synonyms().end()) return std::string(known->hint);
   // `--data` is probably an abbreviation of --dataset, not a degree.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::string_view word = option.substr(2);
@@ -51,6 +28,22 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   if (zero_stage_in(word)) return fmt::format("write --strategy {}", word);
   const std::string plan = *axis == Axis::data ? "data=64" : fmt::format("data=8,{}=8", to_string(*axis));
   return fmt::format("write the degrees of the whole plan, as in --degrees {}", plan);
+}
+
+std::string near_synonym_hint(const CLI::App& command, std::string_view option) {
+  constexpr std::size_t least_part = 4;
+  const std::string typed = plain_word(option);
+  std::vector<std::string_view> words, parts;
+  for (const Synonym& each : synonyms()) {
+    if (command.get_option_no_throw("--" + std::string(each.option)) == nullptr) continue;
+    words.push_back(each.word);
+    const bool is_part = typed.size() >= least_part && each.word.find(typed) != std::string_view::npos;
+    const bool has_part = each.word.size() >= least_part && typed.find(each.word) != std::string::npos;
+    if (is_part || has_part) parts.push_back(each.word);
+  }
+  std::optional<std::string> near = nearest(typed, words);
+  if (!near && !parts.empty()) near = std::string(parts.front());
+  return near ? framework_option_hint(command, "--" + *near) : std::string();
 }
 
 }  // namespace ddl

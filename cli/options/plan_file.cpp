@@ -103,7 +103,7 @@ class PlanReader {
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
                                         // Keys of a plan in a report that are predictions, not choices.
-                                        "rank", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
+                                        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
@@ -236,100 +236,5 @@ PlanFile read_plan(const std::string& text, const std::string& origin) {
 }
 
 Plan plan_from_json(const std::string& text, const std::string& origin) { return read_plan(text, origin).plan; }
-
-namespace {
-
-/// Prints degrees such as `dp64·tp8`. An axis without an abbreviation is printed with its full name.
-std::string degrees_word(const Mesh& mesh) {
-  std::string word;
-  for (const Axis axis : spoken_axes) {
-    if (mesh[axis] == 1) continue;
-    const AxisRow& row = row_of(axis);
-    const std::string_view name = row.aliases.front().word.empty() ? row.name : row.aliases.front().word;
-    word += fmt::format("{}{}{}", word.empty() ? "" : "·", name, degree_text(mesh, axis));
-  }
-  return word.empty() ? "1 device" : word;
-}
-
-/// Prints the choices of a plan other than its degrees. `with_zero`: whether the text includes the ZeRO stage.
-std::string choices_of(const Plan& plan, bool with_zero) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (plan.micro_batches > 1) add(fmt::format("{} micro-batches", plan.micro_batches));
-  for (const PlanChoiceRow& row : plan_choices()) {
-    if (row.choice == PlanChoice::zero && !with_zero) continue;
-    const std::string said = row.matters(plan.mesh) ? row.words(row.get(plan)) : std::string();
-    if (!said.empty()) text += fmt::format("{}{}", text.empty() ? "" : row.separator, said);
-  }
-  Plan usual = plan;
-  usual.placement = Plan{}.placement;
-  const std::string placement = placement_text(plan);
-  if (placement != placement_text(usual)) add(fmt::format("placement {}", placement));
-  return text;
-}
-
-/// Explains the letters for a choice in the short notation of plans.
-std::string meaning_of(const PlanChoiceRow& row, int value) {
-  switch (row.choice) {
-    case PlanChoice::zero:
-      return "z ZeRO stage";
-    case PlanChoice::virtual_stages:
-      return "v virtual stages";
-    case PlanChoice::shard_group:
-      return "g shard group";
-    case PlanChoice::secondary_shards:
-      return "hp secondary shards";
-    case PlanChoice::recompute:
-      return fmt::format("{} {}", row.sign(value),
-                         static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");
-    case PlanChoice::recompute_blocks:
-      return "b recomputed blocks of each stage";
-    case PlanChoice::recompute_modules:
-      return "names of recomputed modules";
-    case PlanChoice::sequence_parallel:
-      return "sp sequence parallel";
-    default:
-      // Choices that are written as words, without a letter, need no explanation.
-      return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
-  }
-}
-
-}  // namespace
-
-std::string choices_text(const Plan& plan) { return choices_of(plan, true); }
-
-std::string plan_word(const Plan& plan) {
-  std::string word = degrees_word(plan.mesh);
-  for (const PlanChoiceRow& row : plan_choices()) {
-    const std::string sign = row.matters(plan.mesh) ? row.sign(row.get(plan)) : std::string();
-    if (!sign.empty()) word += " " + sign;
-  }
-  if (plan.micro_batches > 1) word += fmt::format(" m{}", plan.micro_batches);
-  return word;
-}
-
-std::string plan_phrase(const Plan& plan) {
-  const PlanChoiceRow& zero = row_of(PlanChoice::zero);
-  const std::string sharding = zero.matters(plan.mesh) ? zero.words(zero.get(plan)) : std::string();
-  const std::string others = choices_of(plan, false);
-  return fmt::format("{}{}{}{}{}", degrees_word(plan.mesh), sharding.empty() ? "" : " as ", sharding,
-                     others.empty() ? "" : ", ", others);
-}
-
-std::string letters_text(const std::vector<Plan>& plans) {
-  std::vector<std::string> meanings;
-  const auto add = [&](const std::string& meaning) {
-    if (!meaning.empty() && std::find(meanings.begin(), meanings.end(), meaning) == meanings.end())
-      meanings.push_back(meaning);
-  };
-  for (const PlanChoiceRow& row : plan_choices()) {
-    for (const Plan& plan : plans) {
-      if (row.matters(plan.mesh) && !row.sign(row.get(plan)).empty()) add(meaning_of(row, row.get(plan)));
-    }
-  }
-  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.micro_batches > 1; }))
-    add("m micro-batches");
-  return fmt::format("{}", fmt::join(meanings, ", "));
-}
 
 }  // namespace ddl

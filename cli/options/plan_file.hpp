@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/options/plan_notation.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
@@ -31,15 +32,5 @@ struct PlanFile {
 /// in the text. `origin`: the text's name in errors.
 [[nodiscard]] PlanFile read_plan(const std::string& text, const std::string& origin);
 [[nodiscard]] Plan plan_from_json(const std::string& text, const std::string& origin);
-
-/// Returns the choices of a plan other than its degrees: `8 micro-batches 1f1b, ZeRO-1, recompute`;
-/// empty if the plan has none.
-[[nodiscard]] std::string choices_text(const Plan& plan);
-/// Returns the short notation of a plan: `dp64·tp8·pp4 z1 m4`.
-[[nodiscard]] std::string plan_word(const Plan& plan);
-/// Returns the words for a plan in a sentence: `dp64·tp8·pp4 as ZeRO-1, 4 micro-batches 1f1b`.
-[[nodiscard]] std::string plan_phrase(const Plan& plan);
-/// Explains the letters after the degrees in the short notation of plans (plan_word); empty if no plan has such letters.
-[[nodiscard]] std::string letters_text(const std::vector<Plan>& plans);
 
 }  // namespace ddl

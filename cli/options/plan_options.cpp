@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -113,6 +114,30 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   return best ? best->plan.micro_batches : 1;
 }
 
+/// Returns the plan of --plan in the short notation.
+Plan plan_of_word(const PlanOptions& options, const Study& study) {
+  Plan plan = parse_plan_word(options.plan_word);
+  if (options.gpus && plan.mesh.devices() != *options.gpus) {
+    throw Error(fmt::format("the plan {} uses {}, but --gpus is {}", quote(options.plan_word),
+                            count_text(plan.mesh.devices(), "device"), *options.gpus),
+                "the product of the degrees is the number of GPUs; leave --gpus out: the plan gives it");
+  }
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  plan.global_batch = global_batch_of(options, plan.mesh.devices(), study);
+  return plan;
+}
+
+/// A plan file contains its batch, so the options of the batch contradict it. A plan in the short notation has no batch.
+void refuse_batch_with_file(const PlanOptions& options) {
+  if (options.plan_file.empty()) return;
+  const auto refuse = [](const char* option) {
+    throw Error(fmt::format("{} and --plan contradict each other", option), "leave one of them out");
+  };
+  if (options.global_batch || !options.global_batches.empty()) refuse("--global-batch");
+  if (options.batch_per_gpu) refuse("--batch-per-gpu");
+}
+
 /// Returns the plan that the user requests. `file`: the plan of --plan, if given. Choices that the
 /// user does not give have their defaults.
 Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& file, const Study& study, bool ideal) {
@@ -124,6 +149,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     }
     return file->plan;
   }
+  if (!options.plan_word.empty()) return plan_of_word(options, study);
   Plan plan;
   // The strategy follows from the degrees if --strategy is not given.
   const std::optional<Family> family =
@@ -229,10 +255,12 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
 }
 
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
-  const auto [global, per_gpu, micro_batches] = add_batch_options(command, options, lists);
-  const auto placement = command.add_option("--placement", options.placement,
-                                            "order in which degrees are placed on neighboring devices, innermost first, "
-                                            "such as filter,data");
+  const Option micro_batches = add_batch_options(command, options, lists).micro_batches;
+  const auto placement = command
+                             .add_option("--placement", options.placement,
+                                         "order in which degrees are placed on neighboring devices, innermost first, "
+                                         "such as filter,data")
+                             .type_name("AXES");
   std::vector<Option> choices;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
@@ -249,12 +277,23 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
     }
   }
   const auto plan =
-      command.add_option("--plan", options.plan_file, "predict the plan of this JSON file instead of searching").file();
+      command
+          .add_option_function(
+              "--plan",
+              [&options](const std::string& text) {
+                std::error_code ignored;
+                const bool is_word = is_plan_word(text) && !std::filesystem::exists(text, ignored);
+                (is_word ? options.plan_word : options.plan_file) = text;
+              },
+              "predict this plan instead of searching: 'dp32·tp2 z1 m4' (see 'help notation'), or a JSON report")
+          .file()
+          .type_name("PLAN");
   const auto strategy =
       command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
-  const auto degrees = command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2");
+  const auto degrees =
+      command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2").type_name("DEGREES");
   // Options that the plan file already determines are refused, because they would be ignored.
-  for (const Option& said : {global, per_gpu, placement, micro_batches, strategy, degrees}) plan.excludes(said);
+  for (const Option& said : {placement, micro_batches, strategy, degrees}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
   return {plan, strategy, degrees};
 }
@@ -330,7 +369,7 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Pl
     if (limit.kind == Limit::Kind::memory) continue;
     throw Error(fmt::format("the plan '{}' is not possible: {}", degrees_text(estimate.plan.mesh), describe(limit, model)),
                 fmt::format("leave {} out to see possible plans",
-                            options.plan_file.empty() ? "--strategy and --degrees" : "--plan"));
+                            options.plan_file.empty() && options.plan_word.empty() ? "--strategy and --degrees" : "--plan"));
   }
 }
 
@@ -357,6 +396,7 @@ std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& 
 
 PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   refuse_beyond_ideal(options, study.ideal);
+  refuse_batch_with_file(options);
   PlanStudy asked;
   StudySpec spec = spec_of(study);
   if (!options.plan_file.empty()) {
@@ -365,7 +405,7 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
     if (!spec.precision) spec.precision = asked.file->precision;
     if (!spec.optimizer) spec.optimizer = asked.file->optimizer;
   }
-  asked.study = std::make_shared<Study>(spec);
+  asked.study = study_of(spec, study);
   if (asked.file) refuse_other_report(*asked.file, *asked.study, options.plan_file);
   if (options.gpus) refuse_more_than(asked.study->machine(), *options.gpus);
   if (options.name_plan()) {
@@ -399,7 +439,7 @@ std::vector<Default> plan_defaults(const Command& command, const StudyOptions& s
       defaults.push_back({"--batch-per-gpu", std::to_string(each), why});
     }
   }
-  if (asked.plan) add_choices(defaults, *asked.plan, command, file);
+  if (asked.plan && options.plan_word.empty()) add_choices(defaults, *asked.plan, command, file);
   return defaults;
 }
 

@@ -204,9 +204,8 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_profile_options(command, o.profiles, o.any_device);
   add_memory_options(command, o.memory);
   command
-      .add_option(
-          "--precision", o.precision,
-          "fp32, tf32, fp16, bf16, fp8 or nvfp4; default: mixed for sequences, else tf32 if the device has it, else fp32")
+      .add_option("--precision", o.precision,
+                  "number format; default: mixed precision for sequences, else tf32 if the device has it, else fp32")
       .words([] { return texts(enum_names<Precision>); });
   const Option older = add_precision_options(command, o);
   add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });
@@ -294,6 +293,12 @@ StudySpec spec_of(const StudyOptions& o) {
   return spec;
 }
 
+std::shared_ptr<Study> study_of(const StudySpec& spec, const StudyOptions& options) {
+  StudyInputs inputs = load_inputs(spec);
+  apply_price(options.prices, inputs.machine);
+  return std::make_shared<Study>(spec, std::move(inputs));
+}
+
 namespace {
 
 constexpr std::size_t most_studies = 64;
@@ -342,7 +347,7 @@ void add_format_option(const Command& command, ReportOptions& options, const std
             if (std::find(names.begin(), names.end(), text) == names.end()) unknown_choice("--format", text, names);
             options.format = text;
           },
-          fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()))
+          "format of the report")
       .default_str("text")
       .words([names] { return texts(names); });
   command
@@ -353,7 +358,7 @@ void add_format_option(const Command& command, ReportOptions& options, const std
               unknown_choice("--color", text, {"auto", "always", "never"});
             options.color = text;
           },
-          "auto, always or never")
+          "whether the report has colors")
       .default_str("auto")
       .words([] {
         return std::vector<std::string>{"auto", "always", "never"};
@@ -397,12 +402,12 @@ bool has_priced_input(const Study& study) {
   return storage.shared_per_node || storage.shared_total;
 }
 
-/// Returns the default of --allreduce: the algorithm that the measured software uses for gradients, else the cheapest. If
+/// Returns the default of --allreduce: the algorithm that the measured software uses for gradients, else the fastest. If
 /// the software uses another algorithm in plans that also split layers, the value contains both (ExchangeTimes::allreduce).
 Default allreduce_default(const Software& software) {
   const auto& alone = software.gradient_algorithm;
   const auto& hybrid = software.hybrid_gradient_algorithm;
-  std::string value(alone ? to_string(*alone) : "cheapest");
+  std::string value(alone ? to_string(*alone) : "fastest");
   if (hybrid && hybrid != alone) value += fmt::format("; {} with filter, channel or spatial", to_string(*hybrid));
   return {"--allreduce", value, alone || hybrid ? "as in the measured software" : "for each message size and layout"};
 }

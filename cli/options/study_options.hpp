@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
+#include "cli/options/price.hpp"
 #include "cli/report/report.hpp"
 #include "core/margin.hpp"
 
@@ -30,7 +32,8 @@ struct StudyOptions {
   Settings settings;                       ///< values of settings that have an option
   std::vector<std::string> setting_words;  ///< values of --setting
   std::optional<std::int64_t> sequence, packed_length, adapters;
-  std::string input_shape;  ///< value of --input-shape
+  std::string input_shape;          ///< value of --input-shape
+  std::vector<DevicePrice> prices;  ///< value of --price
   MemoryOptions memory;
 };
 void add_study_options(const Command& command, StudyOptions& options);
@@ -49,6 +52,9 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 [[nodiscard]] UpdateImplementation update_implementation_named(const std::string& name);
 /// Converts the options to a study's specification. Throws Error, with "did you mean", for an unknown name.
 [[nodiscard]] StudySpec spec_of(const StudyOptions& options);
+
+/// Loads the study of a specification of spec_of, with the prices of --price.
+[[nodiscard]] std::shared_ptr<Study> study_of(const StudySpec& spec, const StudyOptions& options);
 
 /// Returns all pairs of a model of `--model a,b` and a machine of `--machine c,d`. The name of a file may contain a comma.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);

@@ -19,8 +19,12 @@ struct Training {
   std::optional<std::int64_t> epochs{};
   bool to_accuracy = false;
   std::shared_ptr<const Convergence> convergence{};  ///< published results of the model, if the target is requested
+  /// A unit of work for which text gives time and cost, if the user gave neither a length nor a data set: `1,000 steps`. The
+  /// unit has `tokens` or `samples`. JSON and CSV always give the epoch.
+  std::string unit{};
+  std::optional<double> samples{};
   /// Whether the user gave the length of the training (by tokens, epochs or a target). Otherwise, the training is one epoch.
-  [[nodiscard]] bool is_whole() const { return tokens || epochs || to_accuracy; }
+  [[nodiscard]] bool is_whole() const { return (tokens && unit.empty()) || epochs || to_accuracy; }
 };
 
 /// The largest value of --epochs.

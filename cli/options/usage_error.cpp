@@ -61,6 +61,9 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
       hint = instead;
     } else if (const auto meant = nearest(typed, option_names(command))) {
       hint = fmt::format("did you mean '{}'?", *meant);
+    } else if (const std::string near = extra.starts_with("--") ? near_synonym_hint(command, typed) : std::string();
+               !near.empty()) {
+      hint = near;
     }
     if (const CLI::App* const group = command.get_parent(); group != nullptr && group != &program) {
       for (const CLI::App* other : group->get_subcommands(nullptr)) {

@@ -244,8 +244,8 @@ TEST_CASE("the files of each tool read back as the plan that they start") {
           const std::optional<std::string> file = written_by(tool, *study, plan, folder);
           if (!file) continue;
           ++launched[tool.name];
-          INFO(tool.name << ": " << model << " on " << machine << ": " << plan_phrase(plan) << ", batch "
-                         << plan.global_batch << ", " << to_string(plan.precision) << ", " << to_string(plan.optimizer));
+          INFO(tool.name << ": " << model << " on " << machine << ": " << plan_word(plan) << ", batch " << plan.global_batch
+                         << ", " << to_string(plan.precision) << ", " << to_string(plan.optimizer));
           try {
             const PlanStudy read = read_again(tool, *file, *study, plan);
             check_plan(*tool.format, plan, read.plan.value());
@@ -283,7 +283,7 @@ TEST_CASE("the changes between two plans turn the file of the first plan into th
         if (!file) continue;
         Configuration after = read_configuration(*file);
         if (const auto found = before.find(tool.name); found != before.end()) {
-          INFO(tool.name << ": " << model << ": " << plan_phrase(found->second.first) << " -> " << plan_phrase(plan));
+          INFO(tool.name << ": " << model << ": " << plan_word(found->second.first) << " -> " << plan_word(plan));
           check_changes(tool, found->second.second, after,
                         changes_of(found->second.second, found->second.first, plan, layers));
           ++compared;
@@ -327,8 +327,8 @@ TEST_CASE("a file of accelerate and the arguments of its script read back as the
     std::replace(arguments.begin(), arguments.end(), '\n', ' ');
     const std::string script =
         folder.write("run.sh", "accelerate launch --config_file accelerate.yaml train.py" + arguments + "\n");
-    INFO(plan_phrase(plan) << ", batch " << plan.global_batch << ", " << to_string(plan.precision) << "\n"
-                           << ConfigText(accelerate_yaml, values).yaml() << script);
+    INFO(plan_word(plan) << ", batch " << plan.global_batch << ", " << to_string(plan.precision) << "\n"
+                         << ConfigText(accelerate_yaml, values).yaml() << script);
     try {
       const Tool tool{"accelerate", &accelerate_yaml, script, false};
       check_plan(transformers_arguments, plan, read_again(tool, script, *study, plan).plan.value());

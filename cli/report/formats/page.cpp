@@ -17,12 +17,12 @@ namespace {
 struct Likeness {
   std::string_view sign, ascii;
 };
-constexpr std::array<Likeness, 33> likenesses{
+constexpr std::array<Likeness, 34> likenesses{
     {{"▇", "#"},     {"▒", "="},    {"░", "."},     {"·", "."},     {"×", "x"},     {"…", "..."}, {"–", "-"},
      {"—", "-"},     {"−", "-"},    {"→", ">"},     {"←", "<"},     {"≤", "<="},    {"≥", ">="},  {"≈", "~"},
      {"α", "alpha"}, {"β", "beta"}, {"γ", "gamma"}, {"δ", "delta"}, {"θ", "theta"}, {"τ", "tau"}, {"φ", "phi"},
      {"μ", "u"},     {"µ", "u"},    {"²", "^2"},    {"³", "^3"},    {"│", "|"},     {"─", "-"},   {"╶", "-"},
-     {"┌", "+"},     {"└", "+"},    {"├", "+"},     {"┤", "+"},     {"⎯", "-"}}};
+     {"┌", "+"},     {"└", "+"},    {"├", "+"},     {"┤", "+"},     {"⎯", "-"},     {"★", "*"}}};
 
 /// Returns the code point at `at`, and its length in bytes. An invalid byte counts as a code point.
 std::pair<std::uint32_t, std::size_t> code_point(std::string_view text, std::size_t at) {

@@ -1,6 +1,7 @@
 #include "cli/report/formats/table_layout.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "cli/report/figures.hpp"
@@ -22,7 +23,8 @@ class Fitter {
         for (const auto& row : table.rows) width = std::max(width, display_width(row[c]));
       }
       natural_.push_back(width);
-      if (wide_ || table.columns[c].keep != Keep::asked) shown_.push_back(c);
+      const bool says_nothing = draws(c) && table.columns[c].keep == Keep::useful && !bars_differ(*table.bars);
+      if (wide_ || (table.columns[c].keep != Keep::asked && !says_nothing)) shown_.push_back(c);
     }
     widths_ = natural_;
   }
@@ -104,6 +106,39 @@ class Fitter {
 };
 
 }  // namespace
+
+std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width) {
+  std::vector<std::size_t> lengths;
+  double sum = 0;
+  std::size_t drawn = 0;
+  for (const double share : shares) {
+    sum += std::isfinite(share) ? std::max(0.0, share) : 0;
+    const auto end = static_cast<std::size_t>(std::lround(std::min(1.0, sum) * static_cast<double>(width)));
+    lengths.push_back(end - drawn);
+    drawn = end;
+  }
+  return lengths;
+}
+
+/// A difference of one sign may come from rounding.
+bool bars_differ(const Bars& bars) {
+  if (bars.shares.size() < 2) return true;
+  std::vector<std::size_t> least, most;
+  for (const std::vector<double>& shares : bars.shares) {
+    const std::vector<std::size_t> lengths = bar_lengths(shares, bar_width);
+    least.resize(std::max(least.size(), lengths.size()), bar_width);
+    most.resize(least.size(), 0);
+    for (std::size_t piece = 0; piece < least.size(); ++piece) {
+      const std::size_t length = piece < lengths.size() ? lengths[piece] : 0;
+      least[piece] = std::min(least[piece], length);
+      most[piece] = std::max(most[piece], length);
+    }
+  }
+  for (std::size_t piece = 0; piece < least.size(); ++piece) {
+    if (most[piece] > least[piece] + 1) return true;
+  }
+  return false;
+}
 
 TableLayout layout_of(const Table& table, const Page& page) { return Fitter(table, page).layout(); }
 

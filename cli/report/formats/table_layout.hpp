@@ -22,6 +22,12 @@ struct TableLayout {
   bool cuts = false;                    ///< whether some text cells are longer than their column, and are cut
 };
 
+/// Divides `width` into whole columns in proportion to the shares. The columns add up to the rounded sum of the shares.
+[[nodiscard]] std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width);
+/// Whether the drawn bars of two rows differ by more than one sign, in the length of any piece. Otherwise a `useful`
+/// column of bars is only shown if all columns are requested. The bar of a single row is always shown.
+[[nodiscard]] bool bars_differ(const Bars& bars);
+
 /// Fits a table to a page by dropping columns. Columns marked `useful` are dropped first, from the right; then columns
 /// marked `always`, from the right. Before a column marked `always` is dropped, long words are cut. The leftmost column
 /// marked `always` is never dropped. On a wide page, no column is dropped.

@@ -76,20 +76,6 @@ std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
   return lines;
 }
 
-/// Divides `width` into whole columns in proportion to the shares. The columns add up to the rounded sum of the shares.
-std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width) {
-  std::vector<std::size_t> lengths;
-  double sum = 0;
-  std::size_t drawn = 0;
-  for (const double share : shares) {
-    sum += std::isfinite(share) ? std::max(0.0, share) : 0;
-    const auto end = static_cast<std::size_t>(std::lround(std::min(1.0, sum) * static_cast<double>(width)));
-    lengths.push_back(end - drawn);
-    drawn = end;
-  }
-  return lengths;
-}
-
 /// Converts the blocks of a document to text, one after the other.
 class TextWriter {
  public:
@@ -188,7 +174,10 @@ class TextWriter {
         const bool is_part = heading.starts_with("= ") || heading.starts_with("+ ");
         names.push_back(heading.empty() ? "a column without a heading" : is_part ? heading.substr(2) : heading);
       }
-      text = fmt::format("--wide also has: {}", fmt::join(names, ", "));
+      constexpr std::size_t most_names = 5;
+      const std::size_t more = names.size() - std::min(names.size(), most_names);
+      names.resize(names.size() - more);
+      text = fmt::format("--wide also has: {}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
     }
     if (layout.cuts)
       text += fmt::format("{}text that ends in … is cut{}", text.empty() ? "" : "; ", text.empty() ? ": --wide" : "");

@@ -88,7 +88,8 @@ TEST_CASE("the document contains every cell of a report as in the text output") 
 
 TEST_CASE("the document of explain has headings for its parts") {
   const std::string page = page_of(run_command({"explain", "--strategy", "data", "--degrees", "data=64"}).document);
-  CHECK(page.starts_with("<p><b>dp64</b>: "));
+  CHECK(page.starts_with("<p><b>resnet50</b> on 64 GPUs of "));
+  CHECK(has(page, "dp64: data 64"));
   CHECK(has(page, "<h2>Phases of a step</h2><table><th>phase</th>"));
   CHECK(has(page, "<small>from: "));
   CHECK(has(page, "<td>update</td>"));

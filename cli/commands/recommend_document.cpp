@@ -1,0 +1,261 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/commands/recommendation.hpp"
+#include "cli/commands/search_watch.hpp"
+#include "cli/documents/charts.hpp"
+#include "cli/documents/check.hpp"
+#include "cli/documents/convergence.hpp"
+#include "cli/documents/estimate.hpp"
+#include "cli/documents/headline.hpp"
+#include "cli/documents/intervals.hpp"
+#include "cli/documents/ranking.hpp"
+#include "cli/documents/startable.hpp"
+#include "cli/documents/throughput.hpp"
+#include "cli/options/strategies.hpp"
+#include "cli/report/fields.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/sentences/sentences.hpp"
+#include "core/units.hpp"
+#include "estimator/choices/plan_choice.hpp"
+
+namespace ddl {
+namespace {
+
+/// Compares the best plan with plain data parallelism. Empty if data parallelism is the best plan, or was not searched.
+std::string compared_with_data(const RecommendAnswer& answer) {
+  const Estimate& best = answer.shown.front();
+  const Family family = family_bit(Axis::data);
+  if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
+  const auto is_data = [&](const Estimate& estimate) { return estimate.plan.mesh.family() == family; };
+  const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
+  if (data == answer.result.best.end()) {
+    const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
+    return is_tried ? "plain data parallelism is not possible" : "";
+  }
+  // A plan that may not fit is not compared with a plan that fits.
+  if (data->verdict > best.verdict) return "plain data parallelism may not fit";
+  const double ratio = data->time.step_time() / best.time.step_time();
+  return ratio >= 1 ? fmt::format("{:.2f}x as fast as plain data parallelism", ratio)
+                    : fmt::format("{:.2f}x the speed of plain data parallelism", ratio);
+}
+
+/// Whether the search chose a first plan that offloads to host memory. The search does so only if no other plan fits.
+bool had_to_offload(const RecommendAnswer& answer) {
+  const ChosenOfPlan chosen = chosen_of(answer.options.plan);
+  const Plan& plan = answer.shown.front().plan;
+  const auto is_taken = [&](const PlanChoiceRow& row) { return row.needs_host && !chosen[row.choice] && row.get(plan) > 0; };
+  return !answer.single && std::any_of(plan_choices().begin(), plan_choices().end(), is_taken);
+}
+
+/// The number of plans that are not shown: ranked plans, and plans that provably rank lower.
+std::size_t plans_not_shown(const RecommendAnswer& answer) {
+  if (answer.single) return 0;
+  const std::size_t ranked = answer.options.all ? answer.result.ranked.size() : answer.result.best.size();
+  return ranked + answer.result.behind.size() - answer.shown.size();
+}
+
+/// Explains the star of the recommended plan; empty if the recommended plan is in the first row.
+std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
+  if (rows.recommended == 0) return {};
+  const Estimate &first = answer.shown[rows.order.front()], &recommended = answer.shown.front();
+  const bool is_near = recommended.time.step_time() <= first.time.step_time() * (1 + usual_tie);
+  return is_near ? fmt::format("★ is recommended: the simplest of the plans within {:.0f} % of the fastest", usual_tie * 100)
+                 : "★ is recommended: measured runs cover this kind of plan, and its time is more certain";
+}
+
+void add_table(Document& document, const RecommendAnswer& answer, const RankedRows& rows, const Training& training) {
+  Table table = ranked_table(answer.shown, rows, *answer.study, training);
+  if (const std::size_t more = plans_not_shown(answer); more > 0) {
+    const auto all = static_cast<std::int64_t>(more + answer.shown.size());
+    const std::int64_t asked = std::min(all, most_rows);
+    // The text does not say that these plans fit, because some of them were ruled out before their memory was computed.
+    table.left_out = fmt::format("{} of {} {}{}", answer.shown.size(), with_thousands(all),
+                                 answer.options.all ? "plans" : "strategies, each with its best plan",
+                                 asked > static_cast<std::int64_t>(answer.shown.size())
+                                     ? fmt::format("; --top {} shows {}", asked, asked < all ? "more" : "all")
+                                     : "");
+  }
+  document.apart(std::move(table));
+  if (answer.single) return;
+  if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
+  if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
+  const auto differs = [&](const Estimate& each) { return each.verdict != answer.shown.front().verdict; };
+  if (!answer.options.allow_risk && std::any_of(answer.shown.begin(), answer.shown.end(), differs))
+    document.paragraph("plans that may not fit follow plans that fit: --allow-risk sorts all by time");
+}
+
+void add_why_not(Document& document, const RecommendAnswer& answer, const RankedRows& rows) {
+  document.section("Why not the others");
+  Table others(
+      {essential(figures("#")), essential(words("strategy")), essential(figures("longer")), essential(prose("why"))});
+  for (std::size_t row = 0; row < rows.order.size(); ++row) {
+    if (row == rows.recommended) continue;
+    const Estimate& each = answer.shown[rows.order[row]];
+    SlowdownReason behind = behind_first(each, answer.shown.front(), answer.study->coefficients().learned);
+    others.add(
+        {std::to_string(row + 1), family_name(each.plan.mesh.family()), std::move(behind.longer), std::move(behind.why)});
+  }
+  document.add(std::move(others));
+}
+
+void add_shown_plans(Document& document, const RecommendAnswer& answer, const RankedRows& rows, bool drawn) {
+  const Study& study = *answer.study;
+  const Training training = shown_length(answer.options.training, study, answer.global_batch);
+  add_table(document, answer, rows, training);
+  if (!answer.shares.empty()) document.line("kernel time of the best plan: " + kernel_shares_text(answer.shares.front()), 2);
+  if (drawn) {
+    std::vector<Estimate> in_rows;
+    for (const std::size_t position : rows.order) in_rows.push_back(answer.shown[position]);
+    document.add(time_bars(in_rows));
+  }
+  add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "best plan" : "throughput");
+  add_findings(document, answer.shown.front(), study);
+  if (const std::string compared = compared_with_data(answer); !compared.empty()) document.line(compared, 2);
+  if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
+  if (had_to_offload(answer)) document.line("no plan fits without host memory", 2);
+  if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all)
+    add_why_not(document, answer, rows);
+}
+
+/// Returns the plans that are shown, in the order of the table, the recommended plan first.
+std::vector<const Estimate*> plans_to_start(const RecommendAnswer& answer, const RankedRows& rows) {
+  std::vector<const Estimate*> plans{&answer.shown.front()};
+  for (const std::size_t position : rows.order) {
+    if (position > 0) plans.push_back(&answer.shown[position]);
+  }
+  return plans;
+}
+
+/// The choices that every plan of the answer has, because the user or the software fixed them.
+FixedChoices fixed_choices(const RecommendAnswer& answer) {
+  const PlanOptions& plan = answer.options.plan;
+  return {answer.study->software().admits, chosen_of(plan), !plan.placement.empty(), plan.micro_batches.has_value()};
+}
+
+/// Says which tools start the recommended plan, or else the best plan that some tool starts.
+void add_start(Document& document, const RecommendAnswer& answer, const RankedRows& rows) {
+  const Estimate& best = answer.shown.front();
+  if (!best.feasible() || answer.options.study.ideal) return;
+  const Start start = start_of(*answer.study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
+  const std::string tools = fmt::format("{}", fmt::join(start.tools, ", "));
+  if (start.plan) {
+    const Seconds step = start.plan->time.step_time();
+    const double longer = step / best.time.step_time() - 1;
+    const std::string change = longer < 0.005 ? "as fast" : fmt::format("{} longer", share_text(longer));
+    return add_card(document, "Start",
+                    fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
+                                plan_word(start.plan->plan), humanize(step), change, tools));
+  }
+  if (start.tools.empty())
+    return add_card(document, "Start", fmt::format("no tool has launch files for this plan ({})", start.reason));
+  const std::string& software = answer.study->software().name;
+  const char* const others = answer.options.framework.empty() ? " (--for predicts for others)" : "";
+  add_card(document, "Start", software.empty() ? tools : fmt::format("{}; predicted for {}{}", tools, software, others));
+}
+
+void add_no_plan(Document& document, const RecommendAnswer& answer) {
+  const Study& study = *answer.study;
+  document.line(answer.result.stopped ? "No plan was found yet" : "No plan is possible",
+                fmt::format(" for {} on {} of {}", study.model().name,
+                            count_text(answer.gpus, device_noun(study.machine().device)), study.machine().name));
+  add_question(document, study, answer.gpus, answer.global_batch);
+  if (answer.possible.empty()) return;
+  document.section("What would be possible");
+  Table table({essential(words("change")), essential(words("best plan")), essential(figures("step")),
+               essential(figures("memory")), essential(words("verdict"))});
+  for (const PossibleChange& each : answer.possible) {
+    table.add({each.change, plan_word(each.best.plan), humanize(each.best.time.step_time()),
+               humanize(each.best.memory.total()), std::string(to_string(each.best.verdict))});
+  }
+  document.add(std::move(table));
+}
+
+}  // namespace
+
+Document document_of(const RecommendAnswer& answer, bool drawn) {
+  const Study& study = *answer.study;
+  const RankedRows rows = ranked_rows(answer.shown, answer.objective, answer.options.allow_risk);
+  Document document;
+  if (answer.configured) add_configured_plan(document, *answer.configured, answer.best(), study);
+  if (answer.shown.empty()) {
+    add_no_plan(document, answer);
+  } else {
+    add_question(document, study, answer.gpus, answer.global_batch);
+    add_headline(document, answer.shown.front(), study, shown_length(answer.options.training, study, answer.global_batch));
+    add_start(document, answer, rows);
+    add_shown_plans(document, answer, rows, drawn);
+  }
+  if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
+  if (drawn && !answer.shown.empty()) add_plan_figures(document, *answer.estimator, answer.shown.front().plan, study);
+  if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
+    document.section("Rejected");
+    add_rejected(document, answer.result.rejected, study.model());
+    for (const Family family : answer.without_plans)
+      document.line(fmt::format("{}: {}", family_name(family), why_without_plans(answer.gpus, family)), 2);
+  }
+  add_sources(document, study, answer.gpus);
+  add_defaults(document, answer.defaults);
+  if (!answer.single) {
+    document.section();
+    document.line(fmt::format("{} considered, {} of them pruned, {} fully evaluated, {} feasible, {:.0f} ms",
+                              count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
+                              with_thousands(answer.result.estimated), with_thousands(answer.result.feasible),
+                              answer.seconds * 1e3));
+  }
+  return document;
+}
+
+Json json_of(const RecommendAnswer& answer) {
+  const Study& study = *answer.study;
+  Json json = json_head();
+  const RankedRows rows = ranked_rows(answer.shown, answer.objective, answer.options.allow_risk);
+  const auto shown = [&](std::size_t place) {
+    Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study,
+                                 answer.options.training);
+    if (!answer.shares.empty()) plan["kernel_time_share"] = kernel_shares_to_json(answer.shares[place]);
+    return plan;
+  };
+  if (answer.configured)
+    json["like"] = configured_plan_to_json(*answer.configured, answer.best(), study, answer.options.training);
+  json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
+  json["plans"] = Json::array();
+  for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
+  for (const Estimate& estimate : answer.result.rejected)
+    json["plans"].push_back(estimate_to_json(estimate, 0, study, answer.options.training));
+  json["ratios_to_first"] = ratios_to_json(answer.shown);
+  // The table of the text is sorted by time. `rank` prefers simple plans among plans that are hardly slower.
+  json["table_order"] = Json::array();
+  for (const std::size_t position : rows.order) json["table_order"].push_back(position + 1);
+  json["ties"] = Json::array();
+  for (const TieGroup& each : rows.groups) {
+    if (each.is_tie()) json["ties"].push_back({{"first_row", each.first + 1}, {"last_row", each.last + 1}});
+  }
+  json["inputs"] = inputs_to_json(study, answer.options.training);
+  json["inputs"]["gpus"] = answer.gpus;
+  json["inputs"]["global_batch"] = answer.global_batch;
+  json["inputs"]["objective"] = to_string(answer.objective);
+  json["inputs"]["ideal"] = answer.options.study.ideal;
+  json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
+  if (answer.best() != nullptr && answer.best()->feasible() && !answer.options.study.ideal) {
+    const Start start = start_of(study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
+    json["start"]["tools"] = start.tools;
+    json["start"]["plan"] = start.plan ? estimate_to_json(*start.plan, 0, study, answer.options.training) : Json(nullptr);
+  }
+  if (answer.shown.empty()) {
+    json["possible"] = Json::array();
+    for (const PossibleChange& each : answer.possible)
+      json["possible"].push_back({{"change", each.change}, {"best", estimate_to_json(each.best, 0, study)}});
+  }
+  json["search"] = {{"considered", answer.result.considered}, {"pruned", answer.result.pruned},
+                    {"priced", answer.result.estimated},      {"feasible", answer.result.feasible},
+                    {"interrupted", answer.result.stopped},   {"seconds", answer.seconds}};
+  if (!answer.options.framework.empty()) json["search"]["framework"] = answer.options.framework;
+  const auto gap = answer.shown.empty() ? std::nullopt : gap_of(answer.result, answer.shown.front(), answer.objective);
+  if (gap) json["search"]["gap"] = *gap;
+  return json;
+}
+
+}  // namespace ddl

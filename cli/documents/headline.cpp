@@ -1,0 +1,216 @@
+#include "cli/documents/headline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/own_coefficients.hpp"
+#include "cli/documents/estimate.hpp"
+#include "cli/documents/intervals.hpp"
+#include "cli/documents/throughput.hpp"
+#include "cli/options/plan_file.hpp"
+#include "cli/report/figures.hpp"
+#include "core/statistics.hpp"
+#include "core/units.hpp"
+#include "estimator/kernels/fresh_memory.hpp"
+#include "estimator/kernels/shard_times.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::size_t label_width = 12, memory_signs = 20;
+
+/// Adds the measured time of a step outside of kernels.
+void add_overhead(Document& document, const Study& study) {
+  const ShardTimes* const measured = study.kernels().measured();
+  if (measured == nullptr) return;
+  const auto part = [](const StepOverhead& overhead) {
+    return overhead.factor < 1 ? fmt::format("{:.1f} % less", 100 * (1 - overhead.factor))
+                               : fmt::format("{} per kernel", humanize(overhead.per_kernel));
+  };
+  if (!measured->steps().empty()) {
+    document.line(
+        fmt::format("outside kernels: forward {}, backward {}, update {}, from {}", part(measured->overhead(Phase::forward)),
+                    part(measured->overhead(Phase::backward)), part(measured->update_overhead()), measured->steps()),
+        2);
+  }
+  if (const SecondsPerByte touch = measured->fresh_memory(); touch.value() > 0) {
+    document.line(fmt::format("first touch of fresh memory: {} per MiB, in tensors of {} and more", humanize(touch * 1_MiB),
+                              humanize(mapping_threshold)),
+                  2);
+  }
+}
+
+std::string speed_text(const Estimate& estimate, const Study& study) {
+  const Seconds step = estimate.time.step_time();
+  const bool at_best = study.kernels().origin() == KernelBasis::roofline;
+  std::string text =
+      fmt::format("{}{} per step{}", at_best ? "at best " : "", humanize(step), interval_behind(step, estimate.interval));
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  if (!throughput) return text;
+  const double all = throughput->tokens.value_or(throughput->samples);
+  const double each = all / static_cast<double>(estimate.plan.mesh.devices());
+  text += fmt::format(", {} {} per {}", rate_text(each), throughput->tokens ? "tokens/s" : "samples/s",
+                      device_noun(study.machine().device));
+  if (throughput->model_share) text += ", MFU " + share_text(*throughput->model_share);
+  return text;
+}
+
+std::string memory_card(const Estimate& estimate, const Study& study) {
+  const MemoryBreakdown& memory = estimate.memory;
+  std::string text = fmt::format("{} of {}", humanize(memory.total()), humanize(study.device_memory()));
+  if (study.margin() > Bytes{}) text += fmt::format(" less {}", humanize(study.margin()));
+  text += fmt::format("  {}  {}", memory_gauge(memory.total(), memory.upper_bound(), study.device_memory()),
+                      to_string(estimate.verdict));
+  if (memory.upper_bound() > memory.total()) text += fmt::format(", at most {}", humanize(memory.upper_bound()));
+  return text;
+}
+
+std::string cost_card(const Estimate& estimate, const Study& study, const Training& training) {
+  const std::string time = humanize(time_of(estimate, study, training)), purpose = purpose_of(training);
+  const std::optional<double> cost = cost_of(estimate, study, training);
+  const Machine& machine = study.machine();
+  if (!cost) return fmt::format("{} {}; {} has no price: add --price 2.5USD/h", time, purpose, machine.name);
+  return fmt::format("{} {} and {} {}, at {}", amount(*cost), machine.currency, time, purpose, price_text(study));
+}
+
+/// Returns the citation of the price in the machine file; empty if the study uses another price, or none.
+std::optional<std::string> price_citation(const Study& study) {
+  const Machine& machine = study.machine();
+  if (!machine.price_per_gpu_hour) return std::nullopt;
+  const MachineSheet sheet = load_machine_sheet(study.spec().machine);
+  if (sheet.machine.price_per_gpu_hour != machine.price_per_gpu_hour || sheet.machine.currency != machine.currency)
+    return std::nullopt;
+  const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
+  const auto number = std::find_if(sheet.numbers.begin(), sheet.numbers.end(), is_price);
+  return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
+}
+
+std::string confidence_text(const Estimate& estimate, const Study& study, std::int64_t gpus) {
+  std::string text;
+  if (estimate.interval) {
+    const auto percent = [](double factor) { return std::lround((factor - 1) * 100); };
+    text = fmt::format("{:+d} % to {:+d} % ({}); ", percent(estimate.interval->low), percent(estimate.interval->high),
+                       interval_name());
+  }
+  text += "kernel times: " + kernel_times_text(study);
+  if (gpus == 1 || study.spec().assumptions.linear_kernels) return text;
+  const MeasuredExchanges& measured = study.coefficients().exchanges;
+  const auto& curves = measured.curves();
+  const bool leaves_node = gpus > study.machine().devices_per_node();
+  const bool between = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& each) { return each.nodes > 1; });
+  if (measured.empty()) return text + "; network: datasheet";
+  return text + (leaves_node && !between ? "; network: measured in a node" : "; network: measured");
+}
+
+}  // namespace
+
+void add_card(Document& document, std::string_view label, std::string text) {
+  const std::string padded = std::string(label) + std::string(label_width - label.size(), ' ');
+  document.add(Line{{{padded, true}, {std::move(text)}}, 0, label_width});
+}
+
+std::string year_in(std::string_view citation) {
+  const auto is_digit = [&](std::size_t at) { return at < citation.size() && citation[at] >= '0' && citation[at] <= '9'; };
+  std::string year;
+  for (std::size_t at = 0; at + 4 <= citation.size(); ++at) {
+    const std::string_view word = citation.substr(at, 4);
+    if (!word.starts_with("20") || !is_digit(at + 2) || !is_digit(at + 3) || is_digit(at + 4)) continue;
+    const bool is_inside = at > 0 && (is_digit(at - 1) || citation[at - 1] == '.' || citation[at - 1] == ',');
+    if (!is_inside) year = word;
+  }
+  return year;
+}
+
+std::string price_text(const Study& study) {
+  const Machine& machine = study.machine();
+  if (!machine.price_per_gpu_hour) return {};
+  const std::string text =
+      fmt::format("{} {} per {} hour", amount(*machine.price_per_gpu_hour), machine.currency, device_noun(machine.device));
+  const std::optional<std::string> citation = price_citation(study);
+  if (!citation) return text + " (--price)";
+  const std::string year = year_in(*citation);
+  return text + (year.empty() ? "" : fmt::format(" (list price of {})", year));
+}
+
+std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory) {
+  if (!(device_memory > Bytes{})) return {};
+  const auto signs_of = [&](Bytes bytes) {
+    const double share = std::clamp(bytes / device_memory, 0.0, 1.0);
+    return static_cast<std::size_t>(std::lround(share * static_cast<double>(memory_signs)));
+  };
+  std::size_t used = signs_of(expected), bound = std::max(used, signs_of(at_most));
+  if (expected > Bytes{}) used = std::max<std::size_t>(used, 1);
+  // A plan that fits has a free sign, and a plan that may not fit has none.
+  if (at_most < device_memory) bound = std::min(bound, memory_signs - 1);
+  if (expected < device_memory) used = std::min(used, memory_signs - 1);
+  bound = std::max(bound, used);
+  std::string bar;
+  for (std::size_t i = 0; i < memory_signs; ++i) bar += i < used ? "▇" : i < bound ? "▒" : "░";
+  return bar;
+}
+
+void add_question(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch) {
+  const std::string data = study.spec().dataset.empty() ? "" : ", data set " + study.dataset().name;
+  const std::int64_t tokens = study.model().sequence_length > 0 ? study.model().input.positions() : 0;
+  document.line(
+      study.model().name,
+      fmt::format(" on {} of {}, global batch {}{}{}, {} with {}{}", count_text(gpus, device_noun(study.machine().device)),
+                  study.machine().name, with_thousands(global_batch),
+                  tokens > 0 ? fmt::format(" ({} tokens)", with_thousands(global_batch * tokens)) : "", data,
+                  to_string(study.precision()), to_string(study.optimizer()),
+                  study.spec().assumptions.linear_kernels ? ", ideal" : ""));
+}
+
+void add_headline(Document& document, const Estimate& estimate, const Study& study, const Training& training,
+                  const std::string& aside) {
+  const std::string words = plan_words(estimate.plan);
+  add_card(document, "Plan", plan_word(estimate.plan) + (words.empty() ? "" : ": " + words) + aside);
+  if (!estimate.feasible()) {
+    const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
+                                          [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+    document.add(
+        Line{{{memory_alone ? "Does not fit" : "Not possible", true}, {": " + reasons_text(estimate, study.model())}},
+             0,
+             label_width});
+    return;
+  }
+  add_card(document, "Speed", speed_text(estimate, study));
+  add_card(document, "Memory", memory_card(estimate, study));
+  add_card(document, "Cost", cost_card(estimate, study, training));
+  add_card(document, "Confidence", confidence_text(estimate, study, estimate.plan.mesh.devices()));
+}
+
+void add_sources(Document& document, const Study& study, std::int64_t gpus) {
+  document.section("Sources");
+  document.line("kernel times: " + kernel_times_text(study), 2);
+  add_overhead(document, study);
+  const std::string network = network_text(study.coefficients(), study.machine());
+  if (!network.empty() && gpus > 1 && !study.spec().assumptions.ring_only) document.line("network: " + network, 2);
+  if (gpus > study.machine().devices_per_node() && !study.spec().assumptions.ring_only) {
+    if (const std::string text = between_nodes_text(study.machine(), study.coefficients().exchanges); !text.empty())
+      document.line("between nodes: " + text, 2);
+  }
+  if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1)
+    document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance), 2);
+  if (const double straggler = study.assumptions().straggler; straggler > 1) {
+    document.line(
+        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and the other devices wait",
+                    straggler),
+        2);
+  }
+  if (const auto quantile = study.assumptions().congestion_quantile) {
+    document.line(fmt::format("congestion: {:.4g}th percentile of communication time", 100 * normal_share(*quantile)), 2);
+  }
+  if (const std::optional<std::string> citation = price_citation(study)) document.line("price: " + *citation, 2);
+  if (!study.spec().coefficients.empty()) return;
+  if (const std::optional<OwnCoefficients> own = own_coefficients(study.spec().machine))
+    document.line(fmt::format("coefficients: {}, {}", own->path, place_of(*own)), 2);
+}
+
+}  // namespace ddl

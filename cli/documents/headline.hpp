@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "calibration/inputs/study.hpp"
+#include "cli/options/train_tokens.hpp"
+#include "cli/report/document.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// Adds the title of an answer: `llama3-8b on 64 GPUs of dgx-h100, global batch 128, bf16 with adam`. Names the data set
+/// only if the user named it.
+void add_question(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch);
+
+/// Adds a line with a label, as the lines of the answer have. Further lines of a long text begin under the text.
+void add_card(Document& document, std::string_view label, std::string text);
+
+/// Adds the answer as four lines with a label (plan, speed, memory, cost), and a line about how certain the time is. `aside`
+/// follows the plan. A plan that does not fit, or is not possible, gets its reasons instead. `training`: the length for
+/// which the cost is given (shown_length).
+void add_headline(Document& document, const Estimate& estimate, const Study& study, const Training& training,
+                  const std::string& aside = {});
+
+/// Adds the section with the sources of the numbers: kernel times, network, assumptions, price.
+void add_sources(Document& document, const Study& study, std::int64_t gpus);
+
+/// Draws a memory bar of 20 signs: `▇` for the expected memory, `▒` up to the upper bound, `░` for the rest of the device's
+/// memory. A sign is drawn for each part that is not zero, if the parts leave room.
+[[nodiscard]] std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory);
+
+/// Returns the price of a device with its source: `12.29 USD per GPU hour (list price of 2023)`, or `… (--price)` if it is
+/// not the price of the machine file. Empty if the machine has no price.
+[[nodiscard]] std::string price_text(const Study& study);
+/// Returns the last year in the citation of a price, such as 2023; empty if it names none.
+[[nodiscard]] std::string year_in(std::string_view citation);
+
+}  // namespace ddl

@@ -1,0 +1,198 @@
+#include "cli/documents/startable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/options/strategies.hpp"
+#include "cli/tools/configuration_format.hpp"
+#include "estimator/choices/plan_choice.hpp"
+#include "model_zoo/network/packed_sequences.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view submitter = "Slurm";  // it submits the launch script of another tool
+
+LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate) {
+  if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
+  return launcher.launch({study, estimate});
+}
+
+/// Returns plans that differ from `plan` in one choice, in the placement, or in the number of micro-batches.
+std::vector<Plan> neighbours_of(const Plan& plan, const FixedChoices& fixed) {
+  std::vector<Plan> plans;
+  const auto add = [&](const auto& change) {
+    Plan changed = plan;
+    change(changed);
+    // A choice that has no effect on the changed plan gets its first value.
+    for (const PlanChoiceRow& row : plan_choices()) {
+      if (!row.matters(changed.mesh) || (row.counts != nullptr && !row.counts(changed))) row.set(changed, 0);
+    }
+    if (!(changed == plan)) plans.push_back(std::move(changed));
+  };
+  if (!fixed.placement) add([](Plan& changed) { changed.placement = Plan{}.placement; });
+  for (const PlanChoiceRow& row : plan_choices()) {
+    constexpr int most_values = 8;
+    if (fixed.chosen[row.choice]) continue;
+    const std::optional<std::vector<int>>& values = fixed.admitted[row.choice];
+    for (int value = 0; value <= std::min(row.last, most_values); ++value) {
+      if (values && std::find(values->begin(), values->end(), value) == values->end()) continue;
+      if (value > 0 && !row.is_searched) break;
+      add([&](Plan& changed) { row.set(changed, value); });
+    }
+  }
+  for (const std::int64_t count : {plan.micro_batches * 2, plan.micro_batches / 2}) {
+    if (count >= 1 && !fixed.micro_batches) add([&](Plan& changed) { changed.micro_batches = count; });
+  }
+  return plans;
+}
+
+/// Returns the fastest feasible plan of `plans` that `starts` accepts.
+std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimator& estimator, Verdict most,
+                                   const std::function<bool(const Estimate&)>& starts) {
+  std::optional<Estimate> best;
+  for (const Plan& plan : plans) {
+    Estimate shape;
+    shape.plan = plan;
+    if (!starts(shape) || !estimator.limits(plan).empty()) continue;
+    Estimate estimate = estimator.estimate(plan);
+    if (!estimate.feasible() || estimate.verdict > most) continue;
+    if (!best || estimate.time.step_time() < best->time.step_time()) best = std::move(estimate);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::span<const Framework> frameworks() {
+  constexpr Family data = family_bit(Axis::data), tensor = family_bit(Axis::tensor), pipeline = family_bit(Axis::pipeline),
+                   context = family_bit(Axis::context), expert = family_bit(Axis::expert);
+  static const std::array<Framework, 6> all{{
+      {"torchtitan", torchtitan_toml.software, "torchtitan", data | tensor | pipeline | context},
+      {"megatron", megatron_arguments.software, "Megatron-LM", data | tensor | pipeline | context | expert},
+      {"deepspeed", deepspeed_json.software, "DeepSpeed", data},
+      {"nemo", nemo_yaml.software, "NeMo", data | tensor | pipeline | context | expert},
+      {"fsdp", "fsdp", "PyTorch", data | tensor, 2, 3},
+      {"ddp", "pytorch", "PyTorch", data, 0, 0},
+  }};
+  return all;
+}
+
+std::vector<std::string_view> framework_names() {
+  std::vector<std::string_view> names;
+  for (const Framework& each : frameworks()) names.push_back(each.name);
+  return names;
+}
+
+const Framework* framework_named(std::string_view name) {
+  const auto found =
+      std::find_if(frameworks().begin(), frameworks().end(), [&](const Framework& each) { return each.name == name; });
+  return found == frameworks().end() ? nullptr : &*found;
+}
+
+std::optional<std::string> cannot_start(const Framework& framework, const Study& study, const Estimate& estimate) {
+  const Plan& plan = estimate.plan;
+  if (plan.mesh.devices() > 1 && plan.mesh[Axis::data] > 1 &&
+      (plan.zero_stage < framework.least_zero || plan.zero_stage > framework.most_zero))
+    return framework.most_zero == 0 ? "it shards nothing: ZeRO-0" : "it shards gradients: ZeRO-2 or ZeRO-3";
+  if ((plan.mesh.family() & ~framework.axes) != 0) return "it has no such division";
+  for (const Launcher& launcher : launchers()) {
+    if (launcher.name != framework.launcher) continue;
+    const LaunchOutcome outcome = launch_outcome(launcher, study, estimate);
+    if (const auto* cannot = std::get_if<CannotLaunch>(&outcome)) return cannot->reason;
+  }
+  return std::nullopt;
+}
+
+void keep_to(const Framework& framework, SearchOptions& options) {
+  std::vector<int> stages;
+  for (int stage = framework.least_zero; stage <= framework.most_zero; ++stage) stages.push_back(stage);
+  options.admitted[PlanChoice::zero] = std::move(stages);
+  if (!options.families.empty()) return;
+  for (Family family = 0; family < (Family{1} << axis_count); ++family) {
+    if ((family & ~framework.axes) == 0 && is_meaningful(family) && can_divide(options.devices, family))
+      options.families.push_back({family, std::nullopt});
+  }
+}
+
+std::vector<std::string_view> tools_that_start(const Study& study, const Estimate& estimate) {
+  std::vector<std::string_view> names;
+  for (const Launcher& launcher : launchers()) {
+    if (launcher.name != submitter && std::holds_alternative<Launch>(launch_outcome(launcher, study, estimate)))
+      names.push_back(launcher.name);
+  }
+  return names;
+}
+
+FixedChoices fixed_by(const SearchOptions& options) {
+  return {options.admitted, options.chosen, options.placement.has_value(), options.micro_batches.has_value()};
+}
+
+std::optional<Estimate> nearest_startable(const Estimator& estimator, const Estimate& estimate, const FixedChoices& fixed,
+                                          const std::function<bool(const Estimate&)>& starts) {
+  if (starts(estimate)) return estimate;
+  const std::vector<Plan> near = neighbours_of(estimate.plan, fixed);
+  if (std::optional<Estimate> found = fastest_of(near, estimator, estimate.verdict, starts)) return found;
+  std::vector<Plan> further;
+  for (const Plan& plan : near) {
+    for (Plan& each : neighbours_of(plan, fixed)) {
+      if (std::find(further.begin(), further.end(), each) == further.end()) further.push_back(std::move(each));
+    }
+  }
+  return fastest_of(further, estimator, estimate.verdict, starts);
+}
+
+Start start_of(const Study& study, const Estimator& estimator, const std::vector<const Estimate*>& plans,
+               const FixedChoices& fixed) {
+  Start start;
+  if (plans.empty()) return start;
+  const auto is_started = [&](const Estimate& estimate) { return !tools_that_start(study, estimate).empty(); };
+  start.tools = tools_that_start(study, *plans.front());
+  if (!start.tools.empty()) return start;
+  for (const Launcher& launcher : launchers()) {
+    const LaunchOutcome outcome = launch_outcome(launcher, study, *plans.front());
+    if (const auto* cannot = std::get_if<CannotLaunch>(&outcome); cannot != nullptr && start.reason.empty())
+      start.reason = fmt::format("{}: {}", launcher.name, cannot->reason);
+  }
+  for (const Estimate* const each : plans) {
+    std::optional<Estimate> found = nearest_startable(estimator, *each, fixed, is_started);
+    const bool is_better =
+        found && (!start.plan || found->verdict < start.plan->verdict ||
+                  (found->verdict == start.plan->verdict && found->time.step_time() < start.plan->time.step_time()));
+    if (is_better) start.plan = std::move(found);
+  }
+  if (start.plan) start.tools = tools_that_start(study, *start.plan);
+  return start;
+}
+
+std::string keep_startable(std::vector<Estimate>& best, const Framework& framework, const Study& study,
+                           const Estimator& estimator, const SearchOptions& options) {
+  if (best.empty()) return {};
+  const FixedChoices fixed = fixed_by(options);
+  // The simplest plan has the reason that a change of the plan cannot remove.
+  const auto simplest = std::min_element(best.begin(), best.end(), [](const Estimate& a, const Estimate& b) {
+    return std::popcount(a.plan.mesh.family()) < std::popcount(b.plan.mesh.family());
+  });
+  const std::string reason = cannot_start(framework, study, *simplest).value_or("");
+  std::vector<Estimate> kept;
+  for (const Estimate& each : best) {
+    if ((each.plan.mesh.family() & ~framework.axes) != 0) continue;
+    std::optional<Estimate> found = nearest_startable(
+        estimator, each, fixed, [&](const Estimate& estimate) { return !cannot_start(framework, study, estimate); });
+    if (found) kept.push_back(*std::move(found));
+  }
+  std::stable_sort(kept.begin(), kept.end(), [&](const Estimate& a, const Estimate& b) {
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    return options.objective == Objective::memory ? a.memory.total() < b.memory.total()
+                                                  : a.time.step_time() < b.time.step_time();
+  });
+  best = std::move(kept);
+  return best.empty() ? reason : std::string();
+}
+
+}  // namespace ddl

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/inputs/study.hpp"
+#include "cli/tools/launcher.hpp"
+#include "estimator/search/search.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// A value of --for: a framework whose plans are searched, predicted with its software, and written as its launch files.
+struct Framework {
+  std::string_view name;      ///< `torchtitan`
+  std::string_view software;  ///< the software file with the settings to use
+  std::string_view launcher;  ///< the name of its launcher (launchers())
+  Family axes;                ///< the axes of plans that the framework can start; the launcher may refuse some of them
+  int least_zero = 0, most_zero = 3;
+};
+[[nodiscard]] std::span<const Framework> frameworks();
+[[nodiscard]] std::vector<std::string_view> framework_names();
+/// Returns the framework of this name; null if there is none.
+[[nodiscard]] const Framework* framework_named(std::string_view name);
+
+/// Returns why the framework cannot start the plan; empty if it can.
+[[nodiscard]] std::optional<std::string> cannot_start(const Framework& framework, const Study& study,
+                                                      const Estimate& estimate);
+/// Restricts a search to strategies and ZeRO stages of the framework. Strategies that the user named are kept.
+void keep_to(const Framework& framework, SearchOptions& options);
+/// Returns the names of all tools with launch files for the plan: `PyTorch`, `torchtitan`.
+[[nodiscard]] std::vector<std::string_view> tools_that_start(const Study& study, const Estimate& estimate);
+
+/// What a change of a plan must keep: the values that the software has, and the choices that the user has fixed.
+struct FixedChoices {
+  AdmittedChoices admitted{};
+  ChosenOfPlan chosen{};
+  bool placement = false, micro_batches = false;
+};
+/// Returns the values that a search with these options keeps.
+[[nodiscard]] FixedChoices fixed_by(const SearchOptions& options);
+
+/// Returns the fastest feasible plan that `starts` accepts, among the plan itself and all plans that differ from it in one
+/// choice, in the placement, or in the number of micro-batches, else in two of them. Empty if there is none.
+[[nodiscard]] std::optional<Estimate> nearest_startable(const Estimator& estimator, const Estimate& estimate,
+                                                        const FixedChoices& fixed,
+                                                        const std::function<bool(const Estimate&)>& starts);
+
+/// Replaces each strategy's best plan by the nearest plan that the framework starts, and ranks these plans again. Strategies
+/// without such a plan are removed. Returns the framework's reason against the first plan, if no plan is left.
+[[nodiscard]] std::string keep_startable(std::vector<Estimate>& best, const Framework& framework, const Study& study,
+                                         const Estimator& estimator, const SearchOptions& options);
+
+/// The tools that start a plan; if none starts it, a plan that some tool starts.
+struct Start {
+  std::vector<std::string_view> tools{};  ///< the tools that start the plan, or else `plan`
+  std::optional<Estimate> plan{};         ///< set if no tool starts the first plan, but some tool starts this plan
+  std::string reason{};                   ///< why the first launcher cannot start the first plan, if no tool starts it
+};
+/// Finds the tools that start the first of these plans. If there are none, finds the fastest plan that some tool starts,
+/// among the plans near each of these plans (nearest_startable).
+[[nodiscard]] Start start_of(const Study& study, const Estimator& estimator, const std::vector<const Estimate*>& plans,
+                             const FixedChoices& fixed);
+
+}  // namespace ddl

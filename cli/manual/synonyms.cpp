@@ -1,0 +1,143 @@
+#include "cli/manual/synonyms.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/lower_case.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view say_all_gpus = "write --gpus, the total over all nodes";
+constexpr std::string_view say_sequence = "write --seq, the tokens per sample";
+constexpr std::string_view say_micro_batch =
+    "--micro-batches is the number of micro-batches: the batch per GPU divided by the samples of a micro-batch";
+constexpr std::string_view say_batch = "write --global-batch, the samples per step of all GPUs, or --batch-per-gpu";
+constexpr std::string_view say_machine =
+    "write --machine for the hardware (see 'machines list'), and --gpus for the number of GPUs";
+constexpr std::string_view say_price = "write --price 2.5USD/h, the price of a GPU for an hour";
+constexpr std::string_view say_tokens =
+    "write --train-tokens 1T for the length of the training, or --seq for the tokens per sample";
+constexpr std::string_view say_length = "write --train-tokens 1T or --epochs 90, the length of the training";
+constexpr std::string_view say_lora = "write the rank of LoRA after the model's name: llama3-8b@lora=16";
+constexpr std::string_view say_recompute = "write --recompute full or --recompute selective";
+constexpr std::string_view say_memory =
+    "write --gpu-memory 80GiB, the memory of a GPU, or --margin 5%, the memory to keep free";
+constexpr std::string_view say_deadline = "write --deadline 7d, the longest time of the whole training";
+constexpr std::string_view say_budget = "write --budget 10kUSD, the highest cost of the whole training";
+constexpr std::string_view say_framework =
+    "write --for torchtitan for plans and files of a framework, or --software for its speed (see 'software list')";
+constexpr std::string_view say_format = "write --format json, or csv, html, markdown";
+
+constexpr auto synonym_table = std::to_array<Synonym>({
+    // torchrun, Slurm, Megatron-LM, torchtitan, transformers and DeepSpeed
+    {"nodes", "gpus", say_all_gpus},
+    {"nnodes", "gpus", say_all_gpus},
+    {"num-nodes", "gpus", say_all_gpus},
+    {"world-size", "gpus", "write --gpus"},
+    {"num-gpus", "gpus", "write --gpus"},
+    {"ngpus", "gpus", "write --gpus"},
+    {"n-gpus", "gpus", "write --gpus"},
+    {"devices", "gpus", "write --gpus"},
+    {"nproc-per-node", "gpus", say_all_gpus},
+    {"scale", "gpus", "write several numbers of GPUs: --gpus 8..1024"},
+    {"sweep", "gpus", "write several numbers of GPUs: --gpus 8..1024"},
+    {"tokens", "train-tokens", say_tokens},
+    {"tokens", "seq", say_sequence},
+    {"context", "seq", say_sequence},
+    {"context-length", "seq", say_sequence},
+    {"max-seq-len", "seq", say_sequence},
+    {"max-length", "seq", say_sequence},
+    {"block-size", "seq", say_sequence},
+    {"micro-batch", "micro-batches", say_micro_batch},
+    {"micro-batch-size", "micro-batches", say_micro_batch},
+    {"mbs", "micro-batches", say_micro_batch},
+    {"gradient-accumulation-steps", "micro-batches",
+     "write --micro-batches, without a pipeline the number of accumulated batches"},
+    {"grad-accum", "micro-batches", "write --micro-batches, without a pipeline the number of accumulated batches"},
+    {"gbs", "global-batch", "write --global-batch"},
+    {"batch-size", "global-batch", say_batch},
+    {"train-batch-size", "global-batch", say_batch},
+    {"bs", "global-batch", say_batch},
+    {"dtype", "precision", "write --precision"},
+    {"quantization", "precision", "write --precision fp8 or nvfp4; weights in 4 bits (QLoRA) are not modeled"},
+    {"quantize", "precision", "write --precision fp8 or nvfp4; weights in 4 bits (QLoRA) are not modeled"},
+    {"lora", "model", say_lora},
+    {"lora-rank", "model", say_lora},
+    {"lora-r", "model", say_lora},
+    {"peft", "model", say_lora},
+    {"adapter", "model", say_lora},
+    {"fine-tune", "model", say_lora},
+    {"finetune", "model", say_lora},
+    {"qlora", "model", "LoRA is llama3-8b@lora=16; weights in 4 bits (QLoRA) are not modeled"},
+    {"gpu", "machine", say_machine},
+    {"device", "machine", say_machine},
+    {"accelerator", "machine", say_machine},
+    {"hardware", "machine", say_machine},
+    {"cluster", "machine", say_machine},
+    {"system", "machine", say_machine},
+    {"network", "machine", "the machine has the network: see 'machines show NAME', and 'machines new' for your own"},
+    {"bandwidth", "machine", "the machine has the network: see 'machines show NAME', and 'machines new' for your own"},
+    {"cost-per-hour", "price", say_price},
+    {"gpu-price", "price", say_price},
+    {"price-per-gpu", "price", say_price},
+    {"price-per-hour", "price", say_price},
+    {"hourly-rate", "price", say_price},
+    {"rate", "price", say_price},
+    {"usd", "price", say_price},
+    {"dollars", "price", say_price},
+    {"cost", "price", "--objective cost ranks by cost, and --price 2.5USD/h sets the price of a GPU for an hour"},
+    {"money", "budget", say_budget},
+    {"max-cost", "budget", say_budget},
+    {"time", "deadline", say_deadline},
+    {"days", "deadline", say_deadline},
+    {"hours", "deadline", say_deadline},
+    {"walltime", "deadline", say_deadline},
+    {"training-tokens", "train-tokens", say_tokens},
+    {"total-tokens", "train-tokens", say_tokens},
+    {"num-tokens", "train-tokens", say_tokens},
+    {"steps", "train-tokens", say_length},
+    {"max-steps", "train-tokens", say_length},
+    {"train-iters", "train-tokens", say_length},
+    {"iterations", "train-tokens", say_length},
+    {"vram", "gpu-memory", say_memory},
+    {"hbm", "gpu-memory", say_memory},
+    {"mem", "gpu-memory", say_memory},
+    {"max-memory", "gpu-memory", say_memory},
+    {"memory-limit", "gpu-memory", say_memory},
+    {"activation-checkpointing", "recompute", say_recompute},
+    {"gradient-checkpointing", "recompute", say_recompute},
+    {"checkpointing", "recompute", say_recompute},
+    {"remat", "recompute", say_recompute},
+    {"ac", "recompute", say_recompute},
+    {"cpu-offload", "offload", "write --offload optimizer or weights, or --offload-activations yes"},
+    {"framework", "for", say_framework},
+    {"trainer", "for", say_framework},
+    {"tool", "for", say_framework},
+    {"backend", "for", say_framework},
+    {"library", "for", say_framework},
+    {"json", "format", say_format},
+    {"csv", "format", say_format},
+    {"html", "format", say_format},
+    {"markdown", "format", say_format},
+    {"out", "output", "write --output FILE for the report, or --save-dir DIR for launch files"},
+    {"output-dir", "save-dir", "write --save-dir DIR"},
+    {"verbose", "wide", "write --wide for all columns"},
+    {"config", "like", "write --like FILE, a configuration of torchtitan, Megatron-LM, DeepSpeed or another trainer"},
+    {"parallelism", "strategy", "write --strategy data+tensor for one plan, or --strategies to search some strategies"},
+    {"mode", "strategy", "write --strategy data+tensor for one plan, or --strategies to search some strategies"},
+    {"explain", "plan", "'ddl-oracle explain' explains one plan"},
+});
+
+}  // namespace
+
+std::span<const Synonym> synonyms() { return synonym_table; }
+
+std::string plain_word(std::string_view typed) {
+  typed.remove_prefix(std::min(typed.find_first_not_of('-'), typed.size()));
+  std::string word = lower_case(typed);
+  std::replace(word.begin(), word.end(), '_', '-');
+  return word;
+}
+
+}  // namespace ddl

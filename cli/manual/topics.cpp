@@ -1,0 +1,180 @@
+#include "cli/manual/topics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/manual/manual.hpp"
+#include "cli/manual/synonyms.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view about_notation = R"(The notation of a plan
+
+  dp32·tp2·pp4 v2 z1 m4
+  degrees      choices
+
+Reports print plans in this notation, and --plan and --against read it:
+
+  ddl-oracle explain llama3-8b --machine h100 --plan 'dp32·tp2 z1 m2'
+
+Degrees. Their product is the number of GPUs. Write a dot, a comma or a blank
+for the sign between them: dp32.tp2. The full names are read, too: data=32.
+
+  dp   data parallelism     ep       expert parallelism
+  tp   tensor parallelism   spatial  tiles of a sample: spatial2x2
+  pp   pipeline             filter   output channels
+  cp   context parallelism  channel  input channels
+
+Choices. What is absent has its default.
+
+  m4     4 micro-batches; default: 1
+  z1     ZeRO stage 1, 2 or 3 (fsdp32 is dp32 z3); g8: shards in groups of 8
+         GPUs (HSDP); hp8: secondary shards (hpZ); kw: weights kept
+  v2     2 virtual stages (model chunks) of each pipeline stage
+  gpipe, zb-h1, zb-v, …  the pipeline schedule; default: 1f1b
+  ac     recomputation of all layers; ac b8: of the first 8 blocks of each stage
+  sac    recomputation of attention; sac mlp+layernorm: of these modules
+  oo     optimizer offloaded to the host; ow: weights, too; oa: activations
+  sp     sequence parallelism on the ranks of tp
+  ulysses  context parallelism exchanges heads; default: keys and values
+  etp1   tensor parallelism distributes whole experts
+  @pp    pipeline ranks are placed on neighboring GPUs; the degrees after @ are
+         innermost, all others keep the order tp, channel, filter, cp, spatial,
+         ep, dp, pp
+
+Batch, precision and optimizer are options, not part of the notation.
+)";
+
+constexpr std::string_view about_memory = R"(Memory
+
+  Memory      60.8 GiB of 79.1 GiB  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▒▒▒░░  FITS, at most 72.3 GiB
+
+The first number is the expected peak of the fullest GPU during a step. The
+last is an upper bound: the allocator may not be able to use all memory that it
+has reserved, and contexts and communication buffers may be larger.
+
+  FITS          the upper bound fits
+  AT-RISK       the expected memory fits, but the upper bound does not
+  DOES-NOT-FIT  the expected memory does not fit
+
+  --gpu-memory 80GiB  the memory of a GPU, instead of the machine's
+  --margin 5%         memory to keep free
+  --offload, --offload-activations, --recompute, --zero
+                      choices that save memory; a search tries all of them
+
+  ddl-oracle explain MODEL --gpus N --memory      the contents at the peak
+  ddl-oracle explain MODEL --gpus N --out-of-core how to make a plan fit
+  ddl-oracle check JOB.yaml                       largest batch, fewest GPUs
+)";
+
+constexpr std::string_view about_files = R"(Files
+
+Every name of a model, machine, data set, software or coefficients may be the
+path of your own file. A path has a '/' or ends in .yaml, .json, .onnx, .toml.
+
+  model         models show NAME prints one; models import NET.onnx writes one;
+                recommend NET.onnx reads ONNX directly
+  machine       machines show NAME; machines new NAME --like OTHER writes one
+  coefficients  calibrate writes them from measurements of your machine
+  profile       profile MODEL measures the kernels of a GPU
+  job           recommend --save-job JOB.yaml, for check
+  plan          a JSON report of recommend or explain, for --plan
+  configuration recommend --like FILE reads torchtitan, Megatron-LM, DeepSpeed,
+                NeMo, accelerate and other trainers
+  launch files  recommend --save-dir DIR writes them
+
+Profiles and coefficients of your devices are found in the folder
+~/.local/share/ddl-oracle, or in $DDL_ORACLE_DATA.
+)";
+
+constexpr std::string_view about_accuracy = R"(Accuracy
+
+  Speed       1.98 s per step (1.7 to 2.6)
+  Confidence  -15 % to +32 % (90 % interval); kernel times: …; network: …
+
+Nine of ten measured steps should lie in the interval ('calibrate intervals'
+counts them). Its width depends on the sources of the numbers, best first:
+
+  kernel times  measured (profile of this device), fitted to published kernels
+                of this device, fitted to kernels of other devices
+  network       measured on this machine, published clusters, datasheet
+
+Rows that a bracket joins are tied: the difference of their times is smaller
+than the prediction error. Most errors are common to all plans of a question,
+so the ratio of two plans is more certain than their times.
+
+  ddl-oracle validate RUNS.csv      predictions next to your measured runs
+  ddl-oracle calibrate runs TABLE   fits the predictions to your runs
+  ddl-oracle calibrate network FILE fits the network to nccl-tests, OSU, …
+  ddl-oracle profile MODEL          measures the kernels of your GPU
+)";
+
+constexpr auto topic_table = std::to_array<HelpTopic>({
+    {"notation", "how a plan is written: dp32·tp2·pp4 v2 z1 m4", about_notation},
+    {"memory", "what FITS means, and what saves memory", about_memory},
+    {"files", "which files are read and written", about_files},
+    {"accuracy", "intervals, ties, and what makes predictions better", about_accuracy},
+});
+
+/// Whether a text contains a word as a whole word.
+bool mentions(std::string_view text, std::string_view word) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    // A plural mentions its singular.
+    const bool ends = end == text.size() || !is_letter(text[end]) || text[end] == 's';
+    if ((at == 0 || !is_letter(text[at - 1])) && ends) return true;
+  }
+  return false;
+}
+
+/// Returns a line for each option of the program's commands that mentions the word; an option of several commands is listed
+/// once.
+std::string options_that_mention(const CommandDescription& program, const std::string& word) {
+  struct Mentioned {
+    std::string name, text, commands;
+  };
+  std::vector<Mentioned> found;
+  const std::string stem = word.size() > 3 && word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
+  for_each_command(program, [&](const CommandDescription& command) {
+    for (const OptionDescription& option : command.options) {
+      const std::string& name = option.names.back();
+      if (!mentions(plain_word(name), stem) && !mentions(plain_word(option.text), stem)) continue;
+      const std::string text(first_clause(option.text));
+      const auto known = std::find_if(found.begin(), found.end(), [&](const Mentioned& each) { return each.name == name; });
+      if (known == found.end()) {
+        found.push_back({name, text, command.name});
+      } else if (known->commands.find(command.name) == std::string::npos) {
+        known->commands += ", " + command.name;
+      }
+    }
+  });
+  std::string lines;
+  for (const Mentioned& each : found)
+    lines += fmt::format("  {:<22}{}\n  {:<22}({})\n", each.name, each.text, "", each.commands);
+  return lines;
+}
+
+}  // namespace
+
+std::span<const HelpTopic> help_topics() { return topic_table; }
+
+std::optional<std::string> help_about(const CommandDescription& program, std::string_view word) {
+  const std::string plain = plain_word(word);
+  for (const HelpTopic& topic : topic_table) {
+    if (topic.name == plain) return std::string(topic.text);
+  }
+  std::string text;
+  for (const Synonym& each : synonyms()) {
+    if (each.word == plain && text.find(each.hint) == std::string::npos) text += fmt::format("{}: {}\n", plain, each.hint);
+  }
+  const std::string options = options_that_mention(program, plain);
+  if (!options.empty()) text += fmt::format("{}Options that mention '{}':\n{}", text.empty() ? "" : "\n", plain, options);
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+}  // namespace ddl

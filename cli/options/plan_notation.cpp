@@ -1,0 +1,236 @@
+#include "cli/options/plan_notation.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/inputs/plan_degrees.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "estimator/choices/plan_choice.hpp"
+
+namespace ddl {
+namespace {
+
+std::string_view short_name(Axis axis) {
+  const AxisRow& row = row_of(axis);
+  return row.aliases.front().word.empty() ? row.name : row.aliases.front().word;
+}
+
+/// Returns the degrees that are placed on neighboring devices before the degrees in their default order, with short names:
+/// `pp,cp`; empty if all degrees are in the default order.
+std::string order_word(const Plan& plan) {
+  std::vector<Axis> placed, usual;
+  for (const Axis axis : plan.placement) {
+    if (plan.mesh[axis] > 1) placed.push_back(axis);
+  }
+  for (const Axis axis : all_axes) {
+    if (plan.mesh[axis] > 1) usual.push_back(axis);
+  }
+  // The shortest beginning is taken, after which the other degrees follow in their default order.
+  std::string text;
+  for (std::size_t i = 0; i <= placed.size(); ++i) {
+    std::vector<Axis> rest = usual;
+    std::erase_if(rest, [&](Axis axis) {
+      return std::find(placed.begin(), placed.begin() + static_cast<std::ptrdiff_t>(i), axis) !=
+             placed.begin() + static_cast<std::ptrdiff_t>(i);
+    });
+    if (std::equal(rest.begin(), rest.end(), placed.begin() + static_cast<std::ptrdiff_t>(i), placed.end())) break;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", short_name(placed[i]));
+  }
+  return text;
+}
+
+constexpr char order_sign = '@';
+
+/// Explains the letters for a choice in the short notation of plans.
+std::string meaning_of(const PlanChoiceRow& row, int value) {
+  switch (row.choice) {
+    case PlanChoice::zero:
+      return "z ZeRO stage";
+    case PlanChoice::virtual_stages:
+      return "v virtual stages";
+    case PlanChoice::shard_group:
+      return "g shard group";
+    case PlanChoice::secondary_shards:
+      return "hp secondary shards";
+    case PlanChoice::recompute:
+      return fmt::format("{} {}", row.sign(value),
+                         static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");
+    case PlanChoice::recompute_blocks:
+      return "b recomputed blocks of each stage";
+    case PlanChoice::recompute_modules:
+      return "names of recomputed modules";
+    case PlanChoice::sequence_parallel:
+      return "sp sequence parallel";
+    default:
+      // Choices that are written as words, without a letter, need no explanation.
+      return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
+  }
+}
+
+}  // namespace
+
+std::string degrees_word(const Mesh& mesh) {
+  std::string word;
+  for (const Axis axis : spoken_axes) {
+    if (mesh[axis] == 1) continue;
+    word += fmt::format("{}{}{}", word.empty() ? "" : "·", short_name(axis), degree_text(mesh, axis));
+  }
+  return word.empty() ? "1 device" : word;
+}
+
+std::string choices_text(const Plan& plan) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (plan.micro_batches > 1) add(fmt::format("{} micro-batches", plan.micro_batches));
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::string said = row.matters(plan.mesh) ? row.words(row.get(plan)) : std::string();
+    if (!said.empty()) text += fmt::format("{}{}", text.empty() ? "" : row.separator, said);
+  }
+  if (!order_word(plan).empty()) add(fmt::format("placement {}", placement_text(plan)));
+  return text;
+}
+
+std::string plan_word(const Plan& plan) {
+  std::string word = degrees_word(plan.mesh);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::string sign = row.matters(plan.mesh) ? row.sign(row.get(plan)) : std::string();
+    if (!sign.empty()) word += " " + sign;
+  }
+  if (plan.micro_batches > 1) word += fmt::format(" m{}", plan.micro_batches);
+  if (const std::string order = order_word(plan); !order.empty()) word += fmt::format(" {}{}", order_sign, order);
+  return word;
+}
+
+std::string plan_words(const Plan& plan) {
+  std::string words;
+  for (const Axis axis : spoken_axes) {
+    if (plan.mesh[axis] > 1)
+      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", to_string(axis), degree_text(plan.mesh, axis));
+  }
+  const std::string choices = choices_text(plan);
+  return words + (words.empty() || choices.empty() ? "" : ", ") + choices;
+}
+
+std::string letters_text(const std::vector<Plan>& plans) {
+  std::vector<std::string> meanings;
+  const auto add = [&](const std::string& meaning) {
+    if (!meaning.empty() && std::find(meanings.begin(), meanings.end(), meaning) == meanings.end())
+      meanings.push_back(meaning);
+  };
+  for (const PlanChoiceRow& row : plan_choices()) {
+    for (const Plan& plan : plans) {
+      if (row.matters(plan.mesh) && !row.sign(row.get(plan)).empty()) add(meaning_of(row, row.get(plan)));
+    }
+  }
+  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.micro_batches > 1; }))
+    add("m micro-batches");
+  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !order_word(plan).empty(); }))
+    add("@ degrees placed innermost, on neighboring devices");
+  return fmt::format("{}", fmt::join(meanings, ", "));
+}
+
+namespace {
+
+constexpr const char* notation_hint = "see 'ddl-oracle help notation'; a plan looks like 'dp32·tp2 z1 m4'";
+
+/// Splits a text at blanks and at the signs between degrees. A part with a placement, such as `@pp,cp`, ends at a blank.
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t from = 0;
+  const auto end_part = [&](std::size_t end, std::size_t length) {
+    if (end > from) parts.push_back(text.substr(from, end - from));
+    from = end + length;
+  };
+  bool in_order = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool is_blank = text[at] == ' ' || text[at] == '\t';
+    in_order = !is_blank && (in_order || (at == from && text[at] == order_sign));
+    if (text.substr(at).starts_with("·")) {
+      end_part(at, std::string_view("·").size());
+      ++at;
+    } else if (is_blank || (!in_order && (text[at] == '.' || text[at] == ',' || text[at] == '*' || text[at] == '+') &&
+                            // Modules are joined by a plus: core_attn+mlp.
+                            (text[at] != '+' || (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9')))) {
+      end_part(at, 1);
+    }
+  }
+  end_part(text.size(), 0);
+  return parts;
+}
+
+/// Splits `dp32` or `data=32` into a name and a number; the number may have several extents: `2x2`.
+std::optional<std::pair<std::string_view, std::string_view>> degree_of(std::string_view part) {
+  const std::size_t equals = part.find('=');
+  if (equals != std::string_view::npos) {
+    const std::string_view name = part.substr(0, equals);
+    return parse_axis(name) ? std::optional(std::pair{name, part.substr(equals + 1)}) : std::nullopt;
+  }
+  // The shortest name is taken, so that an alias such as `zero3` keeps its own digit.
+  for (std::size_t at = part.find_first_of("0123456789"); at < part.size(); ++at) {
+    if (parse_axis(part.substr(0, at))) return std::pair{part.substr(0, at), part.substr(at)};
+  }
+  return std::nullopt;
+}
+
+/// Sets the choice that a sign such as `z1` names. Returns whether there is such a choice.
+bool take_sign(std::string_view sign, Plan& plan) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    for (int value = 1; value <= row.last; ++value) {
+      if (row.sign(value) != sign) continue;
+      row.set(plan, value);
+      return true;
+    }
+  }
+  // The first values have no sign, or are written only by people: `z0`, `v1`.
+  if (sign == "z0") plan.zero_stage = 0;
+  return sign == "z0" || sign == "v1" || sign == row_of(PlanChoice::schedule).name(0);
+}
+
+bool take_micro_batches(std::string_view part, Plan& plan) {
+  if (!part.starts_with('m')) return false;
+  std::int64_t count = 0;
+  const auto [end, problem] = std::from_chars(part.data() + 1, part.data() + part.size(), count);
+  if (problem != std::errc{} || end != part.data() + part.size() || count < 1) return false;
+  plan.micro_batches = count;
+  return true;
+}
+
+}  // namespace
+
+bool is_plan_word(std::string_view text) {
+  const std::vector<std::string_view> parts = parts_of(text);
+  if (text.starts_with(degrees_word(Mesh{}))) return true;
+  return !parts.empty() && text.find('/') == std::string_view::npos && !text.ends_with(".json") && degree_of(parts.front());
+}
+
+Plan parse_plan_word(std::string_view text) {
+  Plan plan;
+  std::string_view rest = text;
+  const std::string single = degrees_word(Mesh{});
+  if (rest.starts_with(single)) rest.remove_prefix(single.size());
+  std::string degrees, order;
+  std::vector<std::string_view> signs;
+  for (const std::string_view part : parts_of(rest)) {
+    if (const auto degree = degree_of(part)) {
+      degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", degree->first, degree->second);
+    } else if (part.front() == order_sign) {
+      order = part.substr(1);
+    } else {
+      signs.push_back(part);
+    }
+  }
+  if (!degrees.empty()) parse_degrees(degrees, plan, "--plan");
+  for (const std::string_view sign : signs) {
+    if (!take_micro_batches(sign, plan) && !take_sign(sign, plan))
+      throw Error(fmt::format("the plan {} has the unknown part {}", quote(text), quote(sign)), notation_hint);
+  }
+  if (!order.empty()) plan.placement = parse_placement(order);
+  return plan;
+}
+
+}  // namespace ddl

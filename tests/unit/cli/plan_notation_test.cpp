@@ -1,0 +1,103 @@
+#include "cli/options/plan_notation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "estimator/choices/plan_choice.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+
+namespace plan_notation_tests {
+
+using namespace ddl;
+
+namespace {
+
+/// Returns a random plan. Choices that make no difference on its mesh have their first value, because the notation omits
+/// them.
+Plan random_plan(std::mt19937& random) {
+  const auto number = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  Plan plan;
+  for (int& degree : plan.mesh.degrees()) degree = number(0, 1) == 0 ? 1 : number(1, 3);
+  plan.micro_batches = number(0, 1) == 0 ? 1 : number(1, 100'000);
+  std::shuffle(plan.placement.begin(), plan.placement.end(), random);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const int value = number(0, 1) == 0 ? 0 : number(0, row.last);
+    const bool is_written = row.matters(plan.mesh) && !row.sign(value).empty();
+    row.set(plan, is_written ? value : 0);
+  }
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan is read back as it is written") {
+  std::mt19937 random(20211021);
+  for (int i = 0; i < 3000; ++i) {
+    const Plan plan = random_plan(random);
+    const std::string word = plan_word(plan);
+    INFO(word);
+    CHECK(is_plan_word(word));
+    Plan again = parse_plan_word(word);
+    CHECK(placement_text(again) == placement_text(plan));
+    CHECK(plan_word(again) == word);
+    again.placement = plan.placement;
+    CHECK(again == plan);
+  }
+}
+
+TEST_CASE("plans that differ in placement have different notations") {
+  Plan plan, other;
+  plan.mesh = other.mesh = Mesh{{Axis::data, 4}, {Axis::pipeline, 2}, {Axis::tensor, 2}};
+  other.placement = {Axis::pipeline, Axis::tensor,  Axis::channel, Axis::filter,
+                     Axis::context,  Axis::spatial, Axis::expert,  Axis::data};
+  CHECK(plan_word(plan) == "dp4·pp2·tp2");
+  CHECK(plan_word(other) == "dp4·pp2·tp2 @pp");
+}
+
+TEST_CASE("no two values of choices have the same sign") {
+  std::map<std::string, std::string> signs;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    for (int value = 0; value <= row.last; ++value) {
+      const std::string sign = row.sign(value);
+      if (sign.empty()) continue;
+      INFO(sign << " of " << row.key);
+      CHECK(signs.emplace(sign, row.key).second);
+    }
+  }
+}
+
+TEST_CASE("degrees may be separated by other signs, and written with full names and aliases") {
+  const std::string word = plan_word(parse_plan_word("dp32·tp2 z1 m4"));
+  for (const char* text : {"dp32.tp2 z1 m4", "dp32,tp2 z1 m4", "tp2 dp32 m4 z1", "data=32,tensor=2 z1 m4",
+                           "dp=32*tp=2 m4 z1", "zero132.tp2 m4", "dp32+tp2 v1 1f1b z1 m4"}) {
+    INFO(text);
+    CHECK(plan_word(parse_plan_word(text)) == word);
+  }
+  CHECK(plan_word(parse_plan_word("fsdp8")) == "dp8 z3");
+  CHECK(plan_word(parse_plan_word("1 device m2")) == "1 device m2");
+  CHECK(plan_word(parse_plan_word("spatial2x2.dp4 sac core_attn+mlp")) == "dp4·spatial2x2 sac core_attn+mlp");
+}
+
+TEST_CASE("a text that is not a plan is refused with the part that is not understood") {
+  CHECK(error_of([] { (void)parse_plan_word("dp4 q7"); }) ==
+        "the plan 'dp4 q7' has the unknown part 'q7'\nhint: see 'ddl-oracle help notation'; a plan looks like 'dp32·tp2 z1 "
+        "m4'");
+  for (const char* text :
+       {"dp0", "dp4 dp2", "dp4 m0", "dp4 mm", "dp4 z9", "dp99999999999999999999", "dp4 @qq", "dp4 v999"}) {
+    INFO(text);
+    CHECK(error_of([&] { (void)parse_plan_word(text); }) != "no error");
+  }
+}
+
+TEST_CASE("names of files and strategies are not plans") {
+  for (const char* text : {"plan.json", "dp4.json", "run/plan", "data", "fsdp", "zero3", "best", "", "data+tensor", "-"}) {
+    INFO(text);
+    CHECK_FALSE(is_plan_word(text));
+  }
+}
+
+}  // namespace plan_notation_tests
