@@ -25,8 +25,8 @@ struct ErrorRow {
   double log_ratio = 0;  ///< ln(measured / predicted)
   KnownKernels known = KnownKernels::all;
   TimeSensitivity time;
-  /// The software that ran, if settings of another software predict the run (stand_in_rows). TimeSensitivity::software is then
-  /// empty, because no run of the predicted software was measured.
+  /// The software that ran, if settings of another software predict the run (stand_in_rows). TimeSensitivity::software is
+  /// then empty, because no run of the predicted software was measured.
   std::string ran{};
   double shift = 0;  ///< for stand-ins: ln(time predicted with the run's own software / predicted time)
 };

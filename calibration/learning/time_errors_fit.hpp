@@ -14,7 +14,8 @@ namespace ddl {
 /// held-out sets. For this factor, each set has equal weight, and only rows of KnownKernels::all count. `stand_ins`: rows of
 /// stand_in_rows(), which determine TimeErrors::new_software. `learned`: rows that
 /// were predicted with a fit to other runs of their own set (`calibrate runs`). These rows determine
-/// TimeErrors::learned_scatter and, if a run had more devices than all runs of its fit, TimeErrors::learned_growth. The source of the file is not set.
+/// TimeErrors::learned_scatter and, if a run had more devices than all runs of its fit, TimeErrors::learned_growth. The
+/// source of the file is not set.
 [[nodiscard]] TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> stand_ins,
                                              std::span<const ErrorRow> learned);
 

@@ -44,10 +44,10 @@ struct TimeErrorsFile {
   RatioCoverage ratios{};
   int stand_ins = 0;          ///< predictions with the settings of another software than the run's
   double stand_ins_held = 0;  ///< share of them whose interval covers the run; each software of a run counts the same
-  int learned_runs = 0;     ///< runs that were predicted with a fit to other runs
-  double learned_held = 0;  ///< share of these runs that their intervals cover
-  int beyond_runs = 0;      ///< runs that were predicted with a fit to runs on fewer devices
-  double beyond_held = 0;   ///< share of these runs that their intervals cover
+  int learned_runs = 0;       ///< runs that were predicted with a fit to other runs
+  double learned_held = 0;    ///< share of these runs that their intervals cover
+  int beyond_runs = 0;        ///< runs that were predicted with a fit to runs on fewer devices
+  double beyond_held = 0;     ///< share of these runs that their intervals cover
 };
 
 /// Parses a file of time errors. Throws Error with a position in the file for another format,

@@ -115,8 +115,6 @@ void add_check(const Command& program, Request& request) {
       program.add_subcommand("check", "check whether the training of a job file or configuration fits in memory, for CI");
   auto options = std::make_shared<CheckRequest>();
   command.examples({{"ddl-oracle check llama.job.yaml", "a verdict, and what would fit"},
-                    {"ddl-oracle check a.job.yaml b.job.yaml --gpu-memory 40GiB --margin 5%",
-                     "on GPUs with 40 GiB, 5 % of which stay free"},
                     {"ddl-oracle check new.job.yaml --against old.job.yaml --max-increase 2GiB",
                      "what grew, with exit status 1 if memory grew by more than 2 GiB"},
                     {"ddl-oracle check llama.job.yaml --format junit -o memory.xml", "test results for CI"}});

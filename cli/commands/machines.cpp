@@ -120,7 +120,6 @@ void add_machines_list(const Command& command, Request& request) {
   const Command lists = command.add_subcommand("list", "bundled machines");
   lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
                   {"ddl-oracle machines list --maker amd --kind cloud", "instances of clouds with GPUs of AMD"},
-                  {"ddl-oracle machines list --format csv", "the list as CSV, for programs"},
                   {"ddl-oracle machines list --format json -o machines.json", "the list as JSON, written to a file"}});
   auto asked = std::make_shared<ListRequest>();
   lists.add_option("--kind", asked->kind, "cloud, cluster, server or workstation; default: all").words([] {

@@ -114,7 +114,6 @@ void add_models_list(const Command& models, Request& request) {
   lists.add_option("--smaller", options->smaller, "only models with at most this number of parameters: 350M");
   lists.examples({{"ddl-oracle models list", "the names that --model takes"},
                   {"ddl-oracle models list --kind moe --larger 100B", "large language models with experts"},
-                  {"ddl-oracle models list --format csv", "the list as CSV, for programs"},
                   {"ddl-oracle models list --format json -o models.json", "the list as JSON, written to a file"}});
   add_report_options(lists, request.report);
   lists.callback([options, &request] {

@@ -10,7 +10,9 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/evidence.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
@@ -91,12 +93,19 @@ std::optional<std::string> price_citation(const Study& study) {
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
+/// Names the width of an interval: `good` if its upper end is at most a quarter above the prediction, `fair` up to a half.
+std::string_view grade_of(const TimeInterval& interval) {
+  constexpr double good = 1.25, fair = 1.5;
+  return interval.high <= good ? "good" : interval.high <= fair ? "fair" : "low";
+}
+
 std::string confidence_text(const Estimate& estimate, const Study& study, std::int64_t gpus) {
   std::string text;
   if (estimate.interval) {
     const auto percent = [](double factor) { return std::lround((factor - 1) * 100); };
-    text = fmt::format("{:+d} % to {:+d} % ({}); ", percent(estimate.interval->low), percent(estimate.interval->high),
-                       interval_name());
+    text = fmt::format("{}, {:+d} % to {:+d} % ({}); {}; ", grade_of(*estimate.interval), percent(estimate.interval->low),
+                       percent(estimate.interval->high), interval_name(),
+                       evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence)));
   }
   text += "kernel times: " + kernel_times_text(study);
   if (gpus == 1 || study.spec().assumptions.linear_kernels) return text;

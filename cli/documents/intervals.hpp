@@ -24,8 +24,8 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// The name of intervals in column headings: `90 % interval`.
 [[nodiscard]] std::string interval_name();
 
-/// Returns the probability that a time is at most `limit` times as long as predicted. The logarithm of the error has a normal
-/// distribution on each side of the prediction, which reaches the end of the interval. Without an interval: 0 or 1.
+/// Returns the probability that a time is at most `limit` times as long as predicted. The logarithm of the error has a
+/// normal distribution on each side of the prediction, which reaches the end of the interval. Without an interval: 0 or 1.
 [[nodiscard]] double chance_within(double limit, const std::optional<TimeInterval>& interval);
 /// Whether a limit holds at the upper end of the interval.
 [[nodiscard]] bool is_sure(double chance);

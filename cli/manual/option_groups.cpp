@@ -26,7 +26,7 @@ std::span<const OptionGroup> option_groups() {
     std::vector<OptionGroup> made{
         {"Training",
          {"model", "seq", "packed-length", "dataset", "input-shape", "precision", "mixed-precision", "optimizer",
-          "optimizer-implementation", "memory-format"}},
+          "optimizer-implementation", "memory-format", "lora", "base", "master-weights", "moments"}},
         {"Hardware",
          {"machine", "gpus", "gpu-memory", "margin", "coefficients", "profile", "any-device", "software", "older-framework",
           "setting"}},
@@ -38,8 +38,8 @@ std::span<const OptionGroup> option_groups() {
          {"straggler", "congestion", "expert-imbalance", "no-overlap", "input", "input-exposed", "no-input", "ideal",
           "allreduce", "parameter-servers", "sparse-density", "idle-communicators"}},
         {"Output",
-         {"why-not", "against", "memory", "memory-timeline", "out-of-core", "save-dir", "overwrite", "save-job", "missing",
-          "format", "output", "color", "wide", "ascii", "quiet", "help", "help-all"}},
+         {"why-not", "against", "memory", "stage", "memory-timeline", "out-of-core", "save-dir", "overwrite", "save-job",
+          "missing", "format", "output", "color", "wide", "ascii", "quiet", "help", "help-all"}},
     };
     const auto fixes =
         std::find_if(made.begin(), made.end(), [](const OptionGroup& each) { return each.heading == "Fix the plan"; });

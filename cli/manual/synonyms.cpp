@@ -19,7 +19,7 @@ constexpr std::string_view say_price = "write --price 2.5USD/h, the price of a G
 constexpr std::string_view say_tokens =
     "write --train-tokens 1T for the length of the training, or --seq for the tokens per sample";
 constexpr std::string_view say_length = "write --train-tokens 1T or --epochs 90, the length of the training";
-constexpr std::string_view say_lora = "write the rank of LoRA after the model's name: llama3-8b@lora=16";
+constexpr std::string_view say_lora = "give the rank of LoRA: --lora 16";
 constexpr std::string_view say_recompute = "write --recompute full or --recompute selective";
 constexpr std::string_view say_memory =
     "write --gpu-memory 80GiB, the memory of a GPU, or --margin 5%, the memory to keep free";
@@ -60,16 +60,15 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"train-batch-size", "global-batch", say_batch},
     {"bs", "global-batch", say_batch},
     {"dtype", "precision", "write --precision"},
-    {"quantization", "precision", "write --precision fp8 or nvfp4; weights in 4 bits (QLoRA) are not modeled"},
-    {"quantize", "precision", "write --precision fp8 or nvfp4; weights in 4 bits (QLoRA) are not modeled"},
-    {"lora", "model", say_lora},
-    {"lora-rank", "model", say_lora},
-    {"lora-r", "model", say_lora},
-    {"peft", "model", say_lora},
-    {"adapter", "model", say_lora},
-    {"fine-tune", "model", say_lora},
-    {"finetune", "model", say_lora},
-    {"qlora", "model", "LoRA is llama3-8b@lora=16; weights in 4 bits (QLoRA) are not modeled"},
+    {"quantization", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
+    {"quantize", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
+    {"lora-rank", "lora", say_lora},
+    {"lora-r", "lora", say_lora},
+    {"peft", "lora", say_lora},
+    {"adapter", "lora", say_lora},
+    {"fine-tune", "lora", say_lora},
+    {"finetune", "lora", say_lora},
+    {"qlora", "lora", "QLoRA has frozen weights in 4 bits: --lora 16 --base nf4"},
     {"gpu", "machine", say_machine},
     {"device", "machine", say_machine},
     {"accelerator", "machine", say_machine},

@@ -33,7 +33,7 @@ struct TimeErrors {
   /// The additional error with a software that no measured run of the model's class had.
   ErrorWidth new_software{};
   EnumArray<ModelClass, std::vector<std::string>> measured_software{};  ///< sorted names of software with measured runs
-  double kinds_together = 0.5;                  ///< correlation of the errors of two types of kernels
+  double kinds_together = 0.5;  ///< correlation of the errors of two types of kernels
   /// The share of the unexplained variance that differs between plans of one model on one machine.
   double own_of_plan = 0.5;
   /// Error of runs that were not used in a fit, divided by the error of the runs of the fit.

@@ -217,7 +217,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
       if (family != plan.mesh.family()) continue;
       result.learned = runs;
       if (runs.most_devices > 0)
-        result.learned->beyond = std::max(0.0, std::log2(plan.mesh.devices() / static_cast<double>(runs.most_devices)));
+        result.learned->beyond = std::max(0.0, std::log2(static_cast<double>(plan.mesh.devices()) / runs.most_devices));
     }
   }
   return result;

@@ -49,7 +49,7 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
   const fs::path data = fs::path(TEST_DATA);
   const std::string job =
       "format: 1\nmodel: resnet50\nmachine: dgx-a100\nbatch_per_gpu: 64\nplan: {strategy: data, gpus: 8}\n";
-  for (const char* const name : {"llama.job.yaml", "a.job.yaml", "b.job.yaml"}) files.add(name, job);
+  for (const char* const name : {"llama.job.yaml", "new.job.yaml", "old.job.yaml"}) files.add(name, job);
   files.add("net.onnx", content(data / "onnx/vit_op17.onnx"));
   files.add("config.json", content(data / "hugging_face/gpt2.json"));
   files.add("nccl.txt", content(data / "comm/nccl-2.18-all_reduce-2n2g.txt"));

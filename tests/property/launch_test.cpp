@@ -208,8 +208,10 @@ void check_changes(const Tool& tool, const Configuration& before, const Configur
   for (std::size_t i = 0; i < RunField::count; ++i) {
     const RunField field = RunField::numbered(i);
     const auto was = said_in(before, field), is = said_in(after, field);
-    // A tensor split pads the vocabulary.
-    if (was == is || field == ConfigField::overlap || field == ConfigField::vocabulary) continue;
+    // A tensor split pads the vocabulary, and Megatron-LM offloads an optimizer only with another implementation.
+    if (was == is || field == ConfigField::overlap || field == ConfigField::vocabulary ||
+        field == ConfigField::master_weights)
+      continue;
     wanted[was ? was->first : is->first] = is ? is->second : "";
   }
   for (const ConfigurationChange& change : changes.arguments) found[change.argument] = change.then;
@@ -238,7 +240,8 @@ TEST_CASE("the files of each tool read back as the plan that they start") {
       const std::unique_ptr<Study> study = study_of(model, machine);
       const Estimator estimator(study->job());
       for (int i = 0; i < 50; ++i) {
-        const Plan plan = random_plan_of(random, *study, 1 << random.whole(0, 6));
+        Plan plan = random_plan_of(random, *study, 1 << random.whole(0, 6));
+        if (random.whole(0, 1) == 0) plan.optimizer = Optimizer::adamw;  // the only one of some tools
         if (!estimator.limits(plan).empty() || !study->machine().device.peak[plan.precision]) continue;
         for (const Tool& tool : tools()) {
           const std::optional<std::string> file = written_by(tool, *study, plan, folder);

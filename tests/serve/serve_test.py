@@ -124,12 +124,12 @@ class Serving(unittest.TestCase):
             file.write_text(MODEL)
             with Server(PROGRAM, "--model", str(file)) as server:
                 path = f"/answer?model={file}&machine=dgx-a100&gpus=8"
-                self.assertIn("mine on", server.ask(path)[2])
+                self.assertIn("<b>mine</b> on", server.ask(path)[2])
                 self.assertIn(f'<option value="{file}">', server.ask("/")[2])
                 self.assertIn("does not read files", server.ask(path.replace("mine.yaml", "other.yaml"))[2])
                 # Changed files are read again.
                 file.write_text(MODEL.replace("model: mine", "model: changed"))
-                self.assertIn("changed on", server.ask(path)[2])
+                self.assertIn("<b>changed</b> on", server.ask(path)[2])
                 file.unlink()
                 self.assertIn('role="alert"', server.ask(path)[2])
 

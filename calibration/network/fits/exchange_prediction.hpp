@@ -39,7 +39,7 @@ struct PredictedExchange {
   int ranks = 2, nodes = 1;
   Bytes message{};  ///< bytes of the full vector
   Seconds time{};
-  std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset for messages of two ranks that nobody measured
+  std::optional<Seconds> low{}, high{};  ///< 95 % interval; unset for messages of two ranks without measurements
   Bandwidth bus_bandwidth{};             ///< bandwidth of each rank's link, as nccl-tests defines it
   std::string algorithm{};               ///< algorithm of the formula or of the measurement (`Ring Simple`), else `measured`
   ExchangeBasis basis = ExchangeBasis::data_sheet;

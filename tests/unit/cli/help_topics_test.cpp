@@ -48,7 +48,7 @@ TEST_CASE("the help of a command with many options shows a fraction of them, and
   for (const OptionDescription& option : recommend.options) {
     INFO(option.names.back());
     CHECK(all.find("  " + option.names.front()) != std::string::npos);
-    shown += is_usual(option) ? 1 : 0;
+    shown += is_usual(option) ? 1U : 0U;
   }
   CHECK(shown <= 20);
   CHECK(shown * 3 < recommend.options.size());
