@@ -87,7 +87,7 @@ TEST_CASE("help finds topics, words that people type, and options that mention a
       at = end + 1;
     }
   }
-  CHECK_THAT(help_about(program, "LoRA").value_or(""), ContainsSubstring("llama3-8b@lora=16"));
+  CHECK_THAT(help_about(program, "LoRA").value_or(""), ContainsSubstring("--lora"));
   CHECK_THAT(help_about(program, "price").value_or(""), ContainsSubstring("--price"));
   CHECK_THAT(help_about(program, "tokens").value_or(""), ContainsSubstring("--train-tokens"));
   CHECK_FALSE(help_about(program, "zzz").has_value());
