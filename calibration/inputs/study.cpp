@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
@@ -25,7 +26,7 @@ namespace {
 
 Precision default_precision(const Model& model, const Device& device) {
   // PyTorch uses tf32 for convolutions by default.
-  if (!model.input.sequence) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
+  if (!is_usually_half(model)) return device.peak_at(Precision::tf32) ? Precision::tf32 : Precision::fp32;
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (device.peak_at(precision)) return precision;
   }
@@ -322,7 +323,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       assumptions_(spec_.assumptions),
       precision_(spec_.precision ? *spec_.precision
                                  : usual_precision(model_, machine_.device, coefficients_, *inputs.profiles)),
-      optimizer_(spec_.optimizer.value_or(model_.input.sequence ? Optimizer::adam : Optimizer::momentum)),
+      optimizer_(spec_.optimizer.value_or(is_usually_half(model_) ? Optimizer::adam : Optimizer::momentum)),
       profiles_(std::move(inputs.profiles)),
       warnings_(model_.warnings) {
   warnings_.insert(warnings_.end(), profiles_->warnings.begin(), profiles_->warnings.end());

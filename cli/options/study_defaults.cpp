@@ -11,6 +11,7 @@
 #include "estimator/step/estimate.hpp"
 #include "estimator/step/input.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -79,7 +80,8 @@ Default overlap_default(const Study& study) {
 std::vector<Default> defaults_of(const Command& command, const StudyOptions& options, const Study& study) {
   std::vector<Default> defaults;
   const auto unset = [&](const char* name) { return command.count(name) == 0; };
-  const bool sequence = study.model().input.sequence;
+  const bool half = is_usually_half(study.model());
+  const std::string models = study.model().input.sequence ? "sequence models" : "models of this kind";
   if (unset("--model")) defaults.push_back({"--model", study.model().name, ""});
   if (unset("--seq") && study.model().sequence_length > 0) {
     defaults.push_back({"--seq", fmt::format("{}", study.model().sequence_length), "the model's"});
@@ -109,7 +111,7 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   }
   if (unset("--precision")) {
     defaults.push_back({"--precision", std::string(to_string(study.precision())),
-                        sequence                               ? "mixed precision, the default for sequence models"
+                        half                                   ? "mixed precision, the default for " + models
                         : study.precision() == Precision::tf32 ? "PyTorch's default for convolutions"
                                                                : ""});
   }
@@ -124,8 +126,7 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)), std::string(meanings[mixed])});
   }
   if (unset("--optimizer")) {
-    defaults.push_back(
-        {"--optimizer", std::string(to_string(study.optimizer())), sequence ? "default for sequence models" : ""});
+    defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), half ? "default for " + models : ""});
   }
   if (unset("--allreduce") && !options.ideal) {
     defaults.push_back(allreduce_default(study.coefficients().software));

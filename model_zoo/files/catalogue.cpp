@@ -7,6 +7,7 @@
 
 #include "core/csv.hpp"
 #include "core/embedded.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 
@@ -61,6 +62,16 @@ std::vector<CatalogueEntry> read_catalogue() {
 const std::vector<CatalogueEntry>& model_catalogue() {
   static const std::vector<CatalogueEntry> entries = read_catalogue();
   return entries;
+}
+
+bool is_usually_half(const Model& model) {
+  if (model.input.sequence) return true;
+  constexpr auto kinds = std::to_array<std::string_view>({"vision-language", "generation", "speech"});
+  const std::string name = model.name.substr(0, model.name.find('@'));
+  const std::vector<CatalogueEntry>& all = model_catalogue();
+  const auto found = std::lower_bound(all.begin(), all.end(), name,
+                                      [](const CatalogueEntry& entry, const std::string& key) { return entry.name < key; });
+  return found != all.end() && found->name == name && std::find(kinds.begin(), kinds.end(), found->kind) != kinds.end();
 }
 
 std::vector<std::string> model_kinds() {

@@ -6,6 +6,8 @@
 
 namespace ddl {
 
+struct Model;
+
 /// What lists of models show of a bundled model. The catalogue is data, so that a list builds no models, and an alias is
 /// found without parsing the model files; catalogue_test compares it with the models.
 struct CatalogueEntry {
@@ -22,6 +24,12 @@ struct CatalogueEntry {
 
 /// Returns all bundled models, sorted by name.
 [[nodiscard]] const std::vector<CatalogueEntry>& model_catalogue();
+
+/// Whether a model is usually trained in half precision with Adam: models of sequences, and bundled models that generate
+/// images or video, read images with text, or recognize speech. The papers of these kinds state AdamW and mixed precision
+/// [Rombach et al., "High-Resolution Image Synthesis with Latent Diffusion Models", CVPR 2022; Radford et al., "Robust
+/// Speech Recognition via Large-Scale Weak Supervision", 2022, appendix F].
+[[nodiscard]] bool is_usually_half(const Model& model);
 
 /// Returns the kinds of the catalogue, in the order of lists.
 [[nodiscard]] std::vector<std::string> model_kinds();

@@ -94,4 +94,11 @@ TEST_CASE("each kind of model is known, and no two models have one spelling") {
   CHECK(used.size() == kinds.size());
 }
 
+TEST_CASE("models of text, images from text and speech are trained in half precision by default, and classifiers are not") {
+  for (const char* const name : {"gpt2", "flux.1-dev", "whisper-small", "qwen2.5-vl-7b", "sdxl"})
+    CHECK(is_usually_half(load_model(name)));
+  for (const char* const name : {"resnet50", "vit_b_16", "cosmoflow-128", "deepcam"})
+    CHECK_FALSE(is_usually_half(load_model(name)));
+}
+
 }  // namespace catalogue_tests
