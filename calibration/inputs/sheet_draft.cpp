@@ -153,7 +153,9 @@ class SheetDrafter {
     if (!like_ && !sheet_.per_node) findings_.emplace_back("GPUs of a node: 8, assumed.");
     const SourcedNumber units = {{},
                                  std::to_string(per_node()),
-                                 sheet_.per_node ? given : "assumed: eight GPUs in a node",
+                                 sheet_.per_node ? given
+                                 : like_         ? "as in " + like_->machine.name
+                                                 : "assumed: eight GPUs in a node",
                                  sheet_.per_node ? "given" : "default-per-node"};
     if (like_ && !sheet_.links) {
       const std::string& name = like_->machine.levels.front().name;

@@ -87,7 +87,7 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   return search_options;
 }
 
-/// Returns the best plan of a changed question; empty if there is none, or if the search takes longer than `limit`.
+/// Returns the best plan of a changed question; empty if the search finds none within `limit`.
 std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int64_t gpus, std::int64_t global_batch,
                                         Seconds limit) {
   SearchOptions changed = search_options_of(answer);
@@ -247,7 +247,11 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   }
   add_intervals(answer->shown, *answer->study, *answer->estimator);
   // The headline has the upper bound of the memory, which includes what the allocator reserves.
-  if (!answer->shown.empty()) add_reserved(*answer->estimator, answer->shown.front());
+  if (!answer->shown.empty()) {
+    Estimate& first = answer->shown.front();
+    add_reserved(*answer->estimator, first);
+    if (first.feasible()) first.verdict = verdict_of(first.memory, answer->study->machine().device.memory);
+  }
   if (answer->study->kernels().measured() != nullptr) {
     for (const Estimate& estimate : answer->shown) answer->shares.push_back(explain(*answer->estimator, estimate.plan));
   }

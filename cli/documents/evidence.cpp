@@ -40,7 +40,9 @@ std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, 
       group.runs += each.runs;
       group.error += each.runs * each.error;
     }
-    if (group.runs == 0 || (!alike.empty() && alike.back().runs == group.runs)) continue;
+    // The last group contains all others. Groups of one device and of one software are not parts of each other.
+    const bool is_narrower_repeated = !alike.empty() && alike.back().runs == group.runs && !(same_software && !same_device);
+    if (group.runs == 0 || is_narrower_repeated) continue;
     group.error /= group.runs;
     alike.push_back(std::move(group));
   }

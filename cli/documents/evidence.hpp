@@ -14,7 +14,7 @@ namespace ddl {
 
 /// Measured runs that resemble a plan, and how well they are predicted.
 struct AlikeRuns {
-  std::string what;  ///< what the runs have in common with the plan: `transformer, megatron, NVIDIA A100 SXM4 80 GB`
+  std::string what;  ///< what the runs have in common with the plan: `transformers, megatron, NVIDIA A100 SXM4 80 GB`
   int runs = 0;
   double error = 0;  ///< mean |predicted / measured − 1|
 };

@@ -11,6 +11,7 @@
 #include "cli/options/strategies.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/search/rank.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
@@ -187,7 +188,8 @@ std::string keep_startable(std::vector<Estimate>& best, const Framework& framewo
     if (found) kept.push_back(*std::move(found));
   }
   std::stable_sort(kept.begin(), kept.end(), [&](const Estimate& a, const Estimate& b) {
-    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    const Verdict of_a = verdict_for(a, options), of_b = verdict_for(b, options);
+    if (of_a != of_b) return of_a < of_b;
     return options.objective == Objective::memory ? a.memory.total() < b.memory.total()
                                                   : a.time.step_time() < b.time.step_time();
   });

@@ -260,6 +260,8 @@ Outcomes with_shown_length(Outcomes outcomes) {
     if (each.study->dataset().name != first->study->dataset().name) return outcomes;
   }
   if (first == nullptr) return outcomes;
+  // A whole training has the length that its own model needs.
+  if (first->training.is_whole()) return outcomes;
   const Training shown = shown_length(first->training, *first->study);
   for (StudyOutcome& each : outcomes) each.training = shown;
   return outcomes;

@@ -229,7 +229,11 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .beyond_ideal = "recomputation",
        .separator = " of ",
        .name = size_name,
-       .words = [](int value) { return value == 0 ? std::string() : "the first " + std::to_string(value) + " blocks"; },
+       .words =
+           [](int value) {
+             if (value == 0) return std::string();
+             return value == 1 ? std::string("the first block") : "the first " + std::to_string(value) + " blocks";
+           },
        .sign = [](int value) { return value == 0 ? std::string() : "b" + std::to_string(value); },
        .matters = [](const Mesh&) { return true; },
        .possible = [](const ModelFacts&, const Plan& plan,

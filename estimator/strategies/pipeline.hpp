@@ -10,8 +10,8 @@ extern const Strategy pipeline_strategy;
 /// Chunks must have equal numbers of the model's equal blocks. The layers before and after the blocks may count as a block
 /// each, or as a chunk each. The number of micro-batches must be a multiple of the number of stages [Nar21, section 2.2].
 [[nodiscard]] bool may_interleave(const ModelFacts& facts, const Plan& plan, int virtual_stages);
-/// Returns whether this schedule supports the stages and micro-batches of the plan. With ZB-V and DualPipe, stages are equal
-/// parts of equal blocks.
+/// Returns whether this schedule supports the stages and micro-batches of the plan. With ZB-V and DualPipe, the
+/// blocks are distributed as for virtual stages.
 [[nodiscard]] bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule);
 /// Returns the items per sample of one rank that cross a cut before `layer`.
 [[nodiscard]] double crossing_items(const ModelFacts& facts, const Plan& plan, int layer,

@@ -166,7 +166,10 @@ class Options {
     const auto state = [&](ConfigField field) { return enum_named(state_precision_names, read_.word(field)); };
     set("--master-weights", "master_weights", state(ConfigField::master_weights));
     set("--moments", "moments", state(ConfigField::moments));
-    set("--setting", "cross_entropy", enum_named(cross_entropy_names, read_.word(ConfigField::loss)));
+    const bool is_set = std::any_of(all_.study.setting_words.begin(), all_.study.setting_words.end(),
+                                    [](const std::string& each) { return each.starts_with("cross_entropy="); });
+    const auto loss = enum_named(cross_entropy_names, read_.word(ConfigField::loss));
+    if (loss && !is_set) all_.study.settings.set("cross_entropy", {static_cast<double>(*loss), SettingOrigin::job, {}});
   }
 
   void choose_devices() {

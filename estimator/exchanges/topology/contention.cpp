@@ -37,9 +37,10 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
   return phi ? std::optional(*phi / members) : std::nullopt;
 }
 
-/// Returns the rails of a level that a group uses: of a mesh, only the links between its own ranks.
+/// Returns the rails of a level that a group uses: of a mesh, only the links between its own ranks. A group with one rank on
+/// each node uses none of them, and the mesh does not limit it.
 double rails_of(const Group& group, const LinkLevel& at) {
-  if (at.peers <= 0) return at.rails;
+  if (at.peers <= 0 || group.members[0] <= 1) return at.rails;
   return at.rails * std::clamp((group.members[0] - 1) / at.peers, 1 / at.peers, 1.0);
 }
 
