@@ -293,7 +293,7 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   if (options.stage) {
     const int stages = plan.mesh[Axis::pipeline];
     if (*options.stage > stages) {
-      throw Error(fmt::format("--stage {} is not one of the {}", *options.stage, count_text(stages, "stage")),
+      throw Error(fmt::format("--stage {}: the plan has {}", *options.stage, count_text(stages, "stage")),
                   "stages are counted from 1; without a pipeline, there is one");
     }
     answer.stage = static_cast<int>(*options.stage) - 1;

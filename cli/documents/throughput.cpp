@@ -82,6 +82,11 @@ Seconds time_of(const Estimate& estimate, const Study& study, const Training& tr
   if (training.samples)
     return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
   if (!training.tokens) return estimate.epoch;
+  // A unit of work is a rate. A training has at least one step.
+  if (!training.unit.empty()) {
+    const double tokens_per_step = static_cast<double>(estimate.plan.global_batch * study.model().sequence_length);
+    return estimate.time.step_time() * (*training.tokens / tokens_per_step);
+  }
   return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
 }
 

@@ -428,6 +428,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   }
   most = max(most, peak.allocated);
   for (const MemoryItem item : enum_values<MemoryItem>) memory.of(item) = peak[item];
+  // At the peak, backward may have freed more than the blocks whose activations are on the host.
+  memory.activations = max(Bytes{}, memory.activations);
   // The difference is what the allocator's rounding adds. Near the allocator's thresholds, rounding
   // a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
