@@ -1,5 +1,7 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 
+#include "estimator/inputs/base_weights.hpp"
+
 namespace ddl {
 bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan) {
   constexpr Family data = family_bit(Axis::data);
@@ -29,14 +31,29 @@ void GradientExchange::add(const GradientExchange& other) {
 
 ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions) {
   const double item = item_bytes(plan.precision);
-  if (!is_mixed(plan.precision)) return {item, item};
+  if (!is_mixed(plan.precision)) return {item, item, item};
   const MixedPrecision mixed = assumptions.mixed_precision;
   const GradientSums own =
       mixed == MixedPrecision::half_gradients || mixed == MixedPrecision::pure ? GradientSums::half : GradientSums::full;
   const bool full = assumptions.gradient_sums.value_or(own) == GradientSums::full;
   // With autocast, the weights are stored in 4 bytes.
   const double weight = mixed == MixedPrecision::autocast ? 4 : has_primary_fp8(plan, assumptions) ? 1 : item;
-  return {full ? 4 : item, weight};
+  return {full ? 4 : item, weight, weight};
+}
+
+ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions, const ModelFacts& facts) {
+  ExchangedBytes each = exchanged_bytes(plan, assumptions);
+  const double frozen = facts.parameters - facts.trained_parameters;
+  if (!assumptions.base || !is_mixed(plan.precision) || frozen <= 0) return each;
+  // Other frozen weights, such as embeddings and norms, are in half precision.
+  constexpr double half = 2;
+  each.frozen =
+      (base_item_bytes(*assumptions.base) * facts.base_parameters + half * (frozen - facts.base_parameters)) / frozen;
+  return each;
+}
+
+Bytes gathered_weights(const Plan& plan, const ExchangedBytes& each, const GradientGroup& group) {
+  return Bytes(group.parameters * each.weight + (plan.zero_stage == 3 ? group.frozen * each.frozen : 0.0));
 }
 
 void divide_into_messages(const Software& software, const Assumptions& assumptions, const Plan& plan, double blocks,
@@ -120,7 +137,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const auto scattered = exchanges.fastest(Collective::reduce_scatter, message / messages, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? scattered.time * messages : Seconds{};
   exchange.bottleneck = scattered.bottleneck;
-  const Bytes weights((group.parameters + (plan.zero_stage == 3 ? group.frozen : 0.0)) * each.weight);
+  const Bytes weights = gathered_weights(plan, each, group);
   const auto gathered = exchanges.fastest(Collective::allgather, weights / group.gathers, axes, Purpose::gradient);
   const Seconds gather = gathered.time * group.gathers;
   exchange.measured = scattered.algorithm == measured_exchange && gathered.algorithm == measured_exchange;

@@ -7,6 +7,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/exchanges/exchange.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/plan/plan.hpp"
@@ -55,9 +56,14 @@ struct GradientExchange {
 /// software sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
+  double frozen = 4;  ///< bytes of a frozen weight, in the mean
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
+/// The same for one model, whose frozen weights may have a format of their own (Assumptions::base).
+[[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions, const ModelFacts& facts);
+/// Returns the bytes of the weights that an Allgather of ZeRO gathers: frozen weights are sharded by ZeRO-3 alone.
+[[nodiscard]] Bytes gathered_weights(const Plan& plan, const ExchangedBytes& each, const GradientGroup& group);
 
 /// Whether each layer's gradients are a separate message. In hybrids, this depends on the measured software.
 [[nodiscard]] bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan);

@@ -34,7 +34,7 @@ class Explainer {
         critical_(explanation.estimate.critical),
         micro_batches_(static_cast<double>(plan_.micro_batches)),
         slots_(step.in_slots),
-        each_(exchanged_bytes(plan_, job.assumptions)) {}
+        each_(exchanged_bytes(plan_, job.assumptions, job.facts)) {}
 
   void explain() {
     again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
@@ -206,7 +206,7 @@ class Explainer {
   }
   [[nodiscard]] Bytes message_of(const GradientGroup& group) const { return Bytes(group.parameters * each_.gradient); }
   [[nodiscard]] Bytes weights_of(const GradientGroup& group) const {
-    return Bytes((group.parameters + (plan_.zero_stage == 3 ? group.frozen : 0.0)) * each_.weight);
+    return gathered_weights(plan_, each_, group);
   }
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }

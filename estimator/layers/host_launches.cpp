@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "estimator/kernels/shard_problems.hpp"
+
 namespace ddl {
 
 Seconds launch_overhead(const Job& job) {

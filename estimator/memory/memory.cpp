@@ -5,6 +5,7 @@
 
 #include "core/enum_array.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/inputs/base_weights.hpp"
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
@@ -95,16 +96,17 @@ double item_bytes_of(StatePrecision precision) {
 void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions, ParameterBytes& bytes) {
   constexpr double wide = 4;
   if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += wide * facts.factored_share;
-  if (plan.optimizer == Optimizer::muon) bytes.optimizer += wide * facts.muon_share;
-  if (!is_mixed(plan.precision)) return;
   const MixedPrecision mixed = assumptions.mixed_precision;
+  const bool is_pure = is_mixed(plan.precision) && mixed == MixedPrecision::pure;
+  const bool changes_moments = is_mixed(plan.precision) && assumptions.moments.has_value();
+  const double moment = changes_moments ? item_bytes_of(*assumptions.moments) : is_pure ? 2 : wide;
+  if (plan.optimizer == Optimizer::muon) bytes.optimizer += moment * facts.muon_share;
+  if (!is_mixed(plan.precision)) return;
   const bool has_master = mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure;
   if (assumptions.master_weights && mixed != MixedPrecision::autocast)
     bytes.optimizer += item_bytes_of(*assumptions.master_weights) - (has_master ? wide : 0);
-  if (assumptions.moments && !has_8bit_state(plan.optimizer)) {
-    const double usual = mixed == MixedPrecision::pure ? 2 : wide;
-    bytes.optimizer += optimizer_state_bytes(plan.optimizer) * (item_bytes_of(*assumptions.moments) - usual) / wide;
-  }
+  if (changes_moments && !has_8bit_state(plan.optimizer))
+    bytes.optimizer += optimizer_state_bytes(plan.optimizer) * (moment - (is_pure ? 2 : wide)) / wide;
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
   const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
   const Learned& learned = costs.learned();
   const bool with_slopes = costs.has_slopes();
-  const ExchangedBytes each = exchanged_bytes(plan, assumptions);
+  const ExchangedBytes each = exchanged_bytes(plan, assumptions, job.facts);
   Updates updates;
   updates.slowdown = job.coefficients.overlap;
   std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage

@@ -1,5 +1,6 @@
 #include "estimator/strategies/shard_memory.hpp"
 
+#include "estimator/inputs/base_weights.hpp"
 #include "model_zoo/values/precision.hpp"
 
 namespace ddl {
@@ -98,23 +99,6 @@ double weights_to_convert(const ShardContext& context, const LayerShard& shard) 
 
 }  // namespace
 
-double base_item_bytes(BaseWeights base) {
-  switch (base) {
-    case BaseWeights::half:
-      return 2;
-    case BaseWeights::nf4:
-      return 0.5 + 4.0 / 64;
-    case BaseWeights::nf4_double:
-      return 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
-    case BaseWeights::int8:
-    case BaseWeights::fp8:
-      return 1;
-    case BaseWeights::mxfp4:
-      return 0.5 + 1.0 / 32;
-  }
-  return 2;
-}
-
 double converted_bytes(const ShardContext& context, const LayerShard& shard) {
   const double weights = weights_to_convert(context, shard);
   return weights > 0 ? weights * (base_item_bytes(*context.assumptions.base) + item_bytes(context.plan.precision)) : 0;
@@ -186,10 +170,11 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
         return Bytes(static_cast<double>(shape.items()) * item * shard.samples);
       };
       const bool of_output = exchange.subject == Subject::output;
+      // A gathered input that stays is the kept input of the layer.
       const bool stays = forward && !of_output && whole.input && context.assumptions.keeps_gathered;
-      (stays     ? memory.gathered
-       : forward ? memory.scratch_forward
-                 : memory.scratch_backward) += bytes(of_output ? shard.output : shard.inputs.front());
+      if (!stays)
+        (forward ? memory.scratch_forward : memory.scratch_backward) +=
+            bytes(of_output ? shard.output : shard.inputs.front());
     }
   }
   return memory;

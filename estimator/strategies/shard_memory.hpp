@@ -24,9 +24,6 @@ struct ShardMemory {
 /// Formats (MX) specification", version 1.0, section 5.2], or in nvfp4, with one for 16 items [NVFP4].
 [[nodiscard]] double narrow_item_bytes(Precision precision);
 
-/// Returns the bytes of a frozen weight, with its share of the scales [Dettmers et al., "QLoRA", 2023, sections 2 and 3;
-/// Open Compute Project, "OCP Microscaling Formats (MX) specification", version 1.0].
-[[nodiscard]] double base_item_bytes(BaseWeights base);
 /// Returns the bytes that each pass reads and writes to convert frozen weights of a shard to the precision of the plan.
 [[nodiscard]] double converted_bytes(const ShardContext& context, const LayerShard& shard);
 

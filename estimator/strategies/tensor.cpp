@@ -115,7 +115,8 @@ void tensor_shard(const ShardContext& context, LayerShard& shard) {
     set_layout(shard, Axis::tensor, layout, {gathers_input ? input : 0.0, output, has_gradient ? input : 0.0});
   };
   const auto gather_again = [&] {
-    if (!reads_parts) return;
+    // A rank that keeps the gathered tensor needs no second Allgather, and keeps no shard.
+    if (!reads_parts || context.assumptions.keeps_gathered) return;
     if (gathers_input) {
       add_exchange(shard, Spread::positions, Spread::whole, input, family_bit(Axis::tensor), Phase::backward, Purpose::layer,
                    Subject::input);

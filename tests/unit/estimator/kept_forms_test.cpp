@@ -2,6 +2,8 @@
 #include <string>
 #include <utility>
 
+#include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/inputs/base_weights.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -132,6 +134,15 @@ TEST_CASE("frozen weights of blocks have their own format, and other frozen weig
     assumptions.base = format;
     CHECK(parameter_bytes(facts, plan, assumptions).weight * facts.parameters ==
           Approx(2 * facts.trained_parameters + bytes * facts.base_parameters + 2 * (frozen - facts.base_parameters)));
+    // ZeRO-3 gathers frozen weights in their format, and other stages do not gather them.
+    Plan sharded = plan;
+    sharded.zero_stage = 3;
+    const ExchangedBytes each = exchanged_bytes(sharded, assumptions, facts);
+    const GradientGroup group{.parameters = 100, .frozen = frozen};
+    CHECK(gathered_weights(sharded, each, group).value() ==
+          Approx(2 * 100 + bytes * facts.base_parameters + 2 * (frozen - facts.base_parameters)));
+    sharded.zero_stage = 2;
+    CHECK(gathered_weights(sharded, each, group).value() == 2 * 100);
   }
 }
 
@@ -158,6 +169,11 @@ TEST_CASE("masters and moments have the precisions that the software states") {
   plan.optimizer = Optimizer::muon;
   CHECK(facts.muon_share > 0);
   CHECK(state(plan) == Approx(4 + 4 + 4 * facts.muon_share));
+  assumptions.moments = StatePrecision::half;
+  CHECK(state(plan) == Approx(4 + 2 + 2 * facts.muon_share));
+  assumptions = {};
+  assumptions.mixed_precision = MixedPrecision::pure;
+  CHECK(state(plan) == Approx(2 + 2 * facts.muon_share));
 }
 
 TEST_CASE("paged state is not needed on the device") {

@@ -647,6 +647,12 @@ TEST_CASE("tensor: with sequence parallelism tokens are divided between pairs, a
   CHECK(exchanges_of(qkv) == Texts{"forward allgather of 192 among tensor", "backward reduce-scatter of 192 among tensor",
                                    "backward allgather of 192 among tensor"});
   CHECK(qkv.exchanges.back().next_to_kernels);
+  // PyTorch keeps the gathered input for backward (keeps_gathered), so it is not gathered again.
+  Assumptions keeps;
+  keeps.keeps_gathered = true;
+  const LayerShard kept = Divided(small_transformer(), plan, keeps).shard("layer0.qkv");
+  CHECK(to_string(kept.kept_input) == "24 over 8 tokens");
+  CHECK(exchanges_of(kept) == Texts{"forward allgather of 192 among tensor", "backward reduce-scatter of 192 among tensor"});
   const LayerShard projection = divided.shard("layer0.projection");
   CHECK(to_string(projection.output) == "24 over 8 tokens");
   CHECK(to_string(projection.kept_output) == "24 over 4 tokens");
