@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/documents/startable.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/tools/launcher.hpp"
@@ -19,7 +20,6 @@
 #include "core/source_text.hpp"
 #include "core/write_folder.hpp"
 #include "model_zoo/files/bundled_name.hpp"
-#include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
 namespace {
@@ -55,11 +55,7 @@ struct Started {
 std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
   std::vector<Started> all;
   for (const Launcher& launcher : launchers()) {
-    if (is_packed(study.model())) {
-      all.push_back({launcher.name, CannotLaunch{"its files do not pack documents into sequences"}});
-      continue;
-    }
-    all.push_back({launcher.name, launcher.launch({study, estimate})});
+    all.push_back({launcher.name, launch_outcome(launcher, study, estimate)});
     if (const auto* launch = std::get_if<Launch>(&all.back().outcome))
       files.insert(files.end(), launch->files.begin(), launch->files.end());
   }

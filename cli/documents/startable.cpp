@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/host_facts.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "estimator/choices/plan_choice.hpp"
@@ -18,11 +19,6 @@ namespace ddl {
 namespace {
 
 constexpr std::string_view submitter = "Slurm";  // it submits the launch script of another tool
-
-LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate) {
-  if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
-  return launcher.launch({study, estimate});
-}
 
 /// Returns plans that differ from `plan` in one choice, in the placement, or in the number of micro-batches.
 std::vector<Plan> neighbours_of(const Plan& plan, const FixedChoices& fixed) {
@@ -69,6 +65,15 @@ std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimat
 }
 
 }  // namespace
+
+LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate) {
+  const Device& device = study.machine().device;
+  const std::string maker = maker_of(device.name);
+  if (!device.is_processor && maker != "NVIDIA" && maker != "AMD")
+    return CannotLaunch{fmt::format("its files start GPUs of NVIDIA and AMD, not {}", device.name)};
+  if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
+  return launcher.launch({study, estimate});
+}
 
 std::span<const Framework> frameworks() {
   constexpr Family data = family_bit(Axis::data), tensor = family_bit(Axis::tensor), pipeline = family_bit(Axis::pipeline),

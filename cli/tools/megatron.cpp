@@ -147,8 +147,7 @@ constexpr auto missing = std::to_array<MissingValue>({
 constexpr auto not_modelled =
     argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
                    "--fp8-param-gather", "--num-distributed-optimizer-instances", "--decoder-first-pipeline-num-layers",
-                   "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout",
-                   "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--moe-layer-freq",
+                   "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout", "--moe-layer-freq",
                    "--moe-shared-expert-intermediate-size", "--moe-expert-capacity-factor", "--moe-token-dispatcher-type",
                    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
@@ -178,8 +177,9 @@ constexpr auto harmless = argument_names(
     "--overlap-p2p-communication*", "--no-overlap-p2p*", "--ddp-*", "--DDP-impl", "--use-cpu-initialization",
     "--perform-initialization", "--no-initialization", "--no-async-tensor-model-parallel-allreduce", "--no-bias-gelu-fusion",
     "--no-bias-swiglu-fusion", "--no-bias-dropout-fusion", "--bias-*-fusion", "--no-masked-softmax-fusion",
-    "--no-rope-fusion", "--exp-avg-sq-dtype", "--cross-entropy-fusion-impl", "--enable-one-logger", "--one-logger-*",
-    "--app-tag-*", "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type", "--moe-aux-loss-coeff",
+    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--no-rope-fusion",
+    "--exp-avg-sq-dtype", "--cross-entropy-fusion-impl", "--enable-one-logger", "--one-logger-*", "--app-tag-*",
+    "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type", "--moe-aux-loss-coeff",
     "--moe-z-loss-coeff", "--moe-router-score-function", "--moe-router-dtype", "--moe-router-bias-update-rate",
     "--moe-router-enable-expert-bias", "--moe-router-topk-scaling-factor", "--moe-router-group-topk",
     "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion", "--moe-router-fusion",
@@ -271,7 +271,9 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
     run.refused = CannotLaunch{"its files have no attention window"};
   } else if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32) {
     run.refused = CannotLaunch{"its files use mixed precision: --precision bf16"};
-  } else if (model->layers % stages != 0) {
+  }
+  while (run.outer_slots < 2 && (model->layers + run.outer_slots) % stages != 0) ++run.outer_slots;
+  if (!run.refused && (model->layers + run.outer_slots) % stages != 0) {
     run.refused = CannotLaunch{fmt::format("{} layers do not divide into {} equal stages", model->layers, stages)};
   }
   return run;
@@ -292,6 +294,8 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (offloads && plan.zero_stage == 0) return CannotLaunch{"it only offloads the distributed optimizer: --zero 1"};
 
   ConfigText arguments(megatron_arguments, values);
+  if (run.outer_slots > 0) arguments.set("--account-for-embedding-in-pipeline-split", nullptr);
+  if (run.outer_slots > 1) arguments.set("--account-for-loss-in-pipeline-split", nullptr);
   if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1)
     arguments.set("--overlap-param-gather", nullptr);
   if (software.overlaps_tensor_exchanges.value_or(false) && plan.sequence_parallel)

@@ -116,7 +116,11 @@ class ChoiceReader {
     auto virtual_stages = read_.number(PlanChoice::virtual_stages, 1, most_virtual_stages);
     const auto each = read_.number(ConfigField::layers_per_virtual_stage, 1, most_configured);
     if (each && pipeline > 1) {
-      const std::int64_t all = layers();
+      // The layers before and after the blocks may count as a block each (--account-for-embedding-in-pipeline-split).
+      constexpr int outer_slots = 2;
+      std::int64_t all = layers();
+      for (int slots = 1; slots <= outer_slots && all % (pipeline * *each) != 0; ++slots) all = layers() + slots;
+      if (all % (pipeline * *each) != 0) all = layers();
       if (all % pipeline != 0 || (all / pipeline) % *each != 0) {
         read_.fail(
             {ConfigField::layers_per_virtual_stage},
