@@ -283,8 +283,12 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   const Plan& plan = answer.explanation.estimate.plan;
   answer.timeline = memory_timeline(estimator, plan);
   if (!answer.timeline) {
-    throw Error("this plan has no timeline of memory",
-                options.study.ideal ? "the closed forms of --ideal give only totals" : "the plan cannot be predicted");
+    const Limits& limits = answer.explanation.estimate.limits;
+    throw Error(fmt::format("the plan {} has no timeline of memory", quote(plan_word(plan))),
+                options.study.ideal        ? "the closed forms of --ideal give only totals"
+                : plan.offload_activations ? "the model of the allocator does not include activations on the host"
+                : !limits.empty()          ? describe(limits, study.model())
+                                           : "the plan cannot be predicted");
   }
   const Estimate& estimate = answer.explanation.estimate;
   if (options.memory)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -177,20 +178,6 @@ std::optional<std::pair<std::string_view, std::string_view>> degree_of(std::stri
   return std::nullopt;
 }
 
-/// Sets the choice that a sign such as `z1` names. Returns whether there is such a choice.
-bool take_sign(std::string_view sign, Plan& plan) {
-  for (const PlanChoiceRow& row : plan_choices()) {
-    for (int value = 1; value <= row.last; ++value) {
-      if (row.sign(value) != sign) continue;
-      row.set(plan, value);
-      return true;
-    }
-  }
-  // The first values have no sign, or are written only by people: `z0`, `v1`.
-  if (sign == "z0") plan.zero_stage = 0;
-  return sign == "z0" || sign == "v1" || sign == row_of(PlanChoice::schedule).name(0);
-}
-
 bool take_micro_batches(std::string_view part, Plan& plan) {
   if (!part.starts_with('m')) return false;
   std::int64_t count = 0;
@@ -198,6 +185,44 @@ bool take_micro_batches(std::string_view part, Plan& plan) {
   if (problem != std::errc{} || end != part.data() + part.size() || count < 1) return false;
   plan.micro_batches = count;
   return true;
+}
+
+/// Finds the choice and the value that a sign such as `z1` names.
+std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view sign) {
+  for (const PlanChoiceRow& row : plan_choices()) {
+    for (int value = 1; value <= row.last; ++value) {
+      if (row.sign(value) == sign) return std::pair{&row, value};
+    }
+  }
+  // The first values have no sign, or are written only by people: `z0`, `v1`.
+  if (sign == "z0") return std::pair{&row_of(PlanChoice::zero), 0};
+  const PlanChoice first = sign == "v1" ? PlanChoice::virtual_stages : PlanChoice::schedule;
+  if (sign == "v1" || sign == row_of(first).name(0)) return std::pair{&row_of(first), sign == "v1" ? 1 : 0};
+  return std::nullopt;
+}
+
+/// Sets the choices that signs name. Throws Error for an unknown sign, for two signs of one choice, and for a choice that
+/// has no effect on the plan's degrees.
+void take_signs(std::string_view text, const std::vector<std::string_view>& signs, Plan& plan) {
+  std::set<std::string_view> taken;
+  const auto take = [&](std::string_view key, std::string_view sign) {
+    if (!taken.insert(key).second)
+      throw Error(fmt::format("the plan {} states its {} twice, the second time as {}", quote(text), key, quote(sign)),
+                  "leave one of the two out");
+  };
+  for (const std::string_view sign : signs) {
+    if (take_micro_batches(sign, plan)) {
+      take("micro-batches", sign);
+      continue;
+    }
+    const auto choice = choice_of(sign);
+    if (!choice) throw Error(fmt::format("the plan {} has the unknown part {}", quote(text), quote(sign)), notation_hint);
+    const auto& [row, value] = *choice;
+    take(row->noun, sign);
+    if (value > 0 && !row->sign(value).empty() && !row->matters(plan.mesh))
+      throw Error(fmt::format("with the degrees of the plan {}, {} has no effect", quote(text), quote(sign)), notation_hint);
+    row->set(plan, value);
+  }
 }
 
 }  // namespace
@@ -225,10 +250,7 @@ Plan parse_plan_word(std::string_view text) {
     }
   }
   if (!degrees.empty()) parse_degrees(degrees, plan, "--plan");
-  for (const std::string_view sign : signs) {
-    if (!take_micro_batches(sign, plan) && !take_sign(sign, plan))
-      throw Error(fmt::format("the plan {} has the unknown part {}", quote(text), quote(sign)), notation_hint);
-  }
+  take_signs(text, signs, plan);
   if (!order.empty()) plan.placement = parse_placement(order);
   return plan;
 }

@@ -291,7 +291,15 @@ StudySpec spec_of(const StudyOptions& o) {
 std::shared_ptr<Study> study_of(const StudySpec& spec, const StudyOptions& options) {
   StudyInputs inputs = load_inputs(spec);
   apply_price(options.prices, inputs.machine);
-  return std::make_shared<Study>(spec, std::move(inputs));
+  auto study = std::make_shared<Study>(spec, std::move(inputs));
+  const SettingValue* const base = spec.settings.find("base");
+  const ModelFacts& facts = study->job().facts;
+  if (base != nullptr && base->origin == SettingOrigin::option && facts.trained_parameters >= facts.parameters) {
+    throw Error(
+        fmt::format("--base is the format of frozen weights, but all weights of {} are trained", study->model().name),
+        "add --lora 16, or leave --base out");
+  }
+  return study;
 }
 
 namespace {

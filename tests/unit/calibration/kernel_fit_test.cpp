@@ -143,8 +143,9 @@ TEST_CASE("a launch overhead in the times is subtracted") {
 }
 
 TEST_CASE("a device file reads back as it was written") {
-  DeviceFile file{
-      .names = {"NVIDIA A100", "A100"}, .sources = {{"here", "this test"}}, .kernels = {.device = "NVIDIA A100"}};
+  DeviceFile file{.names = {"NVIDIA A100", "A100"},
+                  .sources = {{"here", "this test"}},
+                  .kernels = {.device = "NVIDIA A100", .families = {}}};
   const Machine machine = load_machine("dgx-a100");
   file.kernels.families =
       fit_kernels(read_data("conv.csv").samples, machine.device, {.most_residuals = 40, .source = "here"}).families;
