@@ -196,8 +196,9 @@ std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view s
   }
   // The first values have no sign, or are written only by people: `z0`, `v1`.
   if (sign == "z0") return std::pair{&row_of(PlanChoice::zero), 0};
-  const PlanChoice first = sign == "v1" ? PlanChoice::virtual_stages : PlanChoice::schedule;
-  if (sign == "v1" || sign == row_of(first).name(0)) return std::pair{&row_of(first), sign == "v1" ? 1 : 0};
+  if (sign == "v1") return std::pair{&row_of(PlanChoice::virtual_stages), 0};
+  const PlanChoiceRow& schedules = row_of(PlanChoice::schedule);
+  if (sign == schedules.name(0)) return std::pair{&schedules, 0};
   return std::nullopt;
 }
 
