@@ -120,16 +120,16 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 }  // namespace axolotl_tables
 
-const ConfigurationFormat axolotl_yaml{"axolotl",
-                                       "pytorch",
-                                       ConfigurationLanguage::yaml,
-                                       axolotl_tables::rows,
-                                       axolotl_tables::usual,
-                                       axolotl_tables::not_modelled,
-                                       {},
-                                       axolotl_tables::marks,
-                                       axolotl_tables::programs,
-                                       axolotl_tables::harmless,
-                                       axolotl_tables::refused};
+const ConfigurationFormat axolotl_yaml{.name = "axolotl",
+                                       .software = "pytorch",
+                                       .language = ConfigurationLanguage::yaml,
+                                       .rows = axolotl_tables::rows,
+                                       .usual = axolotl_tables::usual,
+                                       .not_modelled = axolotl_tables::not_modelled,
+                                       .marks = axolotl_tables::marks,
+                                       .programs = axolotl_tables::programs,
+                                       .harmless = axolotl_tables::harmless,
+                                       .refused = axolotl_tables::refused,
+                                       .loads_half = true};
 
 }  // namespace ddl

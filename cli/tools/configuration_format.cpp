@@ -70,12 +70,15 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 }  // namespace
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 17> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 20> formats{&megatron_arguments,
                                                                   &verl_overrides,
                                                                   &slime_arguments,
                                                                   &nemo_rl_yaml,
+                                                                  &litgpt_yaml,
                                                                   &nemo_yaml,
                                                                   &torchtitan_toml,
+                                                                  &torchtune_yaml,
+                                                                  &automodel_yaml,
                                                                   &nanotron_yaml,
                                                                   &olmo_yaml,
                                                                   &llm_foundry_yaml,

@@ -117,19 +117,22 @@ struct ConfigurationFormat {
   /// A second language of the tool's configurations, with the same keys.
   std::optional<ConfigurationLanguage> also{};
   std::string_view note{};  ///< a warning about parts of a training run that are not predicted
+  /// Whether the tool loads frozen weights in half precision, unless it quantizes them.
+  bool loads_half = false;
+  /// Returns the common name of a model that the tool calls `name`, in the size `flavor`. Returns an empty text if the tool
+  /// uses the common name.
+  std::string (*model_named)(std::string_view name, std::string_view flavor) = nullptr;
 };
-/// Returns whether `name` matches `pattern`, which may end in `*`. Dashes and underscores count as equal.
+/// Returns whether `name` matches `pattern`, which may begin and end with `*`. Dashes and underscores count as equal.
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 
 // Each format is defined in the file of its tool.
 extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
-    swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments;
+    swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments, torchtune_yaml, litgpt_yaml,
+    automodel_yaml;
 /// All formats. If the marks of format A also occur in files of format B, A comes after B.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
-/// Returns the bundled model for a model's name and flavor in torchtitan, if torchtitan calls the
-/// model differently; else empty.
-[[nodiscard]] std::string_view torchtitan_model(std::string_view name, std::string_view flavor);
 /// The tokenizer of Megatron-LM that adds one token to the given vocabulary [megatron/training/tokenizer/tokenizer.py,
 /// `_NullTokenizer`].
 inline constexpr std::string_view null_tokenizer = "NullTokenizer";

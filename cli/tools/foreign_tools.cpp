@@ -6,19 +6,12 @@
 namespace ddl {
 namespace foreign_tables {
 
-// Keys that only configurations of one tool have. Sources: Lightning-AI/pytorch-lightning, cli.py; Lightning-AI/litgpt,
-// config_hub; meta-pytorch/torchtune, recipes/configs; OpenRLHF/OpenRLHF, openrlhf/cli; THUDM/slime,
-// slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI; AI-Hypercomputer/maxtext, base.yml;
-// stanford-crfm/levanter, config; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech, examples/asr/conf;
-// huggingface/alignment-handbook, recipes.
+// Keys that only configurations of one tool have. Sources: Lightning-AI/pytorch-lightning, cli.py; OpenRLHF/OpenRLHF,
+// openrlhf/cli; THUDM/slime, slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI;
+// AI-Hypercomputer/maxtext, base.yml; stanford-crfm/levanter, config; facebookresearch/fairseq, hydra_train.py;
+// NVIDIA-NeMo/Speech, examples/asr/conf; huggingface/alignment-handbook, recipes.
 constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
                                                 "model.init_args*", "trainer.callbacks*", "seed_everything");
-constexpr auto litgpt_marks = argument_names("train.lr_warmup_steps", "train.global_batch_size_*", "--train.max_tokens",
-                                             "--train.lr_warmup_fraction", "checkpoint_dir", "initial_checkpoint_dir");
-constexpr auto litgpt_programs = argument_names("litgpt");
-constexpr auto torchtune_marks = argument_names("model._component_", "tokenizer._component_", "checkpointer._component_",
-                                                "dataset._component_", "loss._component_", "optimizer._component_");
-constexpr auto torchtune_programs = argument_names("tune");
 constexpr auto openrlhf_marks =
     argument_names("--critic_num_gpus_per_node", "--vllm_num_engines", "--ref_num_gpus_per_node");
 constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
@@ -47,9 +40,7 @@ constexpr auto as_options =
     "give model and plan as options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
 
 constexpr auto all = std::to_array<ForeignTool>({
-    {"torchtune", torchtune_marks, torchtune_programs, as_options},
     {"Lightning's command line", lightning_marks, {}, as_options},
-    {"LitGPT", litgpt_marks, litgpt_programs, as_options},
     {"OpenRLHF", openrlhf_marks, openrlhf_programs, as_options},
     {"Primus", primus_marks, primus_programs, as_megatron},
     {"Colossal-AI", {}, colossal_programs, as_options},

@@ -83,17 +83,17 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 }  // namespace llama_factory_tables
 
-const ConfigurationFormat llama_factory_arguments{"LLaMA-Factory",
-                                                  "pytorch",
-                                                  ConfigurationLanguage::script,
-                                                  llama_factory_tables::rows,
-                                                  llama_factory_tables::usual,
-                                                  llama_factory_tables::not_modelled,
-                                                  {},
-                                                  llama_factory_tables::marks,
-                                                  llama_factory_tables::programs,
-                                                  llama_factory_tables::harmless,
-                                                  llama_factory_tables::refused,
-                                                  ConfigurationLanguage::yaml};
+const ConfigurationFormat llama_factory_arguments{.name = "LLaMA-Factory",
+                                                  .software = "pytorch",
+                                                  .language = ConfigurationLanguage::script,
+                                                  .rows = llama_factory_tables::rows,
+                                                  .usual = llama_factory_tables::usual,
+                                                  .not_modelled = llama_factory_tables::not_modelled,
+                                                  .marks = llama_factory_tables::marks,
+                                                  .programs = llama_factory_tables::programs,
+                                                  .harmless = llama_factory_tables::harmless,
+                                                  .refused = llama_factory_tables::refused,
+                                                  .also = ConfigurationLanguage::yaml,
+                                                  .loads_half = true};
 
 }  // namespace ddl

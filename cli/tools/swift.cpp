@@ -85,17 +85,16 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 }  // namespace swift_tables
 
-const ConfigurationFormat swift_arguments{"ms-swift",
-                                          "pytorch",
-                                          ConfigurationLanguage::script,
-                                          swift_tables::rows,
-                                          swift_tables::usual,
-                                          swift_tables::not_modelled,
-                                          {},
-                                          {},
-                                          swift_tables::programs,
-                                          swift_tables::harmless,
-                                          swift_tables::refused};
+const ConfigurationFormat swift_arguments{.name = "ms-swift",
+                                          .software = "pytorch",
+                                          .language = ConfigurationLanguage::script,
+                                          .rows = swift_tables::rows,
+                                          .usual = swift_tables::usual,
+                                          .not_modelled = swift_tables::not_modelled,
+                                          .programs = swift_tables::programs,
+                                          .harmless = swift_tables::harmless,
+                                          .refused = swift_tables::refused,
+                                          .loads_half = true};
 
 namespace swift_megatron_tables {
 

@@ -133,8 +133,13 @@ constexpr std::array<Flavor, 9> flavors{{{"llama3-8b", "llama3", "8B"},
                                          {"qwen3-14b", "qwen3", "14B"},
                                          {"qwen3-32b", "qwen3", "32B"}}};
 
-/// Bundled models of Llama 3.2. torchtitan lists them as sizes of Llama 3.
-constexpr std::array<Flavor, 2> other_names{{{"llama3.2-1b", "llama3", "1B"}, {"llama3.2-3b", "llama3", "3B"}}};
+/// Bundled models that have other names than torchtitan's sizes. torchtitan lists Llama 3.2 as sizes of Llama 3, and
+/// DeepSeek-V2 as sizes of DeepSeek-V3.
+constexpr std::array<Flavor, 5> other_names{{{"llama3.2-1b", "llama3", "1B"},
+                                             {"llama3.2-3b", "llama3", "3B"},
+                                             {"deepseek-v2-lite", "deepseek_v3", "16B"},
+                                             {"deepseek-v2", "deepseek_v3", "236B"},
+                                             {"deepseek-v3", "deepseek_v3", "671B"}}};
 
 const Flavor* flavor_of(const Model& model) {
   // `@tokens=…` only changes the sequence length, so the flavor stays the same.
@@ -144,26 +149,29 @@ const Flavor* flavor_of(const Model& model) {
   return same_size && found != flavors.end() ? &*found : nullptr;
 }
 
-}  // namespace torchtitan_tables
-
-const ConfigurationFormat torchtitan_toml{"torchtitan",
-                                          "torchtitan",
-                                          ConfigurationLanguage::toml,
-                                          torchtitan_tables::rows,
-                                          torchtitan_tables::usual,
-                                          torchtitan_tables::not_modelled,
-                                          torchtitan_tables::missing,
-                                          torchtitan_tables::marks,
-                                          {},
-                                          torchtitan_tables::harmless,
-                                          torchtitan_tables::refused};
-
-std::string_view torchtitan_model(std::string_view name, std::string_view flavor) {
-  for (const torchtitan_tables::Flavor& each : torchtitan_tables::other_names) {
-    if (each.name == name && lower_case(each.flavor) == lower_case(flavor)) return each.model;
+/// Returns the bundled model for a model's name and flavor in torchtitan, if torchtitan calls the model differently; else
+/// empty.
+std::string torchtitan_model(std::string_view name, std::string_view flavor) {
+  for (const Flavor& each : other_names) {
+    if (each.name == name && lower_case(each.flavor) == lower_case(flavor)) return std::string(each.model);
   }
   return {};
 }
+
+}  // namespace torchtitan_tables
+
+const ConfigurationFormat torchtitan_toml{.name = "torchtitan",
+                                          .software = "torchtitan",
+                                          .language = ConfigurationLanguage::toml,
+                                          .rows = torchtitan_tables::rows,
+                                          .usual = torchtitan_tables::usual,
+                                          .not_modelled = torchtitan_tables::not_modelled,
+                                          .missing = torchtitan_tables::missing,
+                                          .marks = torchtitan_tables::marks,
+                                          .harmless = torchtitan_tables::harmless,
+                                          .refused = torchtitan_tables::refused,
+                                          .also = ConfigurationLanguage::yaml,
+                                          .model_named = torchtitan_tables::torchtitan_model};
 
 LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Plan& plan = request.plan();

@@ -94,17 +94,15 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 }  // namespace transformers_tables
 
-const ConfigurationFormat transformers_arguments{"Hugging Face Trainer",
-                                                 "pytorch",
-                                                 ConfigurationLanguage::script,
-                                                 transformers_tables::rows,
-                                                 {},
-                                                 transformers_tables::not_modelled,
-                                                 {},
-                                                 transformers_tables::marks,
-                                                 {},
-                                                 transformers_tables::harmless,
-                                                 transformers_tables::refused,
-                                                 ConfigurationLanguage::yaml};
+const ConfigurationFormat transformers_arguments{.name = "Hugging Face Trainer",
+                                                 .software = "pytorch",
+                                                 .language = ConfigurationLanguage::script,
+                                                 .rows = transformers_tables::rows,
+                                                 .not_modelled = transformers_tables::not_modelled,
+                                                 .marks = transformers_tables::marks,
+                                                 .harmless = transformers_tables::harmless,
+                                                 .refused = transformers_tables::refused,
+                                                 .also = ConfigurationLanguage::yaml,
+                                                 .loads_half = true};
 
 }  // namespace ddl

@@ -59,9 +59,10 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
   if (!setting.is_known) return fact;  // Configuration::word() reports the unknown value if it is needed
   for (const std::string& said : words_of(row, setting.value)) {
     for (const ArgumentWord& word : row.words) {
-      if (lower_case(word.word) != lower_case(said)) continue;
+      const bool is_pattern = word.word.find('*') != std::string_view::npos;
+      if (is_pattern ? !is_named(word.word, said) : lower_case(word.word) != lower_case(said)) continue;
       if (word.meaning.empty()) return std::nullopt;
-      fact.value = word.meaning;
+      if (word.meaning != "*") fact.value = word.meaning;
       return fact;
     }
   }

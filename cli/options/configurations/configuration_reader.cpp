@@ -11,6 +11,7 @@
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
+#include "cli/options/configurations/wrapped_settings.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
@@ -105,6 +106,7 @@ class ConfigurationReader {
           if (!looks_like_a_tools(text)) return false;
           throw;
         }
+        if (const std::optional<WrappedModel> wrapped = unwrap_settings(settings_)) take_wrapped(*wrapped);
         resolve_references(settings_);
         break;
       case ConfigurationLanguage::script:
@@ -112,6 +114,16 @@ class ConfigurationReader {
         break;
     }
     return true;
+  }
+
+  void take_wrapped(const WrappedModel& wrapped) {
+    result_.set(ConfigField::model, {.value = wrapped.name.value, .from = wrapped.name});
+    if (!wrapped.flavor.empty()) result_.set(ConfigField::flavor, {.value = wrapped.flavor, .from = wrapped.name});
+    if (wrapped.is_resized)
+      result_.refusals.push_back({.at = wrapped.name,
+                                  .message = "the file changes the sizes of the model that it names",
+                                  .hint = "name the trained model with --model; the other keys of the file count",
+                                  .is_of_model = true});
   }
 
   void read_script(const std::string& text) {

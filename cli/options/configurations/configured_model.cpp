@@ -285,12 +285,9 @@ std::optional<std::string> bundled_model_named(std::string_view name) {
 std::string model_of(const Configuration& configuration) {
   if (!configuration.says(ConfigField::model)) return SizedModel(configuration).name();
   const std::string said = configuration.word(ConfigField::model);
-  if (configuration.format == &torchtitan_toml) {
-    const std::string_view other = torchtitan_model(said, configuration.word(ConfigField::flavor));
-    if (!other.empty()) return std::string(other);
-  }
-  const std::string name =
-      configuration.says(ConfigField::flavor) ? said + "-" + configuration.word(ConfigField::flavor) : said;
+  const std::string flavor = configuration.word(ConfigField::flavor);
+  std::string name = configuration.format->model_named == nullptr ? "" : configuration.format->model_named(said, flavor);
+  if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
   if (const auto known = bundled_model_named(name)) return *known;
   configuration.fail(
       {configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},

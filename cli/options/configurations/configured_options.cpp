@@ -107,9 +107,7 @@ class Options {
   /// Sets the format of frozen weights. Tools that train adapters load the model in half precision, or quantized, and keep
   /// only the adapters in fp32.
   void choose_base() {
-    const bool loads_half = read_.format == &transformers_arguments || read_.format == &llama_factory_arguments ||
-                            read_.format == &axolotl_yaml || read_.format == &swift_arguments;
-    if (!loads_half || !has_adapters() || is_given_("--base")) return;
+    if (!read_.format->loads_half || !has_adapters() || is_given_("--base")) return;
     std::string base = read_.word(ConfigField::base);
     if (base.empty()) base = base_weights_names[BaseWeights::half];
     const auto named = enum_named(base_weights_names, base);

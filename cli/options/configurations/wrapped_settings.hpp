@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options/configurations/config_entry.hpp"
+
+namespace ddl {
+
+/// The model that a file names in addition to the arguments of another tool.
+struct WrappedModel {
+  ConfigEntry name;
+  std::string flavor{};  ///< the size of a model of torchtitan: `70B`
+  bool is_resized = false;  ///< whether the arguments change the sizes of this model
+};
+
+/// Primus puts the arguments of Megatron-LM or torchtitan under `modules.pre_trainer.overrides` [AMD-AGI/Primus, examples].
+/// Renames these arguments to the names in their own tool, so that the tables of this tool apply. Returns the model of the
+/// file; empty if the settings are not of Primus, or are of a tool that is not read.
+[[nodiscard]] std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings);
+
+}  // namespace ddl
