@@ -93,7 +93,7 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"preprocess_data*", "it prepares data", name_trained},
     {"prepare_*", "it prepares data", name_trained},
     {"tasks/*", "it evaluates a model on a task", name_trained},
-    {"*/tasks/main.py", "it evaluates a model on a task", name_trained},
+    {"*/tasks/*", "it evaluates a model on a task", name_trained},
     {"*evaluate*", no_training, name_trained},
     {"eval*", no_training, name_trained},
     {"quantize*", no_training, name_trained},

@@ -59,6 +59,21 @@ void add_defaults(ConfigEntries& settings, const std::string& prefix, const Conf
   if (!shards) add("--use-distributed-optimizer");
 }
 
+/// FlagScale groups the arguments of Megatron-LM under `system`, `model` and `data` [FlagOpen/FlagScale,
+/// examples/aquila/conf]. Marks these arguments as Megatron-LM's.
+void unwrap_flagscale(ConfigEntries& settings) {
+  constexpr std::array<std::string_view, 3> groups{"system.", "model.", "data."};
+  for (ConfigEntry& setting : settings) {
+    const bool is_grouped =
+        std::any_of(groups.begin(), groups.end(), [&](std::string_view group) { return setting.key.starts_with(group); });
+    if (!is_grouped) continue;
+    const std::size_t last = setting.key.rfind('.') + 1;
+    std::string argument = setting.key.substr(last);
+    std::replace(argument.begin(), argument.end(), '_', '-');
+    setting.key = setting.key.substr(0, last) + "--" + argument;
+  }
+}
+
 /// Whether an argument of Megatron-LM or torchtitan changes the model's sizes.
 bool is_size(std::string_view argument) {
   constexpr std::array<std::string_view, 6> sizes{"num_layers",          "hidden_size", "ffn_hidden_size",
@@ -69,6 +84,11 @@ bool is_size(std::string_view argument) {
 }  // namespace
 
 std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
+  if (entry_named(settings, "system.tensor_model_parallel_size") != nullptr &&
+      entry_named(settings, "model.num_layers") != nullptr) {
+    unwrap_flagscale(settings);
+    return std::nullopt;
+  }
   for (const std::string module : {"modules.pre_trainer.", "modules.post_trainer."}) {
     ConfigEntry* const model = entry_named(settings, module + "model");
     const ConfigEntry* const framework = entry_named(settings, module + "framework");

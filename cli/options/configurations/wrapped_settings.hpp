@@ -15,8 +15,9 @@ struct WrappedModel {
 };
 
 /// Primus puts the arguments of Megatron-LM or torchtitan under `modules.pre_trainer.overrides` [AMD-AGI/Primus, examples].
-/// Renames these arguments to the names in their own tool, so that the tables of this tool apply. Returns the model of the
-/// file; empty if the settings are not of Primus, or are of a tool that is not read.
+/// FlagScale groups the arguments of Megatron-LM in sections. Renames these arguments to the names in their own tool, so that
+/// the tables of this tool apply. Returns the model that the file names; empty if it names none, if the settings are of
+/// another tool, or if they wrap a tool that is not read.
 [[nodiscard]] std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings);
 
 }  // namespace ddl
