@@ -176,6 +176,11 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
     return texts;
   };
   fields.add_json("reasons", reasons);
+  fields.add_json("reason_codes", [](const Row& row) {
+    Json codes = Json::array();
+    for (const Limit& limit : row.estimate.limits) codes.push_back(code_of(limit.kind));
+    return codes;
+  });
   fields.add_csv("reasons", [&study](const Row& row) { return describe(row.estimate.limits, study.model()); });
   fields.add("plan", [](const Row& row) { return plan_word(row.estimate.plan); });
   return fields;

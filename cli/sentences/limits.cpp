@@ -1,3 +1,6 @@
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "cli/sentences/sentences.hpp"
@@ -5,6 +8,36 @@
 
 namespace ddl {
 namespace {
+
+/// In the order of Limit::Kind.
+constexpr std::array<std::string_view, 27> limit_codes{"batch",
+                                                       "no_extents",
+                                                       "extent",
+                                                       "halo",
+                                                       "filters",
+                                                       "channels",
+                                                       "tensor_units",
+                                                       "stages",
+                                                       "schedule",
+                                                       "context",
+                                                       "heads",
+                                                       "experts",
+                                                       "tokens",
+                                                       "virtual_stages",
+                                                       "interleaving",
+                                                       "not_interleaved",
+                                                       "filled_bubbles",
+                                                       "shard_group",
+                                                       "whole_experts",
+                                                       "secondary_shards",
+                                                       "recompute_blocks",
+                                                       "recompute_modules",
+                                                       "no_host",
+                                                       "host_memory",
+                                                       "devices",
+                                                       "not_finite",
+                                                       "memory"};
+static_assert(limit_codes.size() == static_cast<std::size_t>(Limit::Kind::memory) + 1);
 
 /// Describes a limit. `layer`: the name of the layer that causes the limit; empty if no layer does.
 std::string limit_in_words(const Limit& limit, std::string_view model, std::string_view layer) {
@@ -118,5 +151,7 @@ std::string describe(const Unpredictable& refusal) {
   const auto& [limit, model, layer] = std::get<BrokenLimit>(refusal.reason);
   return limit_in_words(limit, model, layer);
 }
+
+std::string_view code_of(Limit::Kind kind) { return limit_codes[static_cast<std::size_t>(kind)]; }
 
 }  // namespace ddl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "calibration/runs/run_prediction.hpp"
 #include "estimator/explain/comparison.hpp"
@@ -12,6 +13,8 @@ namespace ddl {
 
 /// Describes a limit: what the plan requires, what is available, and in which layer.
 [[nodiscard]] std::string describe(const Limit& limit, const Model& model);
+/// Returns the code of a kind of limit, which stays the same between versions: `memory`.
+[[nodiscard]] std::string_view code_of(Limit::Kind kind);
 /// Describes all limits, joined by semicolons.
 [[nodiscard]] std::string describe(const Limits& limits, const Model& model);
 /// Gives the reason why a measured training run has no prediction.

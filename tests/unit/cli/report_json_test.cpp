@@ -56,7 +56,8 @@ const Names plan_keys{"rank",
                       "findings",
                       "memory",
                       "interval",
-                      "reasons"};
+                      "reasons",
+                      "reason_codes"};
 const Names throughput_keys{"samples_per_s",
                             "samples_per_s_per_gpu",
                             "tokens_per_s",
@@ -125,6 +126,7 @@ void check_plan(const Json& plan, bool priced_machine, bool has_tokens, bool has
   CHECK(plan.at("degrees").at("spatial").size() == 3);
   CHECK(plan.at("placement").size() == axis_count);
   CHECK(plan.at("feasible").get<bool>() == plan.at("reasons").empty());
+  CHECK(plan.at("reason_codes").size() == plan.at("reasons").size());
   // A plan in a report is sufficient to request it again.
   const Json again = plan_to_json(plan_from_json(plan.dump(), "report"));
   for (const auto& [key, value] : again.items()) CHECK(plan.at(key) == value);
