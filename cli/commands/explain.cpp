@@ -26,6 +26,7 @@
 #include "cli/documents/out_of_core.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
+#include "cli/documents/what_if.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
@@ -48,6 +49,7 @@ struct ExplainOptions {
   Training training;
   std::string why_not, against, memory_timeline, like;
   std::vector<std::string> set_words;  ///< values of --set
+  std::vector<std::string> what_if;    ///< values of --what-if
   bool memory = false, out_of_core = false;
   std::optional<std::int64_t> stage;  ///< value of --stage, 1-based
 };
@@ -67,6 +69,7 @@ struct ExplainAnswer {
   Training training;
   bool ideal = false;
   std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
+  std::vector<SupposedOutcome> what_if{};
 };
 
 bool is_plan_file(const std::string& text) { return text.ends_with(".json") || text.find('/') != std::string::npos; }
@@ -224,6 +227,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
     if (!answer.configured) add_what_fits(document, Estimator(study.job()), estimate, study);
+    add_what_if(document, estimate, answer.what_if);
     add_width(document, estimate, study.spec());
     add_evidence(document, alike_runs(study, estimate, bundled_time_errors_file().evidence));
   }
@@ -267,6 +271,7 @@ Json json_of(const ExplainAnswer& answer) {
   if (answer.out_of_core) json["out_of_core"] = out_of_core_to_json(*answer.out_of_core, estimate, study);
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
+  if (!answer.what_if.empty()) json["what_if"] = what_if_to_json(estimate, answer.what_if);
   json["evidence"] = evidence_to_json(alike_runs(study, estimate, bundled_time_errors_file().evidence));
   json["inputs"] = inputs_to_json(study, answer.training);
   json["inputs"]["gpus"] = estimate.plan.mesh.devices();
@@ -331,6 +336,16 @@ OutOfCore taken_out_of_core(const ExplainAnswer& answer) {
   return out_of_core(study.job(), estimate.plan, estimate.memory);
 }
 
+/// Estimates the plan again for each case of --what-if.
+void suppose(const ExplainOptions& options, ExplainAnswer& answer, const Plan& plan) {
+  for (const std::string& text : options.what_if) {
+    StudyOptions changed = options.study;
+    changed.supposed = parse_what_if(text);
+    const std::shared_ptr<Study> study = study_of(spec_of(changed), changed);
+    answer.what_if.push_back(supposed_outcome(text, plan, *study, Estimator(study->job())));
+  }
+}
+
 Report explain(const ExplainOptions& asked_options, const Command& command, const ReportOptions& report_options) {
   ExplainOptions options = asked_options;
   std::optional<Configuration> configuration;
@@ -377,6 +392,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (!options.against.empty()) answer->against = compared_with("--against", options.against, *answer, estimator);
   if (options.memory || !options.memory_timeline.empty()) draw_timeline(options, *answer, estimator, report_options.output);
   if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
+  suppose(options, *answer, *asked.plan);
   const std::int64_t global_batch = asked.plan->global_batch;
   if (is_sought) asked.plan.reset();  // choices that a search made are not listed as defaults
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, global_batch);
@@ -417,6 +433,7 @@ void add_explain(const Command& program, Request& request) {
   add_set_option(command, options->set_words).needs(like);
   add_training_options(command, options->training);
   add_price_option(command, options->study.prices);
+  add_what_if_option(command, options->what_if).excludes(command.get_option("--ideal"));
   command.examples(
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
        {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",

@@ -262,55 +262,6 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
 
 namespace {
 
-/// Writes the unmeasured problems of the shown plans in the format of `profile --problems`.
-void write_missing(const RecommendAnswer& answer, const std::string& output) {
-  const std::string& path = answer.options.missing;
-  if (is_file(output) && path == output) {
-    throw Error(fmt::format("--missing and --output both name {}", quote_path(path)), "give one of them another name");
-  }
-  const std::vector<UnmeasuredProblem> problems = unmeasured_problems(*answer.estimator, answer.shown);
-  std::string text = fmt::format("# unmeasured: {} of {} on {}, longest first\n",
-                                 count_text(static_cast<std::int64_t>(problems.size()), "problem"),
-                                 answer.study->model().name, answer.study->machine().name);
-  for (const UnmeasuredProblem& each : problems) text += each.line + "\n";
-  write_output(path, text, "--missing");
-}
-
-/// Writes the first plan as a job file for `check`. If no plan is possible, the report contains a warning.
-void write_job(const RecommendAnswer& answer, const std::string& output, Report& report) {
-  const std::string& path = answer.options.save_job;
-  if (answer.shown.empty()) {
-    report.warnings.push_back(fmt::format("--save-job: no plan is possible, {} is not written", quote_path(path)));
-    return;
-  }
-  if (is_file(output) && path == output) {
-    throw Error(fmt::format("--save-job and --output both name {}", quote_path(path)), "give one of them another name");
-  }
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);
-  const std::string text = print_job(job);
-  static_cast<void>(parse_job(text, path));  // throws Error if a path contains invalid UTF-8
-  write_output(path, text, "--save-job");
-}
-
-/// Writes the folder of --save-dir, and lists its files in the report.
-void write_directory(RecommendAnswer& answer, Report& report) {
-  const std::string& path = answer.options.save_dir;
-  if (answer.shown.empty()) {
-    report.warnings.push_back(fmt::format("--save-dir: no plan is possible, {} is not written", quote_path(path)));
-    return;
-  }
-  std::vector<Estimate> candidates = answer.options.all || answer.single ? answer.shown : answer.result.best;
-  add_reserved(*answer.estimator, candidates);
-  add_reserved(*answer.estimator, answer.result.rejected);
-  add_intervals(candidates, *answer.study, *answer.estimator);
-  add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
-  const std::string table = csv_of(plans_rows(candidates, answer.result.rejected, *answer.study, answer.options.training));
-  report.command = answer.options.typed;
-  const SavedAnswer saved{json_format(report, Style(false)), table, html_format(report, Style(false))};
-  report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), saved));
-}
-
 /// If --to-accuracy is given without a batch, all published batches are tried.
 RecommendOptions with_published_batches(RecommendOptions options) {
   const PlanOptions& plan = options.plan;
@@ -357,6 +308,19 @@ void check_prices(const RecommendOptions& options) {
   refuse_unused_prices(prices, machines);
 }
 
+/// Answers the question again for each case of --what-if. The plan is the first plan of the answer.
+void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Command& command) {
+  if (answer.shown.empty()) return;
+  for (const std::string& text : options.what_if) {
+    RecommendOptions changed = options;
+    changed.study.supposed = parse_what_if(text);
+    const std::shared_ptr<RecommendAnswer> then = answer_of(changed, command);
+    SupposedOutcome outcome = supposed_outcome(text, answer.shown.front().plan, *then->study, *then->estimator);
+    if (!then->single && then->best() != nullptr) outcome.best = *then->best();
+    answer.what_if.push_back(std::move(outcome));
+  }
+}
+
 Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
   check_prices(asked);
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
@@ -367,6 +331,11 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
   }
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
   std::shared_ptr<RecommendAnswer> answer;
+  for (const std::string& text : options.what_if) static_cast<void>(parse_what_if(text));
+  if (!options.what_if.empty() && (several || !options.like.empty() || studies_named(options.study).size() > 1)) {
+    throw Error("--what-if takes one model, one machine, one number of GPUs and one batch",
+                "leave lists, --like, the budget or the deadline out");
+  }
   if (!options.like.empty()) {
     if (several)
       throw Error("--like takes one number of GPUs and one batch", "leave the list, the budget or the deadline out");
@@ -381,6 +350,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
     answer = answer_of(options, command);
     if (answer->shown.empty() && !answer->result.stopped) find_possible(*answer);
+    suppose(*answer, options, command);
     remove_said(answer->defaults, said);
     if (!options.framework.empty()) remove_said(answer->defaults, {"--software"});
   }
@@ -425,6 +395,7 @@ void add_recommend(const Command& program, Request& request) {
   add_training_options(command, options->training);
   add_price_option(command, options->study.prices);
   add_goal_options(command, options->goals);
+  add_what_if_option(command, options->what_if).excludes(command.get_option("--ideal"));
   const auto strategies = command
                               .add_option("--strategies", options->strategies,
                                           "search only these strategies, separated by commas: data,data+filter,…")

@@ -188,6 +188,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn) {
     add_start(document, answer, rows);
     add_shown_plans(document, answer, rows, drawn);
   }
+  if (!answer.shown.empty()) add_what_if(document, answer.shown.front(), answer.what_if);
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
   if (drawn && !answer.shown.empty()) add_plan_figures(document, *answer.estimator, answer.shown.front().plan, study);
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
@@ -233,6 +234,7 @@ Json json_of(const RecommendAnswer& answer) {
   for (const TieGroup& each : rows.groups) {
     if (each.is_tie()) json["ties"].push_back({{"first_row", each.first + 1}, {"last_row", each.last + 1}});
   }
+  if (!answer.what_if.empty()) json["what_if"] = what_if_to_json(answer.shown.front(), answer.what_if);
   json["inputs"] = inputs_to_json(study, answer.options.training);
   json["inputs"]["gpus"] = answer.gpus;
   json["inputs"]["global_batch"] = answer.global_batch;

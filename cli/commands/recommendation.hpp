@@ -9,12 +9,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/documents/configuration.hpp"
+#include "cli/documents/what_if.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/goals.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "cli/report/report.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -27,6 +29,7 @@ struct RecommendOptions {
   std::optional<std::int64_t> top = 10;
   std::string strategies, objective = "time", missing, save_job, save_dir, like, typed, framework;
   std::vector<std::string> set_words{};  ///< values of --set
+  std::vector<std::string> what_if{};    ///< values of --what-if
   std::optional<Seconds> time_limit;
   bool all = false, allow_risk = false, overwrite = false;
   Goals goals;
@@ -62,6 +65,7 @@ struct RecommendAnswer {
 
   /// If no plan is possible: how much more the user has to give for a plan.
   std::vector<PossibleChange> possible;
+  std::vector<SupposedOutcome> what_if{};
 
   [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
@@ -70,6 +74,14 @@ struct RecommendAnswer {
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
 /// Adds the memory that the allocator reserves for each shown and rejected plan. This takes as long as the search itself.
 void add_reserved(RecommendAnswer& answer);
+
+/// Writes the unmeasured problems of the shown plans in the format of `profile --problems`. `output`: the file of the
+/// report.
+void write_missing(const RecommendAnswer& answer, const std::string& output);
+/// Writes the first plan as a job file for `check`. If no plan is possible, the report contains a warning.
+void write_job(const RecommendAnswer& answer, const std::string& output, Report& report);
+/// Writes the folder of --save-dir, and lists its files in the report.
+void write_directory(RecommendAnswer& answer, Report& report);
 
 /// Returns the answer as a document. `drawn`: add the drawings and sections that only an HTML page has.
 [[nodiscard]] Document document_of(const RecommendAnswer& answer, bool drawn = false);

@@ -35,7 +35,7 @@ std::span<const OptionGroup> option_groups() {
         {"Search", {"for", "objective", "strategies", "top", "all", "allow-risk", "time-limit", "like", "set"}},
         {"Fix the plan", {"plan", "strategy", "degrees", "micro-batches", "placement"}},
         {"What if",
-         {"straggler", "congestion", "expert-imbalance", "no-overlap", "input", "input-exposed", "no-input", "ideal",
+         {"what-if", "straggler", "congestion", "expert-imbalance", "no-overlap", "input", "input-exposed", "no-input", "ideal",
           "allreduce", "parameter-servers", "sparse-density", "idle-communicators"}},
         {"Output",
          {"why-not", "against", "memory", "stage", "memory-timeline", "out-of-core", "save-dir", "overwrite", "save-job",

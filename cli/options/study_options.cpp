@@ -279,6 +279,7 @@ StudySpec spec_of(const StudyOptions& o) {
     throw Error("--ideal uses a ring allreduce: it cannot be combined with --allreduce", "leave one of them out");
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
+  if (o.supposed) apply_what_if(*o.supposed, spec);
   if (const SettingRow* const lacking = lacking_allreduce(spec.settings)) {
     throw Error(fmt::format("{} needs --allreduce {}", option_of(*lacking), lacking->only_with),
                 "set --allreduce to the required value, or leave out the option that requires it");
@@ -291,6 +292,7 @@ StudySpec spec_of(const StudyOptions& o) {
 std::shared_ptr<Study> study_of(const StudySpec& spec, const StudyOptions& options) {
   StudyInputs inputs = load_inputs(spec);
   apply_price(options.prices, inputs.machine);
+  if (options.supposed) apply_what_if(*options.supposed, inputs);
   auto study = std::make_shared<Study>(spec, std::move(inputs));
   const SettingValue* const base = spec.settings.find("base");
   const ModelFacts& facts = study->job().facts;

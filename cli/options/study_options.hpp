@@ -10,6 +10,7 @@
 #include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/price.hpp"
+#include "cli/options/what_if.hpp"
 #include "cli/report/report.hpp"
 #include "core/margin.hpp"
 
@@ -35,6 +36,7 @@ struct StudyOptions {
   std::string input_shape;          ///< value of --input-shape
   std::vector<DevicePrice> prices;  ///< value of --price
   MemoryOptions memory;
+  std::optional<WhatIf> supposed;  ///< a supposed case of --what-if; unset: the machine and the settings as they are
 };
 void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --seq and --input-shape.

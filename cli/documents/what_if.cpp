@@ -1,0 +1,78 @@
+#include "cli/documents/what_if.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/options/plan_notation.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/sentences/doings.hpp"
+#include "core/units.hpp"
+#include "estimator/explain/findings.hpp"
+
+namespace ddl {
+namespace {
+
+/// Returns a change of a time in percent: `-12 %`, `+4 %`.
+std::string change_text(Seconds now, Seconds then) {
+  const double change = then / now - 1;
+  if (std::abs(change) < 0.0005) return "none";
+  return fmt::format("{:+.{}f} %", change * 100, std::abs(change) < 0.1 ? 1 : 0);
+}
+
+}  // namespace
+
+SupposedOutcome supposed_outcome(std::string change, const Plan& plan, const Study& supposed, const Estimator& estimator) {
+  SupposedOutcome outcome{.change = std::move(change), .same = estimator.estimate(plan), .bound = {}};
+  if (!outcome.same.feasible()) return outcome;
+  const std::vector<Finding> findings = findings_of(supposed.job(), outcome.same);
+  const auto bound = std::find_if(findings.begin(), findings.end(), [](const Finding& each) { return each.bounds; });
+  if (bound != findings.end()) outcome.bound = doing_phrase(bound->kind);
+  return outcome;
+}
+
+void add_what_if(Document& document, const Estimate& now, const std::vector<SupposedOutcome>& cases) {
+  if (cases.empty()) return;
+  const bool is_searched = std::any_of(cases.begin(), cases.end(), [](const SupposedOutcome& each) { return each.best; });
+  document.section("What if");
+  std::vector<Column> columns{essential(words("change")), essential(figures("step")), essential(figures("change")),
+                              words("bound by")};
+  if (is_searched) {
+    columns.push_back(essential(words("best plan")));
+    columns.push_back(essential(figures("its step")));
+  }
+  Table table(std::move(columns));
+  const Seconds step = now.time.step_time();
+  for (const SupposedOutcome& each : cases) {
+    const bool is_possible = each.same.feasible();
+    const Seconds then = each.same.time.step_time();
+    std::vector<std::string> row{each.change, is_possible ? humanize(then) : "-",
+                                 is_possible ? change_text(step, then) : "not possible", is_possible ? each.bound : "-"};
+    if (is_searched) {
+      row.push_back(!each.best ? "none" : each.best->plan == now.plan ? "the same" : plan_word(each.best->plan));
+      row.push_back(each.best ? humanize(each.best->time.step_time()) : "-");
+    }
+    table.add(std::move(row));
+  }
+  document.add(std::move(table));
+}
+
+nlohmann::ordered_json what_if_to_json(const Estimate& now, const std::vector<SupposedOutcome>& cases) {
+  using Json = nlohmann::ordered_json;
+  Json all = Json::array();
+  for (const SupposedOutcome& each : cases) {
+    Json one{{"change", each.change}};
+    const bool is_possible = each.same.feasible();
+    one["step_s"] = is_possible ? Json(each.same.time.step_time().value()) : Json(nullptr);
+    one["ratio"] = is_possible ? Json(each.same.time.step_time() / now.time.step_time()) : Json(nullptr);
+    one["bound_by"] = each.bound.empty() ? Json(nullptr) : Json(each.bound);
+    one["best_plan"] = each.best ? Json(plan_word(each.best->plan)) : Json(nullptr);
+    one["best_step_s"] = each.best ? Json(each.best->time.step_time().value()) : Json(nullptr);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace ddl

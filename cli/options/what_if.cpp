@@ -1,0 +1,206 @@
+#include "cli/options/what_if.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "calibration/inputs/setting_values.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+#include "estimator/exchanges/topology/network.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double least_factor = 1e-3, most_factor = 1e3;
+constexpr const char* what_if_hint = "write for example --what-if 'bandwidth(node)*2', 'peak(bf16)*0.8' or 'straggler=1.2'";
+
+/// Throws Error that names the parts that a quantity has.
+[[noreturn]] void refuse_part(const SupposedChange& change, const std::vector<std::string>& known) {
+  throw Error(fmt::format("--what-if: {} has no part {}", change.quantity, quote(change.part)),
+              fmt::format("its parts: {}", fmt::join(known, ", ")));
+}
+
+/// Multiplies the times of measured exchanges: the time of the smallest message by `latency`, and what larger messages take
+/// in addition by `per_byte`. `inside`: exchanges inside a node, not between nodes.
+void scale_exchanges(Coefficients& coefficients, bool inside, double latency, double per_byte) {
+  std::vector<MeasuredCurve> curves = coefficients.exchanges.curves();
+  for (MeasuredCurve& curve : curves) {
+    if ((curve.nodes == 1) != inside || curve.points.empty()) continue;
+    const Seconds start = curve.points.front().time;
+    // Repeated measurements vary, so the time of a larger message may be below the time of the smallest one.
+    for (MeasuredCurve::Point& point : curve.points)
+      point.time = std::min(start, point.time) * latency + std::max(point.time - start, Seconds(0)) * per_byte;
+  }
+  coefficients.exchanges = MeasuredExchanges(std::move(curves));
+}
+
+/// Applies a change to each level of the network that the change names.
+template <class Change>
+void change_levels(StudyInputs& inputs, const SupposedChange& change, const Change& apply) {
+  Machine& machine = inputs.machine;
+  bool is_found = false;
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < machine.levels.size(); ++i) {
+    known.push_back(machine.levels[i].name);
+    if (!change.part.empty() && machine.levels[i].name != change.part) continue;
+    is_found = true;
+    apply(machine.levels[i], i);
+  }
+  if (!is_found) refuse_part(change, known);
+}
+
+void change_peak(StudyInputs& inputs, const SupposedChange& change) {
+  bool is_found = false;
+  std::vector<std::string> known;
+  for (const Precision precision : enum_values<Precision>) {
+    std::optional<FlopRate>& peak = inputs.machine.device.peak[precision];
+    if (!peak) continue;
+    known.emplace_back(to_string(precision));
+    if (!change.part.empty() && change.part != to_string(precision)) continue;
+    *peak *= change.factor;
+    is_found = true;
+  }
+  if (!is_found) refuse_part(change, known);
+}
+
+void change_bandwidth(StudyInputs& inputs, const SupposedChange& change) {
+  Machine& machine = inputs.machine;
+  const std::size_t last = machine.levels.size() - 1;
+  bool changes_inside = false, changes_outside = false;
+  change_levels(inputs, change, [&](LinkLevel& level, std::size_t number) {
+    level.bandwidth *= change.factor;
+    (number == 0 ? changes_inside : changes_outside) = true;
+    if (number != last || machine.network == nullptr) return;
+    machine.shape.link_bandwidth *= change.factor;
+    machine.shape.global_bandwidth *= change.factor;
+    machine.network = make_network(machine);
+  });
+  if (changes_inside) scale_exchanges(inputs.coefficients, true, 1, 1 / change.factor);
+  if (changes_outside) scale_exchanges(inputs.coefficients, false, 1, 1 / change.factor);
+}
+
+void change_latency(StudyInputs& inputs, const SupposedChange& change) {
+  bool changes_inside = false, changes_outside = false;
+  change_levels(inputs, change, [&](LinkLevel& level, std::size_t number) {
+    level.latency *= change.factor;
+    (number == 0 ? changes_inside : changes_outside) = true;
+  });
+  if (changes_inside) scale_exchanges(inputs.coefficients, true, change.factor, 1);
+  if (changes_outside) scale_exchanges(inputs.coefficients, false, change.factor, 1);
+}
+
+/// A quantity of the machine that a supposed case may multiply.
+struct SupposedQuantity {
+  std::string_view name;
+  bool has_parts;
+  void (*apply)(StudyInputs& inputs, const SupposedChange& change);
+};
+constexpr std::array<SupposedQuantity, 6> quantities{{
+    {"peak", true, change_peak},
+    {"bandwidth", true, change_bandwidth},
+    {"latency", true, change_latency},
+    {"memory_bandwidth", false,
+     [](StudyInputs& inputs, const SupposedChange& change) { inputs.machine.device.memory_bandwidth *= change.factor; }},
+    {"memory", false,
+     [](StudyInputs& inputs, const SupposedChange& change) { inputs.machine.device.memory *= change.factor; }},
+    {"host_speed", false,
+     [](StudyInputs& inputs, const SupposedChange& change) { inputs.machine.device.host_speed *= change.factor; }},
+}};
+
+const SupposedQuantity* quantity_named(std::string_view name) {
+  const auto found =
+      std::find_if(quantities.begin(), quantities.end(), [&](const SupposedQuantity& each) { return each.name == name; });
+  return found == quantities.end() ? nullptr : &*found;
+}
+
+/// Parses `*2` or `/2` as a factor.
+std::optional<double> factor_in(std::string_view text) {
+  if (text.size() < 2 || (text.front() != '*' && text.front() != '/')) return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  const double factor = text.front() == '*' ? number : 1 / number;
+  // This form of the condition is false for NaN, so NaN is refused.
+  return factor >= least_factor && factor <= most_factor ? std::optional(factor) : std::nullopt;
+}
+
+[[noreturn]] void refuse(const std::string& message, std::string hint = what_if_hint) {
+  throw Error("--what-if: " + message, std::move(hint));
+}
+
+/// Parses one change.
+SupposedChange parse_change(std::string_view text) {
+  if (const std::size_t equals = text.find('='); equals != std::string_view::npos) {
+    SupposedChange change{.quantity = std::string(text.substr(0, equals)), .value = std::string(text.substr(equals + 1))};
+    if (quantity_named(change.quantity) != nullptr) refuse(fmt::format("{} is multiplied, not set", change.quantity));
+    // Throws Error, with "did you mean", for an unknown setting or value.
+    static_cast<void>(parse_settings(change.quantity + "=" + change.value, SettingOrigin::option));
+    return change;
+  }
+  const std::size_t sign = text.find_first_of("*/");
+  std::string_view name = text.substr(0, sign);
+  SupposedChange change;
+  if (const std::size_t bracket = name.find('('); bracket != std::string_view::npos) {
+    if (!name.ends_with(')') || name.size() < bracket + 3) refuse(fmt::format("{} has no part in brackets", quote(name)));
+    change.part = name.substr(bracket + 1, name.size() - bracket - 2);
+    name = name.substr(0, bracket);
+  }
+  change.quantity = name;
+  const SupposedQuantity* const quantity = quantity_named(name);
+  if (quantity == nullptr) {
+    std::vector<std::string_view> known;
+    for (const SupposedQuantity& each : quantities) known.push_back(each.name);
+    const std::string nearest = suggest(std::string(name), known);
+    refuse(fmt::format("{} is no quantity of a machine", quote(name)),
+           fmt::format("{}; settings take a value: straggler=1.2", nearest));
+  }
+  if (!change.part.empty() && !quantity->has_parts) refuse(fmt::format("{} has no parts: {}", change.quantity, quote(text)));
+  const auto factor = factor_in(sign == std::string_view::npos ? "" : text.substr(sign));
+  if (!factor) refuse(fmt::format("{} has no factor from {:g} to {:g}", quote(text), least_factor, most_factor));
+  change.factor = *factor;
+  return change;
+}
+
+}  // namespace
+
+WhatIf parse_what_if(const std::string& text) {
+  WhatIf supposed{.text = text, .changes = {}};
+  const std::string_view all = supposed.text;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find(' ', at), all.size());
+    if (end > at) supposed.changes.push_back(parse_change(all.substr(at, end - at)));
+    at = end + 1;
+  }
+  if (supposed.changes.empty()) throw Error("--what-if has no change", what_if_hint);
+  return supposed;
+}
+
+Option add_what_if_option(const Command& command, std::vector<std::string>& cases) {
+  return command
+      .add_option("--what-if", cases,
+                  "show what changes if a quantity of the machine is multiplied, or a setting has another value: "
+                  "bandwidth(node)*2, peak(bf16)*0.8, straggler=1.2; repeatable")
+      .take_all()
+      .one_value_each()
+      .type_name("CHANGE");
+}
+
+void apply_what_if(const WhatIf& supposed, StudySpec& spec) {
+  for (const SupposedChange& change : supposed.changes) {
+    if (!change.value.empty())
+      spec.settings.override_by(parse_settings(change.quantity + "=" + change.value, SettingOrigin::option));
+  }
+}
+
+void apply_what_if(const WhatIf& supposed, StudyInputs& inputs) {
+  for (const SupposedChange& change : supposed.changes) {
+    if (const SupposedQuantity* const quantity = quantity_named(change.quantity)) quantity->apply(inputs, change);
+  }
+}
+
+}  // namespace ddl
