@@ -7,6 +7,7 @@
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
+#include "cli/documents/startable.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/csv.hpp"
@@ -61,7 +62,10 @@ void write_directory(RecommendAnswer& answer, Report& report) {
   const std::string table = csv_of(plans_rows(candidates, answer.result.rejected, *answer.study, answer.options.training));
   report.command = answer.options.typed;
   const SavedAnswer saved{json_format(report, Style(false)), table, html_format(report, Style(false))};
-  report.document.append(save_directory({path, answer.options.overwrite}, *answer.study, answer.shown.front(), saved));
+  const Framework* const framework = framework_named(answer.options.framework);
+  const std::string_view launcher = framework == nullptr ? std::string_view() : framework->launcher;
+  report.document.append(
+      save_directory({path, answer.options.overwrite, launcher}, *answer.study, answer.shown.front(), saved));
 }
 
 }  // namespace ddl

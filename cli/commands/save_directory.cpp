@@ -51,10 +51,13 @@ struct Started {
   LaunchOutcome outcome;
 };
 
-/// Calls every launcher. Adds the files of each launcher that can launch the plan to `files`.
-std::vector<Started> started_by(const Study& study, const Estimate& estimate, std::vector<FolderFile>& files) {
+/// Calls the named launcher and Slurm, or all launchers if no launcher is named. Adds the files of each launcher that can
+/// launch the plan to `files`.
+std::vector<Started> started_by(std::string_view named, const Study& study, const Estimate& estimate,
+                                std::vector<FolderFile>& files) {
   std::vector<Started> all;
   for (const Launcher& launcher : launchers()) {
+    if (!named.empty() && launcher.name != named && launcher.name != submitter) continue;
     all.push_back({launcher.name, launch_outcome(launcher, study, estimate)});
     if (const auto* launch = std::get_if<Launch>(&all.back().outcome))
       files.insert(files.end(), launch->files.begin(), launch->files.end());
@@ -122,7 +125,7 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   static_cast<void>(parse_job(job, (fs::path(directory.path) / "job.yaml").string()));  // fails if a path is invalid UTF-8
   std::vector<FolderFile> files{
       {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
-  const std::vector<Started> started = started_by(study, estimate, files);
+  const std::vector<Started> started = started_by(directory.launcher, study, estimate, files);
   check_save_directory(directory);  // the folder may have changed during the search
   write_folder(directory.path, files);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "calibration/inputs/study.hpp"
 #include "cli/report/document.hpp"
@@ -12,6 +13,7 @@ namespace ddl {
 struct SaveDirectory {
   std::string path;
   bool overwrite = false;
+  std::string_view launcher{};  ///< the only launcher whose files are written, and those of Slurm; empty: all launchers
 };
 
 /// Throws Error if the folder cannot be written, or must not be replaced: it is a file, its parent is missing, or it is not

@@ -18,8 +18,6 @@
 namespace ddl {
 namespace {
 
-constexpr std::string_view submitter = "Slurm";  // it submits the launch script of another tool
-
 /// Returns plans that differ from `plan` in one choice, in the placement, or in the number of micro-batches.
 std::vector<Plan> neighbours_of(const Plan& plan, const FixedChoices& fixed) {
   std::vector<Plan> plans;

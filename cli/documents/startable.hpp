@@ -27,6 +27,8 @@ struct Framework {
 /// Returns the framework of this name; null if there is none.
 [[nodiscard]] const Framework* framework_named(std::string_view name);
 
+/// The launcher that submits the launch script of another launcher.
+inline constexpr std::string_view submitter = "Slurm";
 /// Calls a launcher, unless no launcher supports the device or the model's packed sequences.
 [[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate);
 /// Returns why the framework cannot start the plan; empty if it can.

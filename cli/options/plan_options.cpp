@@ -14,6 +14,7 @@
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -282,8 +283,12 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
               "--plan",
               [&options](const std::string& text) {
                 std::error_code ignored;
-                const bool is_word = is_plan_word(text) && !std::filesystem::exists(text, ignored);
-                (is_word ? options.plan_word : options.plan_file) = text;
+                // A text that names no file and looks like none is a plan, or a plan with an error.
+                const std::string word = lower_case(text);
+                const bool may_be_file = text.find('/') != std::string::npos || text.find('.') != std::string::npos;
+                const bool is_word =
+                    !std::filesystem::exists(text, ignored) && !text.empty() && (is_plan_word(word) || !may_be_file);
+                (is_word ? options.plan_word : options.plan_file) = is_word ? word : text;
               },
               "predict this plan instead of searching: 'dp32·tp2 z1 m4' (see 'help notation'), or a JSON report")
           .file()

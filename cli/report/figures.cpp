@@ -29,7 +29,10 @@ std::string share_text(double share) {
   return text == "-0 %" ? "0 %" : text;  // a negative share that rounds to zero has no sign
 }
 
-std::string amount(double value) { return value < 99.995 ? fmt::format("{:.2f}", value) : whole_text(std::round(value)); }
+std::string amount(double value) {
+  if (value > 0 && value < 0.01) return fmt::format("{:.1g}", value);
+  return value < 99.995 ? fmt::format("{:.2f}", value) : whole_text(std::round(value));
+}
 
 TimeUnit time_unit(Seconds longest) {
   if (longest.value() < 10e-3) return {"us", 1e6};
