@@ -59,7 +59,7 @@ def others(rows):
         for _, name, row in rows:
             line = lines.get(name)
             if line is None or float(line["measured_s"]) != float(row["value"]):
-                sys.exit(f"{name} is not in {file}: run predict_{file.removesuffix('.csv')}.py again")
+                sys.exit(f"{name} is not in {file}: run predict_{file[:-4]}.py again")
             found[peer][name] = float(line["predicted_s"]) if line["predicted_s"] else None
     return found
 

@@ -4,7 +4,7 @@
 
 CHECKOUT is a checkout of github.com/calculon-ai/calculon. If FILE.csv exists, the predictions are compared with it;
 DDL_ACCEPT=1 rewrites it. A row that Calculon cannot express is written with the reason.
-Systems: `a100_80e`, with which Calculon validates itself, and `h100_80g_nvl8`. Options are those of its validation of
+Systems: `a100_80g`, which is closer to the rows than `a100_80e`, and `h100_80g_nvl8`. Options are those of its validation of
 Megatron-LM; optimizer sharding is that of the row.
 """
 
@@ -16,7 +16,7 @@ import sys
 
 import peer_rows
 
-SYSTEMS = {"dgx-a100": "a100_80e", "dgx-h100": "h100_80g_nvl8"}
+SYSTEMS = {"dgx-a100": "a100_80g", "dgx-h100": "h100_80g_nvl8"}
 DATATYPES = {"fp16": "float16", "bf16": "float16", "fp8": "float8"}
 NODE = 8  # the GPUs of the first network of both systems
 
