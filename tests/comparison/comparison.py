@@ -87,45 +87,50 @@ def errors(rows, predicted):
     return sum(map(abs, found)) / len(found), sum(found) / len(found)
 
 
-def table(heads, lines):
-    ruler = ["---"] * len(heads)
-    return "".join("| " + " | ".join(line) + " |\n" for line in [heads, ruler, *lines])
+def percent(figure):
+    return f"{100 * figure:.1f} %"
+
+
+def results(rows, predicted):
+    """Returns the table of coverage, error and choice: a line for each group, and for each peer that covers a part of it."""
+    heads = ["rows", "runs", *PEERS, "error", "of the peer", "mean", "of the peer", "questions", "regret", "of the peer"]
+    lines = [heads, ["---"] * len(heads)]
+    for group in dict.fromkeys(group for group, _, _ in rows):
+        members = [each for each in rows if each[0] == group]
+        covered = {peer: [each for each in members if predicted[peer].get(each[1]) is not None] for peer in PEERS}
+        counts = [group, f"{len(members):,}", *(f"{len(covered[peer]):,}" for peer in PEERS)]
+        for peer in [peer for peer in PEERS if covered[peer]] or [None]:
+            common = [each for each in covered.get(peer, []) if predicted[ORACLE].get(each[1]) is not None]
+            if not common:
+                lines.append([*counts, *["-"] * 7])
+                continue
+            ours, theirs = errors(common, predicted[ORACLE]), errors(common, predicted[peer])
+            asked, regret = choices(common, predicted[ORACLE])
+            line = [*counts, percent(ours[0]), percent(theirs[0]), f"{100 * ours[1]:+.1f} %", f"{100 * theirs[1]:+.1f} %"]
+            line += [f"{asked:,}", percent(regret), percent(choices(common, predicted[peer])[1])] if asked else ["-"] * 3
+            lines.append(line)
+    total = [f"{sum(1 for each in rows if predicted[peer].get(each[1]) is not None):,}" for peer in PEERS]
+    lines.append(["all", f"{len(rows):,}", *total, *["-"] * 7])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def reasons():
+    """Returns a line for each peer with the reasons for which it does not cover runs."""
+    text = ""
+    for peer, file in PEERS.items():
+        counts = {}
+        for line in peer_rows.read(os.path.join(FOLDER, file)).values():
+            if line["reason"]:
+                reason = line["reason"].split(":")[0]
+                counts[reason] = counts.get(reason, 0) + 1
+        listed = "; ".join(f"{reason} ({count:,})" for reason, count in sorted(counts.items(), key=lambda each: -each[1]))
+        text += f"- {peer}: {listed}\n"
+    return text
 
 
 def tables(rows, predicted):
-    """Returns the tables of the page by their names."""
-    groups = sorted({group for group, _, _ in rows}, key=[group for group, _, _ in rows].index)
-    programs = [ORACLE, *PEERS]
-    coverage, accuracy, choice = [], [], []
-    for group in groups:
-        members = [each for each in rows if each[0] == group]
-        covered = {program: [each for each in members if predicted[program].get(each[1]) is not None] for program in programs}
-        coverage.append([group, f"{len(members):,}", *(f"{len(covered[program]):,}" for program in programs)])
-        for peer in PEERS:
-            common = [each for each in covered[peer] if predicted[ORACLE].get(each[1]) is not None]
-            if not common:
-                continue
-            ours, theirs = errors(common, predicted[ORACLE]), errors(common, predicted[peer])
-            figures = [f"{100 * ours[0]:.1f} %", f"{100 * ours[1]:+.1f} %", f"{100 * theirs[0]:.1f} %", f"{100 * theirs[1]:+.1f} %"]
-            accuracy.append([group, f"{len(common):,}", *figures, peer])
-            asked, regret = choices(common, predicted[ORACLE])
-            if asked:
-                other = choices(common, predicted[peer])[1]
-                choice.append([group, f"{asked:,}", f"{100 * regret:.1f} %", f"{100 * other:.1f} %", peer])
-    total = [f"{sum(1 for each in rows if predicted[program].get(each[1]) is not None):,}" for program in programs]
-    coverage.append(["all", f"{len(rows):,}", *total])
-    reasons = {}
-    for peer, file in PEERS.items():
-        for line in peer_rows.read(os.path.join(FOLDER, file)).values():
-            if line["reason"]:
-                key = (peer, "refused by the peer" if line["reason"].startswith("refused") else line["reason"])
-                reasons[key] = reasons.get(key, 0) + 1
-    return {
-        "coverage": table(["rows", "runs", *programs], coverage),
-        "reasons": table(["peer", "not covered because", "runs"], [[*key, f"{count:,}"] for key, count in sorted(reasons.items())]),
-        "error": table(["rows", "runs", ORACLE, "its mean", "peer", "its mean", "which peer"], accuracy),
-        "choice": table(["rows", "questions", ORACLE, "peer", "which peer"], choice),
-    }
+    """Returns the generated parts of the page by their names."""
+    return {"results": results(rows, predicted), "reasons": reasons()}
 
 
 NUMBER = re.compile(r"[+-]?[\d,]*\.?\d+")
