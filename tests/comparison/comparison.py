@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import peer_rows
 
@@ -88,13 +89,13 @@ def errors(rows, predicted):
 
 
 def percent(figure):
-    return f"{100 * figure:.1f} %"
+    return f"{100 * figure:.1f}"
 
 
 def results(rows, predicted):
     """Returns the table of coverage, error and choice: a line for each group, and for each peer that covers a part of it."""
-    heads = ["rows", "runs", *PEERS, "error", "of the peer", "mean", "of the peer", "questions", "regret", "of the peer"]
-    lines = [heads, ["---"] * len(heads)]
+    heads = ["rows", "runs", *PEERS, "error", "peer", "mean error", "peer", "questions", "regret", "peer"]
+    lines = []
     for group in dict.fromkeys(group for group, _, _ in rows):
         members = [each for each in rows if each[0] == group]
         covered = {peer: [each for each in members if predicted[peer].get(each[1]) is not None] for peer in PEERS}
@@ -102,16 +103,18 @@ def results(rows, predicted):
         for peer in [peer for peer in PEERS if covered[peer]] or [None]:
             common = [each for each in covered.get(peer, []) if predicted[ORACLE].get(each[1]) is not None]
             if not common:
-                lines.append([*counts, *["-"] * 7])
+                lines.append([*counts, *[""] * 7])
                 continue
             ours, theirs = errors(common, predicted[ORACLE]), errors(common, predicted[peer])
             asked, regret = choices(common, predicted[ORACLE])
-            line = [*counts, percent(ours[0]), percent(theirs[0]), f"{100 * ours[1]:+.1f} %", f"{100 * theirs[1]:+.1f} %"]
-            line += [f"{asked:,}", percent(regret), percent(choices(common, predicted[peer])[1])] if asked else ["-"] * 3
+            line = [*counts, percent(ours[0]), percent(theirs[0]), f"{100 * ours[1]:+.1f}", f"{100 * theirs[1]:+.1f}"]
+            line += [f"{asked:,}", percent(regret), percent(choices(common, predicted[peer])[1])] if asked else [""] * 3
             lines.append(line)
     total = [f"{sum(1 for each in rows if predicted[peer].get(each[1]) is not None):,}" for peer in PEERS]
-    lines.append(["all", f"{len(rows):,}", *total, *["-"] * 7])
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    lines.append(["all", f"{len(rows):,}", *total, *[""] * 7])
+    ruler = "|" + "---|" * len(heads) + "\n"
+    head, *body = ("| " + " | ".join(line) + " |\n" for line in [heads, *lines])
+    return head + ruler + "".join(body)
 
 
 def reasons():
@@ -124,7 +127,7 @@ def reasons():
                 reason = line["reason"].split(":")[0]
                 counts[reason] = counts.get(reason, 0) + 1
         listed = "; ".join(f"{reason} ({count:,})" for reason, count in sorted(counts.items(), key=lambda each: -each[1]))
-        text += f"- {peer}: {listed}\n"
+        text += textwrap.fill(f"- {peer}: {listed}", 125, subsequent_indent="  ", break_on_hyphens=False) + "\n"
     return text
 
 
