@@ -88,7 +88,6 @@ def express(row):
 
 def predict(folder, row):
     """Returns the time of a step in seconds, or the reason why there is none."""
-    import calculon
     from calculon.llm import Llm, System
 
     expressed = express(row)
