@@ -217,7 +217,11 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const std::int64_t batch = estimate.plan.global_batch;
   const Training training = shown_length(answer.training, study, batch);
   add_question(document, study, estimate.plan.mesh.devices(), batch);
-  add_headline(document, estimate, study, training);
+  if (drawn) {
+    document.add(Chart{"", "", answer_cards(estimate, study, training)});
+  } else {
+    add_headline(document, estimate, study, training);
+  }
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.has_time();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
   if (answer.explanation.has_time()) {

@@ -104,11 +104,15 @@ void add_why_not(Document& document, const RecommendAnswer& answer, const Ranked
 void add_shown_plans(Document& document, const RecommendAnswer& answer, const RankedRows& rows, bool drawn) {
   const Study& study = *answer.study;
   const Training training = shown_length(answer.options.training, study, answer.global_batch);
+  if (drawn && answer.objective != Objective::memory) {
+    if (auto chart = ranking_plot(answer.shown, rows)) document.add(*std::move(chart));
+  }
   add_table(document, answer, rows, training);
   if (!answer.shares.empty()) document.line("kernel time of the best plan: " + kernel_shares_text(answer.shares.front()), 2);
   if (drawn) {
     std::vector<Estimate> in_rows;
     for (const std::size_t position : rows.order) in_rows.push_back(answer.shown[position]);
+    document.section("Where the time goes");
     document.add(time_bars(in_rows));
   }
   add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "best plan" : "throughput");
@@ -135,25 +139,39 @@ FixedChoices fixed_choices(const RecommendAnswer& answer) {
   return {answer.study->software().admits, chosen_of(plan), !plan.placement.empty(), plan.micro_batches.has_value()};
 }
 
-/// Says which tools start the recommended plan, or else the best plan that some tool starts.
-void add_start(Document& document, const RecommendAnswer& answer, const RankedRows& rows) {
+/// Says which tools start the recommended plan, or else the best plan that some tool starts. Empty if no plan can be
+/// started.
+std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
   const Estimate& best = answer.shown.front();
-  if (!best.feasible() || answer.options.study.ideal) return;
+  if (!best.feasible() || answer.options.study.ideal) return {};
   const Start start = start_of(*answer.study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
   const std::string tools = fmt::format("{}", fmt::join(start.tools, ", "));
   if (start.plan) {
     const Seconds step = start.plan->time.step_time();
     const double longer = step / best.time.step_time() - 1;
     const std::string change = longer < 0.005 ? "as fast" : fmt::format("{} longer", share_text(longer));
-    return add_card(document, "Start",
-                    fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
-                                plan_word(start.plan->plan), humanize(step), change, tools));
+    return fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
+                       plan_word(start.plan->plan), humanize(step), change, tools);
   }
-  if (start.tools.empty())
-    return add_card(document, "Start", fmt::format("no tool has launch files for this plan ({})", start.reason));
+  if (start.tools.empty()) return fmt::format("no tool has launch files for this plan ({})", start.reason);
   const std::string& software = answer.study->software().name;
   const char* const others = answer.options.framework.empty() ? " (--for predicts for others)" : "";
-  add_card(document, "Start", software.empty() ? tools : fmt::format("{}; predicted for {}{}", tools, software, others));
+  return software.empty() ? tools : fmt::format("{}; predicted for {}{}", tools, software, others);
+}
+
+/// Adds the answer for the recommended plan: as cards for a page, else as lines.
+void add_answer(Document& document, const RecommendAnswer& answer, const RankedRows& rows, bool drawn) {
+  const Study& study = *answer.study;
+  const Estimate& best = answer.shown.front();
+  const Training training = shown_length(answer.options.training, study, answer.global_batch);
+  const std::string start = start_text(answer, rows);
+  if (drawn) {
+    Cards cards = answer_cards(best, study, training);
+    if (!start.empty()) cards.cards.push_back({.label = "Start", .figure = "", .details = {start}});
+    return document.add(Chart{"", "", std::move(cards)});
+  }
+  add_headline(document, best, study, training);
+  if (!start.empty()) add_card(document, "Start", start);
 }
 
 void add_no_plan(Document& document, const RecommendAnswer& answer) {
@@ -184,15 +202,14 @@ Document document_of(const RecommendAnswer& answer, bool drawn) {
     add_no_plan(document, answer);
   } else {
     add_question(document, study, answer.gpus, answer.global_batch);
-    add_headline(document, answer.shown.front(), study, shown_length(answer.options.training, study, answer.global_batch));
-    add_start(document, answer, rows);
+    add_answer(document, answer, rows, drawn);
     add_shown_plans(document, answer, rows, drawn);
   }
   if (!answer.shown.empty()) add_what_if(document, answer.shown.front(), answer.what_if);
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);
   if (drawn && !answer.shown.empty()) add_plan_figures(document, *answer.estimator, answer.shown.front().plan, study);
   if (!answer.result.rejected.empty() || !answer.without_plans.empty()) {
-    document.section("Rejected");
+    document.folded_section("Rejected");
     add_rejected(document, answer.result.rejected, study.model());
     for (const Family family : answer.without_plans)
       document.line(fmt::format("{}: {}", family_name(family), why_without_plans(answer.gpus, family)), 2);

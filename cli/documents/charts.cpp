@@ -18,8 +18,7 @@
 #include "cli/report/figures.hpp"
 #include "core/enum_array.hpp"
 #include "core/units.hpp"
-#include "estimator/choices/plan_choice.hpp"
-#include "estimator/schedules/schedule.hpp"
+#include "estimator/memory/memory_by_item.hpp"
 
 namespace ddl {
 namespace {
@@ -29,8 +28,6 @@ constexpr std::size_t bars_drawn = 12;
 /// Plans are omitted if they take this many times as long as the first plan, because the bars of
 /// all other plans would become too short.
 constexpr double longest_drawn = 5;
-/// Maximum number of positions along the horizontal axis of a drawing.
-constexpr std::size_t places_drawn = 1200;
 /// Maximum number of drawn kernels. If there are more, only the kernels with the longest times are drawn.
 constexpr std::size_t kernels_drawn = 500;
 
@@ -38,18 +35,6 @@ constexpr std::size_t kernels_drawn = 500;
 constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green,  Tone::vermilion,
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
-
-/// The colour of each StepWork: the colour of the part of the step that contains this work.
-constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
-                                               Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
-
-std::string pass_name(const StepSlice& slice, const StepTimeline& timeline, const Plan& plan) {
-  const bool both_ways = order_of(plan.schedule).course == Course::both_ways && timeline.stages > 1;
-  const std::string chunk = timeline.chunks == 1 ? std::string()
-                            : both_ways          ? fmt::format(", {} direction", slice.chunk == 0 ? "first" : "other")
-                                                 : fmt::format(", chunk {}", slice.chunk + 1);
-  return fmt::format("{} of micro-batch {}{}", to_string(slice.work), slice.micro_batch + 1, chunk);
-}
 
 /// Returns a logarithmic axis with ticks at powers of ten. `text` formats the labels.
 template <class Text>
@@ -145,109 +130,6 @@ Chart time_bars(const std::vector<Estimate>& estimates) {
   Chart chart = time_bars(drawn);
   if (drawn.size() < most) chart.title += fmt::format(", of plans up to {:g} times as long as the first", longest_drawn);
   return chart;
-}
-
-Chart step_lanes(const StepTimeline& timeline, const Plan& plan) {
-  Lanes lanes;
-  const TimeUnit unit = time_unit(timeline.step_time);
-  lanes.unit = unit.name;
-  lanes.factor = unit.factor;
-  lanes.length = timeline.step_time.value();
-  EnumArray<StepWork, std::size_t> kinds{};
-  std::set<StepWork> works;
-  for (const StepSlice& slice : timeline.slices) works.insert(slice.work);
-  for (const StepWork work : works) {
-    kinds[work] = lanes.kinds.size();
-    lanes.kinds.push_back({std::string(to_string(work)), work_tones[work]});
-  }
-  const bool stages = timeline.stages > 1;
-  for (int stage = 0; stage < timeline.stages; ++stage)
-    lanes.lanes.push_back({stages ? fmt::format("stage {}", stage + 1) : std::string("each rank"), {}});
-  lanes.lanes.push_back({stages ? "all stages" : "end of step", {}});
-  for (const StepSlice& slice : timeline.slices) {
-    const bool once = slice.stage == every_stage;
-    const bool is_pass = !once && !is_exchange(slice.work) && slice.work != StepWork::waiting;
-    LaneSlice drawn{slice.begin.value(), slice.end.value(), kinds[slice.work]};
-    if (is_pass) drawn.label = std::to_string(slice.micro_batch + 1);
-    drawn.text = fmt::format("{}: {}", once ? std::string(to_string(slice.work)) : pass_name(slice, timeline, plan),
-                             humanize(slice.end - slice.begin));
-    const std::size_t lane = once ? lanes.lanes.size() - 1 : static_cast<std::size_t>(slice.stage);
-    lanes.lanes[lane].slices.push_back(std::move(drawn));
-  }
-  return {
-      "Timeline of a step",
-      fmt::format("{}, {}, over {}", count_text(timeline.stages, "stage"),
-                  timeline.micro_batches == 1 ? "1 micro-batch" : with_thousands(timeline.micro_batches) + " micro-batches",
-                  humanize(timeline.step_time)),
-      std::move(lanes)};
-}
-
-Chart memory_plot(const MemoryTimeline& timeline, const Model& model, Bytes capacity) {
-  const std::size_t count = std::max<std::size_t>(1, timeline.points.size());
-  double most = std::max(1.0, timeline.peak_reserved.value());
-  const bool has_capacity = capacity.value() < 4 * most;
-  if (has_capacity) most = std::max(most, capacity.value());
-  Plot plot;
-  plot.x = {"layers in execution order", false, 0, static_cast<double>(count)};
-  plot.y = {"", false, 0, most * 1.05};
-  double tick = 1;
-  while (most / tick > 6) tick *= 2;
-  for (double bytes = 0; bytes <= most; bytes += tick) plot.y.ticks.push_back({bytes, humanize(Bytes(bytes))});
-  Curve allocated{Curve::Shape::area, {"allocated, at most " + humanize(timeline.peak.allocated), Tone::blue}, {}};
-  Curve reserved{Curve::Shape::line, {"reserved, at most " + humanize(timeline.peak_reserved), Tone::orange}, {}};
-  // Several positions of the axis may share one column of the drawing. The column shows their maximum.
-  const std::size_t together = (count + places_drawn - 1) / places_drawn;
-  for (std::size_t i = 0; i < timeline.points.size(); i += together) {
-    Bytes most_allocated{}, most_reserved{};
-    const std::size_t end = std::min(i + together, timeline.points.size());
-    for (std::size_t j = i; j < end; ++j) {
-      most_allocated = max(most_allocated, timeline.points[j].allocated);
-      most_reserved = max(most_reserved, timeline.points[j].reserved);
-      if (j == 0 || timeline.points[j].phase != timeline.points[j - 1].phase)
-        plot.x.ticks.push_back({static_cast<double>(j), std::string(to_string(timeline.points[j].phase))});
-    }
-    for (const std::size_t x : {i, end}) {
-      allocated.points.push_back({static_cast<double>(x), most_allocated.value()});
-      reserved.points.push_back({static_cast<double>(x), most_reserved.value()});
-    }
-  }
-  plot.curves = {std::move(allocated), std::move(reserved)};
-  if (has_capacity) {
-    plot.curves.push_back({Curve::Shape::dashes,
-                           {"the device's " + humanize(capacity), Tone::vermilion},
-                           {{0, capacity.value()}, {static_cast<double>(count), capacity.value()}}});
-  }
-  for (std::size_t i = 0; i < timeline.points.size(); ++i) {
-    const TimelinePoint& point = timeline.points[i];
-    if (point.phase != timeline.peak_phase || point.layer != timeline.peak_layer) continue;
-    const std::string where = "peak in " + moment_text(timeline.peak_phase, timeline.peak_layer, model);
-    plot.curves.push_back({Curve::Shape::points,
-                           {where, Tone::blue},
-                           {{static_cast<double>(i) + 0.5, timeline.peak.allocated.value(), where}}});
-    break;
-  }
-  return {"Memory over a step", "bytes allocated, and reserved by the allocator, while each layer runs", std::move(plot)};
-}
-
-Chart memory_bar(const MemoryBreakdown& memory, Bytes capacity) {
-  constexpr EnumArray<MemoryItem, Tone> tones{Tone::blue,  Tone::sky,  Tone::green,  Tone::orange,
-                                              Tone::brown, Tone::grey, Tone::purple, Tone::dark};
-  StackedBars bars;
-  bars.unit = "bytes";
-  Bar bar{"per device", humanize(memory.total()), {}, {}};
-  for (const MemoryItem item : enum_values<MemoryItem>) {
-    const Bytes bytes = memory.of(item);
-    if (bytes <= Bytes{}) continue;
-    bars.kinds.push_back({std::string(to_string(item)), tones[item]});
-    bar.values.push_back(bytes.value());
-    bar.texts.push_back(humanize(bytes));
-  }
-  bars.bars.push_back(std::move(bar));
-  bars.limit = capacity.value();
-  bars.limit_name = "the device's " + humanize(capacity);
-  return {"Memory per device by item",
-          fmt::format("needs {} of {}; the table has the same numbers", humanize(memory.total()), humanize(capacity)),
-          std::move(bars)};
 }
 
 Chart roofline_plot(const Explanation& explanation, const Study& study) {
@@ -351,7 +233,8 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   }
   if (const auto timeline = memory_timeline(estimator, plan)) {
     document.section("Memory over time", ", " + fullest_rank_text(plan, explanation.estimate.critical.memory));
-    document.add(memory_plot(*timeline, study.model(), study.device_memory()));
+    const StageOf fullest = estimator.stage(plan, explanation.estimate.critical.memory);
+    document.add(memory_plot(*timeline, memory_by_item(fullest), study.model(), study.device_memory()));
     if (tables.memory_items) {
       Table items = items_table(explanation.estimate.memory);
       items.legend = "type: measured, modeled from the model and the plan, or assumed";
@@ -361,10 +244,10 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   const Chart roofline = roofline_plot(explanation, study);
   const auto& curves = std::get<Plot>(roofline.drawing).curves;
   if (std::any_of(curves.begin(), curves.end(), [](const Curve& each) { return each.shape == Curve::Shape::points; })) {
-    document.section("Kernels", " of one rank");
+    document.folded_section("Kernels", " of one rank");
     document.add(roofline);
   }
-  document.section("Sources of the numbers");
+  document.folded_section("Sources of the numbers");
   document.line("kernel times: " + kernel_times_text(study), 2);
   document.line("of the kernel time: " + kernel_shares_text(explanation), 2);
   if (const std::string network = network_text(study.coefficients(), study.machine()); !network.empty())
@@ -374,7 +257,7 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   Table numbers({words("value of the machine"), figures("value"), words("source")});
   for (const SourcedNumber& number : sheet.numbers) numbers.add({number.key, number.value, number.source});
   document.add(std::move(numbers));
-  document.section("Inputs");
+  document.folded_section("Inputs");
   document.add(inputs_table(study));
 }
 

@@ -140,7 +140,7 @@ void add_defaults(Document& document, const std::vector<Default>& defaults) {
   if (defaults.empty()) return;
   Table table({essential(words("option")), essential(words("value")), prose("why")});
   for (const Default& each : defaults) table.add({each.option, each.value, each.reason});
-  document.section("Defaults in force");
+  document.folded_section("Defaults in force");
   document.add(std::move(table));
 }
 

@@ -99,25 +99,35 @@ std::string_view grade_of(const TimeInterval& interval) {
   return interval.high <= good ? "good" : interval.high <= fair ? "fair" : "low";
 }
 
-std::string confidence_text(const Estimate& estimate, const Study& study, std::int64_t gpus) {
-  std::string text;
+std::string confidence_text(const Estimate& estimate, const Study& study) {
+  const Confidence confidence = confidence_of(estimate, study);
+  if (confidence.grade.empty()) return confidence.sources;
+  return fmt::format("{}, {}; {}; {}", confidence.grade, confidence.interval, confidence.evidence, confidence.sources);
+}
+
+}  // namespace
+
+Confidence confidence_of(const Estimate& estimate, const Study& study) {
+  Confidence confidence;
   if (estimate.interval) {
     const auto percent = [](double factor) { return std::lround((factor - 1) * 100); };
-    text = fmt::format("{}, {:+d} % to {:+d} % ({}); {}; ", grade_of(*estimate.interval), percent(estimate.interval->low),
-                       percent(estimate.interval->high), interval_name(),
-                       evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence)));
+    confidence.grade = grade_of(*estimate.interval);
+    confidence.interval = fmt::format("{:+d} % to {:+d} % ({})", percent(estimate.interval->low),
+                                      percent(estimate.interval->high), interval_name());
+    confidence.evidence = evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence));
   }
-  text += "kernel times: " + kernel_times_text(study);
-  if (gpus == 1 || study.spec().assumptions.linear_kernels) return text;
+  confidence.sources = "kernel times: " + kernel_times_text(study);
+  const std::int64_t gpus = estimate.plan.mesh.devices();
+  if (gpus == 1 || study.spec().assumptions.linear_kernels) return confidence;
   const MeasuredExchanges& measured = study.coefficients().exchanges;
   const auto& curves = measured.curves();
   const bool leaves_node = gpus > study.machine().devices_per_node();
   const bool between = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& each) { return each.nodes > 1; });
-  if (measured.empty()) return text + "; network: datasheet";
-  return text + (leaves_node && !between ? "; network: measured in a node" : "; network: measured");
+  confidence.sources += measured.empty()          ? "; network: datasheet"
+                        : leaves_node && !between ? "; network: measured in a node"
+                                                  : "; network: measured";
+  return confidence;
 }
-
-}  // namespace
 
 void add_card(Document& document, std::string_view label, std::string text) {
   const std::string padded = std::string(label) + std::string(label_width - label.size(), ' ');
@@ -192,11 +202,11 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
   add_card(document, "Speed", speed_text(estimate, study));
   add_card(document, "Memory", memory_card(estimate, study));
   add_card(document, "Cost", cost_card(estimate, study, training));
-  add_card(document, "Confidence", confidence_text(estimate, study, estimate.plan.mesh.devices()));
+  add_card(document, "Confidence", confidence_text(estimate, study));
 }
 
 void add_sources(Document& document, const Study& study, std::int64_t gpus) {
-  document.section("Sources");
+  document.folded_section("Sources");
   document.line("kernel times: " + kernel_times_text(study), 2);
   add_overhead(document, study);
   const std::string network = network_text(study.coefficients(), study.machine());

@@ -23,6 +23,15 @@ void add_card(Document& document, std::string_view label, std::string text);
 void add_headline(Document& document, const Estimate& estimate, const Study& study, const Training& training,
                   const std::string& aside = {});
 
+/// The confidence in a predicted time: its name (`good`, `fair` or `low`; empty without an interval), the interval as
+/// percentages, the measured runs like it, and the sources of kernel times and of the network.
+struct Confidence {
+  std::string grade, interval, evidence, sources;
+};
+[[nodiscard]] Confidence confidence_of(const Estimate& estimate, const Study& study);
+/// Returns the facts of add_headline() as cards, for a page.
+[[nodiscard]] Cards answer_cards(const Estimate& estimate, const Study& study, const Training& training);
+
 /// Adds the section with the sources of the numbers: kernel times, network, assumptions, price.
 void add_sources(Document& document, const Study& study, std::int64_t gpus);
 

@@ -72,7 +72,19 @@ bool several_batches(const Points& points, const ScalingQuestion& question) {
          });
 }
 
-void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
+/// Returns a point as a card: `64 GPUs`, its time with the interval, its cost and its plan.
+Card card_of(std::string label, const StudyOutcome& point, const std::string& doubt, bool batches) {
+  Card card{std::move(label), gpus_text(point, batches)};
+  const std::string money = money_text(point);
+  card.details = {fmt::format("{}{}{} {}{}", humanize(time_at(point)), interval_behind(time_at(point), point.best->interval),
+                              money, purpose_of(point.training), doubt),
+                  fmt::format("{}, {} per step", plan_word(point.best->plan), humanize(point.best->time.step_time()))};
+  return card;
+}
+
+/// `drawn`: add the two answers of a question without a single answer as cards.
+void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question,
+                        bool drawn) {
   const auto with_plan = std::find_if(points.begin(), points.end(), has_plan);
   if (with_plan == points.end()) return document.line("No plan is possible", " on any of these device counts");
   const bool batches = several_batches(points, question);
@@ -98,6 +110,11 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
   const auto text_of = [&](const StudyOutcome& point, std::size_t at) {
     return fmt::format("{}{}: {}{}", gpus_text(point, batches), of, point_text(point), doubt(at));
   };
+  if (drawn) {
+    return document.add(Chart{"", "",
+                              Cards{{card_of("Cheapest" + of, cheapest, doubt(*scaling.cheapest), batches),
+                                     card_of("Fastest" + of, fastest, doubt(*scaling.fastest), batches)}}});
+  }
   add_card(document, "Cheapest", text_of(cheapest, *scaling.cheapest));
   add_card(document, "Fastest", text_of(fastest, *scaling.fastest));
 }
@@ -199,7 +216,7 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
     if (each.study) each.training = shown_length(each.training, *each.study);
   }
   Document document;
-  add_first_sentence(document, points, scaling, question);
+  add_first_sentence(document, points, scaling, question, drawn);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
   const Study& study = *answered->study;
   document.line(fmt::format("{}{} on {}, {} with {}; {}", study.model().name,
@@ -211,10 +228,16 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
   document.line("kernel times: " + kernel_times_text(study));
   if (const std::string price = price_text(study); !price.empty()) document.line("price: " + price);
   if (std::any_of(points.begin(), points.end(), has_plan)) {
+    if (drawn) {
+      if (auto chart = sizing_plot(points, scaling, question)) document.add(*std::move(chart));
+    }
     document.apart(scaling_table(points, scaling, question));
     document.line(fewest_text(points, several_batches(points, question)), 2);
-    for (std::optional<Chart> chart : {speed_plot(points, question), money_plot(points, scaling)}) {
-      if (drawn && chart) document.add(std::move(*chart));
+    if (drawn) {
+      if (auto chart = speed_plot(points, question)) {
+        document.section("Scaling");
+        document.add(*std::move(chart));
+      }
     }
     add_winners(document, points, several_batches(points, question));
   }

@@ -5,12 +5,15 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/figures.hpp"
@@ -79,15 +82,6 @@ std::string short_figure(double value) {
   return fmt::format("{:g}", value);
 }
 
-/// Returns an axis from zero to at least `most`, in steps of 1, 2 or 5 times a power of ten.
-ChartAxis linear_axis(std::string title, double most) {
-  const double about = std::pow(10.0, std::floor(std::log10(most / 4)));
-  const double step = most / 4 < 2 * about ? about : most / 4 < 5 * about ? 2 * about : 5 * about;
-  ChartAxis axis{std::move(title), false, 0, std::ceil(most / step) * step};
-  for (int i = 0; i * step <= axis.to * 1.0001; ++i) axis.ticks.push_back({i * step, short_figure(i * step)});
-  return axis;
-}
-
 constexpr std::array<Tone, 6> curve_tones{Tone::blue, Tone::vermilion, Tone::green, Tone::purple, Tone::brown, Tone::sky};
 
 }  // namespace
@@ -142,35 +136,92 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
                fmt::format("{} of the best plan of each number, on logarithmic scales", unit), std::move(plot)};
 }
 
-std::optional<Chart> money_plot(const Points& points, const Scaling& scaling) {
+namespace {
+
+/// Returns the steps of an axis of money, which are closer than those of decimal_steps().
+std::vector<double> money_steps() {
+  std::vector<double> steps;
+  for (int power = -3; power <= 15; ++power) {
+    for (const double digit : {1.0, 1.5, 2.0, 3.0, 5.0, 7.0}) steps.push_back(digit * std::pow(10.0, power));
+  }
+  return steps;
+}
+
+/// The smallest and the largest of some positive values.
+struct Extent {
+  double least = 0, most = 0;
+  void add(double value) {
+    least = least > 0 ? std::min(least, value) : value;
+    most = std::max(most, value);
+  }
+  /// Whether a limit is near enough to be drawn without compressing the values.
+  [[nodiscard]] bool is_near(double limit) const { return limit > least / 3 && limit < most * 3; }
+};
+
+/// Returns the point of a plot. `cost`: empty without prices, so that the horizontal axis shows the number of devices.
+PlotPoint sized(const StudyOutcome& point, const std::optional<double>& cost) {
+  const Seconds time = time_of(point.best_estimate(), *point.study, point.training);
+  const std::optional<TimeInterval>& interval = point.best_estimate().interval;
+  const auto gpus = static_cast<double>(point.gpus);
+  PlotPoint drawn{cost.value_or(gpus), time.value()};
+  drawn.label = with_thousands(point.gpus);
+  drawn.text = fmt::format("{}, global batch {}: {}{}", count_text(point.gpus, device_noun(point.study->machine().device)),
+                           with_thousands(point.global_batch), humanize(time), interval_behind(time, interval));
+  if (cost) drawn.text += fmt::format(" and {} {}", amount(*cost), point.study->machine().currency);
+  if (!interval) return drawn;
+  // A longer training costs as much more, so that both errors move the point along one line.
+  for (const double factor : {interval->low, std::sqrt(interval->low), 1.0, std::sqrt(interval->high), interval->high})
+    drawn.interval.emplace_back(cost ? *cost * factor : gpus, time.value() * factor);
+  return drawn;
+}
+
+}  // namespace
+
+std::optional<Chart> sizing_plot(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
   Curve front{Curve::Shape::points, {"on the Pareto front of cost and time", Tone::blue}, {}};
-  Curve behind{Curve::Shape::points, {"not on the Pareto front", Tone::grey}, {}};
-  double least_time = 0, most_time = 0, most_cost = 0;
-  std::string currency, purpose;
+  Curve behind{Curve::Shape::points, {"not on the Pareto front", Tone::dark}, {}};
+  Curve chosen{Curve::Shape::points, {"cheapest that meets the goals", Tone::vermilion}, {}};
+  Extent times, costs;
+  const StudyOutcome* any = nullptr;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const StudyOutcome& point = points[i];
     if (!has_plan(point)) continue;
+    any = &point;
     const std::optional<double> cost = cost_of(point.best_estimate(), *point.study, point.training);
-    const Seconds time = time_of(point.best_estimate(), *point.study, point.training);
-    if (!cost || *cost <= 0 || time <= Seconds{}) continue;
-    least_time = least_time > 0 ? std::min(least_time, time.value()) : time.value();
-    most_time = std::max(most_time, time.value());
-    most_cost = std::max(most_cost, *cost);
-    currency = point.study->machine().currency;
-    purpose = purpose_of(point.training);
-    (scaling.on_front[i] ? front : behind)
-        .points.push_back({time.value(), *cost,
-                           fmt::format("{}, global batch {}: {} and {} {}",
-                                       count_text(point.gpus, device_noun(point.study->machine().device)),
-                                       with_thousands(point.global_batch), humanize(time), amount(*cost), currency)});
+    PlotPoint drawn = sized(point, cost);
+    drawn.is_chosen = i == (scaling.cheapest ? scaling.cheapest : scaling.fastest);
+    drawn.interval.emplace_back(drawn.interval.empty() ? std::pair(drawn.x, drawn.y) : drawn.interval.back());
+    for (const auto& [cost_or_gpus, time] : drawn.interval) {
+      costs.add(cost_or_gpus);
+      times.add(time);
+    }
+    (drawn.is_chosen ? chosen : scaling.on_front[i] || !cost ? front : behind).points.push_back(std::move(drawn));
   }
-  if (front.points.size() + behind.points.size() < 2) return std::nullopt;
+  if (any == nullptr || front.points.size() + behind.points.size() + chosen.points.size() < 2) return std::nullopt;
+  const bool is_priced = any->study->machine().price_per_gpu_hour.has_value();
+  const std::string currency = any->study->machine().currency, purpose = purpose_of(any->training);
+  if (!is_priced) front.kind.name.clear();
+  if (!question.goals.any()) chosen.kind.name = is_priced ? "cheapest" : "fastest";
   Plot plot;
-  plot.x = stepped_axis("time " + purpose, time_steps(), least_time, most_time, time_step_text);
-  plot.y = linear_axis(currency, most_cost);
-  if (!behind.points.empty()) plot.curves.push_back(std::move(behind));
-  plot.curves.push_back(std::move(front));
-  return Chart{"Cost by time", fmt::format("cost {} of each point against its time on a logarithmic scale", purpose),
+  const auto& [budget, deadline] = question.goals;
+  if (deadline && times.is_near(deadline->value())) {
+    times.add(deadline->value() * 1.2);
+    plot.forbidden.push_back({{}, deadline->value(), fmt::format("after the deadline of {}", humanize(*deadline))});
+  }
+  if (is_priced && budget && costs.is_near(budget->amount)) {
+    costs.add(budget->amount * 1.1);
+    plot.forbidden.push_back(
+        {budget->amount, {}, fmt::format("above the budget of {} {}", amount(budget->amount), currency)});
+  }
+  plot.x = stepped_axis(is_priced ? fmt::format("{} {}", currency, purpose) : "GPUs", money_steps(), costs.least, costs.most,
+                        short_figure);
+  plot.y = stepped_axis("time " + purpose, time_steps(), times.least, times.most, time_step_text);
+  for (Curve* const each : {&behind, &front, &chosen}) {
+    if (!each->points.empty()) plot.curves.push_back(std::move(*each));
+  }
+  return Chart{is_priced ? "Time and cost, by the number of GPUs" : "Time, by the number of GPUs",
+               fmt::format("time {} of each point, labelled with its number of GPUs, with its {}, on logarithmic scales",
+                           purpose, interval_name()),
                std::move(plot)};
 }
 

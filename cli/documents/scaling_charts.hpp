@@ -13,8 +13,9 @@ namespace ddl {
 /// global batch has its own curve. Empty if fewer than two points have a plan.
 [[nodiscard]] std::optional<Chart> speed_plot(const std::vector<StudyOutcome>& points, const ScalingQuestion& question);
 
-/// Plots the cost of each point against its time, with the Pareto front. Empty without prices, or
-/// if fewer than two points have a plan.
-[[nodiscard]] std::optional<Chart> money_plot(const std::vector<StudyOutcome>& points, const Scaling& scaling);
+/// Plots the time of each point against its cost, with its interval, and shades what breaks the goals. Without prices, the
+/// number of GPUs replaces the cost. Empty if fewer than two points have a plan.
+[[nodiscard]] std::optional<Chart> sizing_plot(const std::vector<StudyOutcome>& points, const Scaling& scaling,
+                                               const ScalingQuestion& question);
 
 }  // namespace ddl

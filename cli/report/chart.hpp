@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace ddl {
 
 /// The colours of a chart. Each output format defines the look of each colour.
-enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, grey, dark };
+enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, grey, dark, pale };
 
 /// The meaning of one colour of a chart.
 struct Kind {
@@ -41,6 +43,7 @@ struct LaneSlice {
 struct Lane {
   std::string name;
   std::vector<LaneSlice> slices;
+  bool is_narrow = false;  ///< whether the lane belongs to the lane above it, and is drawn with half of its height
 };
 /// A timeline of parallel activities, with one lane for each activity.
 struct Lanes {
@@ -63,17 +66,70 @@ struct ChartAxis {
 };
 struct PlotPoint {
   double x = 0, y = 0;
-  std::string text{};  ///< complete description; only used for the shape `points`
+  std::string text{};   ///< complete description; only used for the shape `points`
+  std::string label{};  ///< a few letters, drawn at the point
+  bool is_chosen = false;
+  /// The positions that the point may have, from one end of its interval to the other. They are drawn as a line.
+  std::vector<std::pair<double, double>> interval{};
 };
-/// Points, or a line through them, in one colour. The shape `area` is filled down to the horizontal axis.
+/// Points, or a line through them, in one colour. The shapes `area` and `layer` are filled down to the horizontal axis.
+/// Areas are transparent. Layers are opaque: a later layer covers the lower part of an earlier one.
 struct Curve {
-  enum class Shape { line, dashes, area, points } shape = Shape::line;
+  enum class Shape { line, dashes, area, layer, points } shape = Shape::line;
   Kind kind;
   std::vector<PlotPoint> points;
+};
+/// A part of the plot that is shaded because it breaks a limit: all positions above `x` or above `y`.
+struct Forbidden {
+  std::optional<double> x{}, y{};
+  std::string name;
 };
 struct Plot {
   ChartAxis x, y;
   std::vector<Curve> curves;
+  std::vector<Forbidden> forbidden{};
+};
+
+/// A value with its interval, drawn as a dot on a line.
+struct Whisker {
+  std::string label, figure;  ///< the name of the row, and the value as text
+  double value = 0;
+  double low = 0, high = 0;  ///< the ends of the interval; both equal `value` without an interval
+  std::string text{};        ///< complete description
+  bool is_chosen = false;
+  bool is_faint = false;  ///< drawn paler, because it is not as good as others for another reason than its value
+};
+/// Consecutive rows that cannot be distinguished.
+struct TieBand {
+  std::size_t first = 0, last = 0;  ///< counted from 0
+};
+/// Rows of values on a common axis.
+struct Whiskers {
+  ChartAxis x;
+  std::vector<Whisker> rows;
+  std::vector<TieBand> ties{};
+  std::string interval_name, tie_name, chosen_name;
+};
+
+/// A value on a scale, with the range in which it lies.
+struct Gauge {
+  double value = 0, low = 0, high = 0;
+  double from = 0, to = 1;  ///< the scale
+  bool is_filled = true;    ///< whether the bar begins at the start of the scale; else only the range is drawn
+  std::string text;         ///< complete description
+};
+enum class Grade { none, good, risk, bad };
+/// One fact of an answer: a few words or one figure in large letters, and what explains it.
+struct Card {
+  std::string label, figure;
+  std::string about{};  ///< follows the figure: `per step`
+  std::string badge{};  ///< a verdict in one word
+  Grade grade = Grade::none;
+  std::optional<Gauge> gauge{};
+  std::vector<std::string> details{};
+};
+struct Cards {
+  std::vector<Card> cards;
 };
 
 /// A drawing, given as values. Formats that cannot draw omit the drawing, because a table or a line
@@ -81,7 +137,7 @@ struct Plot {
 struct Chart {
   std::string title;
   std::string description{};  ///< the content of the drawing as text
-  std::variant<StackedBars, Lanes, Plot> drawing;
+  std::variant<StackedBars, Lanes, Plot, Whiskers, Cards> drawing;
 };
 
 }  // namespace ddl

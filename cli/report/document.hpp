@@ -15,6 +15,7 @@ namespace ddl {
 /// without a heading is only separated from the previous part by a blank line.
 struct Section {
   std::string heading{}, aside{};
+  bool is_folded = false;  ///< whether a page shows only the heading, until the reader opens the section
 };
 
 /// A piece of a line. A piece with `strong` is emphasized.
@@ -93,6 +94,10 @@ struct Document {
 
   void add(Block block) { blocks.push_back(std::move(block)); }
   void section(std::string heading = {}, std::string aside = {}) { add(Section{std::move(heading), std::move(aside)}); }
+  /// Starts a section that a page folds, because few readers need it.
+  void folded_section(std::string heading, std::string aside = {}) {
+    add(Section{std::move(heading), std::move(aside), true});
+  }
   /// Adds a block as a paragraph, separated from the previous block.
   void apart(Block block) {
     section();

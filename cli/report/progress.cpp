@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,8 @@ std::string duration_text(double seconds) {
   if (whole >= 60) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} s", whole);
 }
+
+thread_local const ProgressListener::Told* listener = nullptr;
 
 std::size_t terminal_columns() {
   winsize size{};
@@ -60,8 +63,20 @@ void Progress::show(std::size_t done, std::size_t skipped, std::string_view what
   std::fflush(stderr);
 }
 
+ProgressListener::ProgressListener(Told told) : told_(std::move(told)) { listener = &told_; }
+
+ProgressListener::~ProgressListener() { listener = nullptr; }
+
+void ProgressListener::tell(std::size_t done, std::size_t items, const std::string& what) {
+  if (listener != nullptr) (*listener)(done, items, what);
+}
+
 void LateProgress::show(std::size_t done, std::size_t items) {
   const Clock::time_point now = Clock::now();
+  if (now - told_ > std::chrono::milliseconds(100)) {
+    ProgressListener::tell(done, items, what_);
+    told_ = now;
+  }
   if (now - start_ <= std::chrono::seconds(1) || now - shown_ <= std::chrono::milliseconds(100)) return;
   if (!progress_ || items != items_) {
     progress_.emplace(items);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,9 +42,25 @@ class LateProgress {
  private:
   using Clock = std::chrono::steady_clock;
   std::string what_;
-  Clock::time_point start_ = Clock::now(), shown_ = start_;
+  Clock::time_point start_ = Clock::now(), shown_ = start_, told_ = start_;
   std::optional<Progress> progress_;
   std::size_t items_ = 0, done_before_ = 0;  ///< total number of items, and the number done when the bar appeared
+};
+
+/// While an instance exists, every LateProgress of this thread also tells `told` how far it is, at most ten times per
+/// second. For servers, which have no terminal. A thread has at most one instance.
+class ProgressListener {
+ public:
+  using Told = std::function<void(std::size_t done, std::size_t items, const std::string& what)>;
+  explicit ProgressListener(Told told);
+  ProgressListener(const ProgressListener&) = delete;
+  ProgressListener& operator=(const ProgressListener&) = delete;
+  ~ProgressListener();
+  /// Passes progress to the instance of this thread, if there is one.
+  static void tell(std::size_t done, std::size_t items, const std::string& what);
+
+ private:
+  Told told_;
 };
 
 /// Returns one line of the progress bar, at most `columns` wide: `[#####-----]  50 %  120/240  1

@@ -1,11 +1,13 @@
 #include "estimator/memory/memory_timeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
 
 #include "estimator/memory/caching_allocator.hpp"
+#include "estimator/memory/memory_by_item.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -51,7 +53,9 @@ class MemoryRecord {
     tally_.at(phase, layer);
     phase_ = phase;
     layer_ = layer;
-    points_.push_back({phase, layer, tally_.mark().allocated, allocator_.reserved()});
+    const MemoryState now = tally_.mark();
+    points_.push_back({phase, layer, now.allocated, allocator_.reserved()});
+    items_.push_back(now.items);
   }
   void may_need(Bytes /*more*/) {}
   [[nodiscard]] Mark mark() const { return held_.size(); }
@@ -63,7 +67,10 @@ class MemoryRecord {
     }
   }
 
-  void forget_points() { points_.clear(); }
+  void forget_points() {
+    points_.clear();
+    items_.clear();
+  }
   void stop_at(std::size_t count) { stop_at_ = count; }
   [[nodiscard]] std::size_t peak_count() const { return peak_count_; }
   [[nodiscard]] StepPhase peak_phase() const { return peak_phase_; }
@@ -71,6 +78,7 @@ class MemoryRecord {
   [[nodiscard]] const MemoryTally& tally() const { return tally_; }
   [[nodiscard]] const CachingAllocator& allocator() const { return allocator_; }
   [[nodiscard]] std::vector<TimelinePoint>& points() { return points_; }
+  [[nodiscard]] std::vector<std::array<Bytes, memory_item_count>>& items() { return items_; }
   /// Returns the live memory, grouped by purpose and layer, largest first.
   [[nodiscard]] std::vector<LiveMemory> live() const {
     std::map<std::pair<MemoryItem, int>, Bytes> sums;
@@ -90,7 +98,10 @@ class MemoryRecord {
     held_.push_back({allocator_.allocate(tallied.allocated), tallied, layer});
     if (!points_.empty()) {
       TimelinePoint& point = points_.back();
-      point.allocated = max(point.allocated, tally_.mark().allocated);
+      if (const MemoryState now = tally_.mark(); now.allocated > point.allocated) {
+        point.allocated = now.allocated;
+        items_.back() = now.items;
+      }
       point.reserved = max(point.reserved, allocator_.reserved());
     }
     if (tally_.peak().allocated > peak_) {
@@ -113,6 +124,7 @@ class MemoryRecord {
   CachingAllocator allocator_;
   std::vector<Held> held_;
   std::vector<TimelinePoint> points_;
+  std::vector<std::array<Bytes, memory_item_count>> items_;  ///< of each point
   std::size_t peak_count_ = 0, stop_at_ = nothing;
   Bytes peak_{};
   StepPhase phase_ = StepPhase::setup, peak_phase_ = StepPhase::setup;
@@ -120,23 +132,25 @@ class MemoryRecord {
   bool stopped_ = false;
 };
 
+/// Sends the requests of several steps to the record, which keeps the points of the last step.
+void run_steps(MemoryRecord& record, const StageOf& stage, int steps) {
+  const Plan& plan = stage.plan;
+  const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
+                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
+  StageRequests requests(stage, record);
+  requests.set_up(false);
+  for (int step = 0; step < steps; ++step) {
+    record.forget_points();
+    requests.step(in_flight);
+  }
+}
+
 }  // namespace
 
 MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options) {
-  const Plan& plan = stage.plan;
   const bool is_processor = stage.job.machine.device.is_processor;
-  const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
-                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
-  const auto run = [&](MemoryRecord& record) {
-    StageRequests requests(stage, record);
-    requests.set_up(false);
-    for (int step = 0; step < options.steps; ++step) {
-      record.forget_points();
-      requests.step(in_flight);
-    }
-  };
   MemoryRecord record(is_processor, options.capacity);
-  run(record);
+  run_steps(record, stage, options.steps);
   MemoryTimeline timeline;
   timeline.peak = record.tally().peak();
   timeline.peak_phase = record.peak_phase();
@@ -150,9 +164,15 @@ MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& opti
   // The second pass makes the requests of the first pass again, up to the peak.
   MemoryRecord until(is_processor, options.capacity);
   until.stop_at(record.peak_count());
-  run(until);
+  run_steps(until, stage, options.steps);
   timeline.live_at_peak = until.live();
   return timeline;
+}
+
+std::vector<std::array<Bytes, memory_item_count>> memory_by_item(const StageOf& stage, const TimelineOptions& options) {
+  MemoryRecord record(stage.job.machine.device.is_processor, options.capacity);
+  run_steps(record, stage, options.steps);
+  return std::move(record.items());
 }
 
 }  // namespace ddl

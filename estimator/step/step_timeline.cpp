@@ -15,6 +15,7 @@ namespace {
 /// The times of a pass in the order in which they are drawn. In reality, kernels and exchanges of the layers alternate.
 struct PassTimes {
   Seconds kernels{}, waiting{}, exchanges{};
+  Seconds hidden{};  ///< the part of the exchanges that overlaps with kernels
   [[nodiscard]] Seconds all() const { return kernels + waiting + exchanges; }
 };
 
@@ -37,6 +38,7 @@ void add_task(StagePasses& stage, const Task& task, Seconds time, bool is_of_wei
       return;
     default:
       pass.exchanges += time;
+      pass.hidden += task.time.time() - time;
   }
 }
 
@@ -64,6 +66,46 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
     std::fill(stages.begin(), stages.end(), longest);
   }
   return stages;
+}
+
+/// Whether an exchange in the window overlaps with the slice. `batches`: the number of micro-batches that it overlaps with.
+bool is_in_window(const StepSlice& slice, Window window, double batches, std::int64_t micro_batches) {
+  const bool is_forward = slice.work == StepWork::forward;
+  if (!is_forward && slice.work != StepWork::backward && slice.work != StepWork::weight_gradient) return false;
+  switch (window) {
+    case Window::none:
+      return false;
+    case Window::backward:
+      return !is_forward && static_cast<double>(slice.micro_batch) >= static_cast<double>(micro_batches) - batches;
+    case Window::next_forward:
+      return is_forward && static_cast<double>(slice.micro_batch) < batches;
+    default:
+      return true;
+  }
+}
+
+/// Adds the hidden part of the gradient exchange, distributed over the compute of its window.
+void hide_gradients(StepTimeline& timeline, Seconds hidden, Window window, double batches) {
+  std::vector<Seconds> computing(static_cast<std::size_t>(timeline.stages));
+  const auto overlaps = [&](const StepSlice& slice) {
+    return slice.stage != every_stage && is_in_window(slice, window, batches, timeline.micro_batches);
+  };
+  for (const StepSlice& slice : timeline.slices) {
+    if (overlaps(slice)) computing[static_cast<std::size_t>(slice.stage)] += slice.end - slice.begin;
+  }
+  for (const StepSlice& slice : timeline.slices) {
+    if (hidden <= Seconds{} || !overlaps(slice)) continue;
+    const double share = std::min(1.0, hidden / computing[static_cast<std::size_t>(slice.stage)]);
+    StepSlice exchange = slice;
+    exchange.work = StepWork::gradient_exchange;
+    // Gradients are exchanged after they are computed, and weights are gathered before forward.
+    if (slice.work == StepWork::forward) {
+      exchange.end = slice.begin + (slice.end - slice.begin) * share;
+    } else {
+      exchange.begin = slice.end - (slice.end - slice.begin) * share;
+    }
+    timeline.hidden.push_back(exchange);
+  }
 }
 
 }  // namespace
@@ -119,6 +161,10 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
       // Differences that are due to rounding are treated as zero.
       if (pass.exchanges > Seconds{}) add(slot.stage, StepWork::layer_exchange, slot, at(exchanges), at(timed.end));
       add(slot.stage, StepWork::transfer, slot, at(timed.end), at(timed.arrival));
+      if (const Seconds hidden = min(pass.hidden, pass.kernels); hidden > pass.all() * 1e-9) {
+        timeline.hidden.push_back({slot.stage, StepWork::layer_exchange, slot.micro_batch, slot.chunk, at(timed.begin),
+                                   at(timed.begin + hidden * part)});
+      }
     }
   }
   std::stable_sort(timeline.slices.begin(), timeline.slices.end(), [](const StepSlice& a, const StepSlice& b) {
@@ -141,7 +187,18 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
 std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan) {
   if (estimator.estimate(plan).time.step_time().value() <= 0) return std::nullopt;
   const PlanSteps& steps = estimator.steps();
-  return step_timeline(steps.staged(plan).step, steps.timing(plan), plan);
+  const Step& step = steps.staged(plan).step;
+  const Timing<double> timing = steps.timing(plan);
+  std::optional<StepTimeline> timeline = step_timeline(step, timing, plan);
+  const std::vector<Updates::Stage>& updates = steps.updates(plan).stages;
+  const auto critical = static_cast<std::size_t>(timing.critical.gradient_exchange);
+  if (timeline && critical < updates.size()) {
+    const Updates::Stage& own = updates[critical];
+    const bool is_gather = own.window == Window::none;
+    hide_gradients(*timeline, Seconds(timing.hidden_exchange), is_gather ? own.gather_window : own.window,
+                   std::max(is_gather ? 1 : own.exchange.rounds, step.overlapped_batches));
+  }
+  return timeline;
 }
 
 }  // namespace ddl

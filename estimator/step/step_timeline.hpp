@@ -55,6 +55,9 @@ struct StepTimeline {
   /// differ because the closed form of the estimate treats unequal stages, and transfers, differently. Times of slices are
   /// multiplied by this ratio, so that the last slice ends at the estimated time.
   double pace = 1;
+  /// Communication that is hidden behind compute of the same stage, and therefore takes no time of its own. A slice begins
+  /// with the compute that it overlaps with, or ends with it; the true begin is not known.
+  std::vector<StepSlice> hidden{};
 };
 
 /// Schedules with more slots have no timeline.

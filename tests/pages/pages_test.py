@@ -17,8 +17,8 @@ import reports
 
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 VOID = {"meta", "br", "link", "img", "input", "hr"}
-# A page may contain these elements, but no link, image, frame or form.
-KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text"}
+# A page may contain these elements, but no image, frame or form. Links lead to parts of the same page.
+KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text", "details", "summary", "nav", "a", "ol", "input", "label"}
 
 
 class Page(html.parser.HTMLParser):
@@ -77,7 +77,9 @@ class Reports(unittest.TestCase):
             self.assertLessEqual({element["tag"] for element in page.elements}, KNOWN)
             for element in page.elements:
                 for attribute, value in element.items():
-                    self.assertNotIn(attribute, ("src", "href", "xlink:href", "action", "srcset", "style"))
+                    if attribute == "href":
+                        self.assertEqual((element["tag"], value[0]), ("a", "#"))
+                    self.assertNotIn(attribute, ("src", "xlink:href", "action", "srcset", "style"))
                     self.assertFalse(attribute.startswith("on"), element)
                     if attribute not in ("content", "parents", "aria-label"):
                         self.assertNotIn("http", str(value).lower(), element)
@@ -183,8 +185,42 @@ class Reports(unittest.TestCase):
 
     def test_verdicts_stand_out(self):
         classes = lambda name: [each.get("class") for each in self.pages[name].elements]
+        self.assertIn("badge fits", classes("ranked"))
         self.assertIn("verdict fits", classes("ranked"))
         self.assertIn("verdict bad", classes("checked"))
+
+    def test_the_first_screen_has_the_answer_and_the_intervals(self):
+        answer = reports.as_json(PROGRAM, self.folder, "ranked")
+        first = self.texts["ranked"].split("<table>")[0]
+        for label in ("Plan", "Speed", "Memory", "Cost", "Confidence", "Start"):
+            self.assertIn(f'<p class="card-label">{label}</p>', first)
+        self.assertIn(answer["best"]["plan"], first)
+        rows = re.findall(r'<li class="whisker[^"]*"><span class="name">\d+  ([^<]+)</span>(.*?)</li>', first, re.DOTALL)
+        order = answer["table_order"]
+        drawn = [answer["plans"][rank - 1] for rank in order]
+        self.assertEqual([name for name, _ in rows], [plan["plan"] for plan in drawn][: len(rows)])
+        self.assertGreater(len(rows), 2)
+        # The dots and the ends of the intervals have the scale of the times.
+        dots = [float(re.search(r'class="dot" cx="([\d.]+)%', row).group(1)) for _, row in rows]
+        ends = [[float(x) for x in re.search(r'class="range" x1="([\d.]+)%" x2="([\d.]+)%"', row).groups()] for _, row in rows]
+        scale = (dots[-1] - dots[0]) / (drawn[len(rows) - 1]["time"]["iteration_s"] - drawn[0]["time"]["iteration_s"])
+        for dot, (low, high), plan in zip(dots, ends, drawn):
+            time = plan["time"]["iteration_s"]
+            self.assertAlmostEqual(dot - dots[0], scale * (time - drawn[0]["time"]["iteration_s"]), delta=0.5)
+            self.assertAlmostEqual(low - dot, scale * (plan["interval"]["iteration_low_s"] - time), delta=1.5)
+            self.assertAlmostEqual(high - dot, scale * (plan["interval"]["iteration_high_s"] - time), delta=1.5)
+
+    def test_sections_have_links_and_rare_ones_are_folded(self):
+        for name, page in self.each_page():
+            ids = [each["id"] for each in page.elements if each["tag"] == "section"]
+            links = [each["href"][1:] for each in page.elements if each["tag"] == "a"]
+            if len(ids) >= 3:
+                self.assertEqual(links, ["top", *ids])
+        self.assertIn("<details><summary><h2 id=\"", self.texts["ranked"])
+
+    def test_hidden_communication_is_drawn(self):
+        self.assertIn("communication hidden behind compute", self.texts["ranked"])
+        self.assertIn("bubble", self.texts["one plan"])
 
     def test_traces_are_sorted_and_end_with_the_iteration(self):
         for name in reports.COMMANDS:

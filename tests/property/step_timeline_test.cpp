@@ -103,6 +103,32 @@ TEST_CASE("slices of a stage do not overlap, and end with the step") {
   CHECK(alone > 50);
 }
 
+TEST_CASE("hidden communication overlaps with compute of its stage, and is no longer than the estimate hides") {
+  int hidden = 0;
+  for_random_schedules(303, 80, [&](const OwnedJob& owned, const Plan& plan) {
+    const Estimator estimator(owned.job);
+    const Estimate estimate = estimator.estimate(plan);
+    const auto timeline = step_timeline(estimator, plan);
+    if (!timeline) return;
+    INFO(owned.model.name << ": " << text_of(plan));
+    const double margin = 1e-9 * timeline->step_time.value();
+    std::map<int, double> gradients;
+    for (const StepSlice& slice : timeline->hidden) {
+      REQUIRE(is_exchange(slice.work));
+      REQUIRE(slice.begin <= slice.end);
+      const auto computes = [&](const StepSlice& each) {
+        return each.stage == slice.stage && !is_exchange(each.work) && each.work != StepWork::waiting &&
+               each.begin.value() <= slice.begin.value() + margin && slice.end.value() <= each.end.value() + margin;
+      };
+      REQUIRE(std::any_of(timeline->slices.begin(), timeline->slices.end(), computes));
+      if (slice.work == StepWork::gradient_exchange) gradients[slice.stage] += (slice.end - slice.begin).value();
+    }
+    for (const auto& [stage, sum] : gradients) REQUIRE(sum <= estimate.hidden_exchange.value() * (1 + 1e-9) + margin);
+    hidden += timeline->hidden.empty() ? 0 : 1;
+  });
+  CHECK(hidden > 0);
+}
+
 TEST_CASE("each stage has each pass of each micro-batch once") {
   for_random_schedules(302, 60, [&](const OwnedJob& owned, const Plan& plan) {
     if (plan.mesh[Axis::pipeline] == 1) return;

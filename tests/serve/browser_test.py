@@ -6,7 +6,8 @@ import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parent.parent / "pages")]
+import audit
 from browser import Browser
 from server import SKIPPED, Server, is_built_in
 
@@ -118,17 +119,50 @@ class Page(unittest.TestCase):
         for role, name in controls:
             self.assertTrue(name.strip(), (role, controls))
         names = [name for _, name in controls]
-        for name in ("Model", "Machine", "GPUs", "Global batch", "Sequence length", "Precision", "Software", "Answer"):
+        for name in ("Model", "Machine", "GPUs", "Global batch", "Sequence length", "Precision", "Start with", "Tokens to train", "Price per GPU hour", "Answer"):
             self.assertIn(name, names)
 
     def test_keys_alone_reach_every_control(self):
         self.show(QUESTION)
         reached = []
-        for _ in range(12):
-            self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9)
-            self.browser.call("Input.dispatchKeyEvent", type="keyUp", key="Tab", code="Tab", windowsVirtualKeyCode=9)
-            reached.append(self.browser.evaluate("document.activeElement.name || document.activeElement.type || document.activeElement.dataset.report"))
-        self.assertEqual(reached, ["model", "machine", "gpus", "batch", "seq", "precision", "software", "submit", "html", "md", "json", "csv"])
+        for _ in range(17):
+            audit.press_tab(self.browser)
+            reached.append(self.browser.evaluate("(({name, type, dataset, id, tagName}) => name || type || dataset.report || id || tagName)(document.activeElement)"))
+        expected = ["model", "machine", "gpus", "batch", "seq", "precision", "for", "tokens", "price", "submit", "SUMMARY"]
+        self.assertEqual(reached, [*expected, "html", "md", "json", "csv", "link", "keep"])
+
+    def test_pages_have_no_faults_on_any_screen(self):
+        compared = "compare?a=model%3Dresnet50%26machine%3Ddgx-a100%26gpus%3D8&b=model%3Dresnet50%26machine%3Dabci%26gpus%3D8"
+        for query in (QUESTION, "?model=resnet50&machine=dgx-a100&gpus=8..64&deadline=7d", "?model=resnet51", "compare", compared):
+            for width, dark in ((400, False), (800, True), (1200, False)):
+                with self.subTest(f"{query}, {width} pixels"):
+                    self.show(query, width=width, dark=dark)
+                    self.assertEqual(audit.faults(self.browser), [])
+                    self.picture(f"{'compared' if query.startswith('compare?') else query.strip('?')[:30].replace('&', '_')}-{width}")
+        self.show(QUESTION)
+        self.assertEqual(audit.focus_faults(self.browser), [])
+
+    def test_a_search_says_that_the_answer_below_is_an_older_one(self):
+        self.show(QUESTION)
+        # A large question that takes longer than the banner waits.
+        self.browser.evaluate("document.getElementById('q-model').value = 'deepseek-v3'")
+        self.type("gpus", "512")
+        self.browser.wait("document.querySelector('#answer .old progress') !== null || document.getElementById('told').textContent.startsWith('Answered')")
+        self.browser.wait("document.getElementById('told').textContent.startsWith('Answered')")
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('.old').length"), 0)
+        self.assertIn("deepseek-v3", self.answer())
+
+    def test_two_answers_are_compared(self):
+        self.show(QUESTION)
+        self.browser.evaluate("document.getElementById('keep').click()")
+        self.type("gpus", "128")
+        self.browser.wait("location.search.includes('gpus=128')")
+        self.browser.evaluate("document.getElementById('keep').click()")
+        self.browser.wait("location.pathname === '/compare' && document.readyState === 'complete'")
+        table = self.browser.evaluate("document.querySelector('.compared').textContent")
+        for words in ("GPUs", "64", "128", "Step", "Memory"):
+            self.assertIn(words, table)
+        self.assertEqual(self.browser.evaluate("document.querySelectorAll('.half .cards').length"), 2)
 
 
 if not is_built_in(PROGRAM):

@@ -86,6 +86,33 @@ class Serving(unittest.TestCase):
         self.assertEqual(status, 200)
         self.assertIn("resnet50 has no sequences: the sequence length is ignored", text)
 
+    def test_goals_price_and_choices_are_part_of_the_question(self):
+        query = "/answer?model=llama3-8b&machine=dgx-h100&gpus=8&price=2.5USD/h&tokens=1T&zero=3&memory=75GiB"
+        text = self.server.ask(query)[2]
+        for words in ("at 2.50 USD per GPU hour (--price)", "for 1T tokens", "of 75.0 GiB"):
+            self.assertIn(words, text)
+        self.assertIn("after the deadline of", self.server.ask("/answer?model=resnet50&machine=dgx-a100&gpus=8..64&deadline=90min")[2])
+        self.assertIn("resnet50 has no sequences: the number of tokens is ignored", self.server.ask("/answer?" + QUESTION + "&tokens=1T")[2])
+
+    def test_the_hint_of_an_error_is_a_link(self):
+        text = self.server.ask("/answer?model=resnet51&machine=dgx-a100&gpus=8")[2]
+        self.assertIn('href="/?model=resnet50&amp;machine=dgx-a100&amp;gpus=8"', text)
+
+    def test_two_answers_are_compared(self):
+        a, b = ("model%3Dresnet50%26machine%3Ddgx-a100%26gpus%3D" + gpus for gpus in ("8", "16"))
+        status, _, text = self.server.ask(f"/compare?a={a}&b=http://box:8080/%3F{b}")
+        self.assertEqual(status, 200)
+        self.assertIn('<tr><th scope="row">GPUs</th><td>8</td><td>16</td></tr>', text)
+        self.assertEqual(text.count('class="cards"'), 2)
+        ids = re.findall(r' id="([^"]+)"', text)
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertIn("Link to the second answer", self.server.ask(f"/compare?a={a}")[2])
+        self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnet51")[2])
+
+    def test_no_progress_is_told_of_a_search_that_does_not_run(self):
+        status, headers, text = self.server.ask("/progress?" + QUESTION)
+        self.assertEqual((status, headers["Content-Type"], text), (200, "application/json", "{}"))
+
     def test_what_cannot_be_answered_says_why(self):
         for query, words in (
             ("gpus=-4", "--gpus is &apos;-4&apos;, which is not a whole number"),

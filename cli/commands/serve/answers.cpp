@@ -5,16 +5,21 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "cli/commands/commands.hpp"
+#include "cli/documents/throughput.hpp"
 #include "cli/options/command_line.hpp"
+#include "cli/report/figures.hpp"
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/html.hpp"
 #include "cli/report/formats/html_style.hpp"
 #include "cli/report/interrupt.hpp"
+#include "cli/report/progress.hpp"
 #include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace ddl {
 namespace {
@@ -40,7 +45,39 @@ const ReportFile* report_file_of(std::string_view path) {
   return nullptr;
 }
 
-bool is_question(std::string_view path) { return path == "/" || path == "/answer" || report_file_of(path) != nullptr; }
+bool is_question(std::string_view path) {
+  return path == "/" || path == "/answer" || path == "/progress" || path == "/compare" || report_file_of(path) != nullptr;
+}
+
+/// Returns the two questions of a comparison, as the user wrote them: without the part of a link before the query.
+std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
+  std::pair<std::string, std::string> links;
+  for (const auto& [key, value] : decoded_query(request.query)) {
+    const std::size_t mark = value.find('?');
+    (key == "a" ? links.first : links.second) = mark == std::string::npos ? value : value.substr(mark + 1);
+  }
+  return links;
+}
+
+/// Returns the figures of a report that a comparison shows; empty for reports without a best plan.
+std::vector<std::pair<std::string, std::string>> compared_figures(const Report& report) {
+  const nlohmann::ordered_json json = report.json();
+  const auto best = json.find("best");
+  if (best == json.end() || best->is_null() || best->at("time").is_null()) return {};
+  const nlohmann::ordered_json& throughput = best->at("throughput");
+  const Bytes memory(best->at("memory").at("total_bytes").get<double>());
+  std::vector<std::pair<std::string, std::string>> figures{
+      {"Plan", best->at("plan").get<std::string>()},
+      {"Step", humanize(Seconds(best->at("time").at("iteration_s").get<double>()))},
+      {"Memory", fmt::format("{}, {}", humanize(memory), best->at("verdict").get<std::string>())}};
+  const bool has_tokens = throughput.at("tokens_per_s_per_gpu").is_number();
+  const auto& rate = throughput.at(has_tokens ? "tokens_per_s_per_gpu" : "samples_per_s_per_gpu");
+  figures.emplace_back("Speed",
+                       fmt::format("{} {} per GPU", rate_text(rate.get<double>()), has_tokens ? "tokens/s" : "samples/s"));
+  const auto& mfu = throughput.at("mfu");
+  figures.emplace_back("MFU", mfu.is_number() ? share_text(mfu.get<double>()) : "-");
+  return figures;
+}
 
 /// Runs `recommend` for a question. Calls `take` with the report while the objects behind the report are alive.
 template <class Take>
@@ -125,12 +162,19 @@ std::optional<HttpAnswer> Answers::at_once(const HttpRequest& request) {
   if (request.path == "/style.css")
     return guarded({200, "text/css; charset=utf-8", std::string(html_style) + std::string(page_style), {}});
   if (request.path == "/script.js")
-    return guarded({200, "text/javascript; charset=utf-8", std::string(html_script) + std::string(page_script), {}});
+    return guarded(
+        {200, "text/javascript; charset=utf-8", fmt::format("{}{}{}", html_script, progress_script, page_script), {}});
   if (request.path == "/favicon.ico") return guarded({204, "", "", {}});
   if (!is_question(request.path))
     return guarded({404, "text/plain; charset=utf-8", "there is no such page: the page is /\n", {}});
+  if (request.path == "/compare") {
+    const auto [a, b] = compared_links(request);
+    if (a.empty() || b.empty()) return guarded({200, std::string(html_type), comparison_form("", a, b), {}});
+    return std::nullopt;
+  }
   try {
     const PageQuestion question = question_of(request.query, files_);
+    if (request.path == "/progress") return progress(question);
     if (report_file_of(request.path) != nullptr) return std::nullopt;
     const std::shared_ptr<const PageAnswer> known = kept(key_of(question));
     if (known == nullptr) return std::nullopt;
@@ -139,12 +183,48 @@ std::optional<HttpAnswer> Answers::at_once(const HttpRequest& request) {
     if (report_file_of(request.path) != nullptr)
       return guarded(
           {422, "text/plain; charset=utf-8", fmt::format("error: {}\nhint: {}\n", error.what(), error.hint()), {}});
-    return shown(request, question_of("model=", files_), problem_of(error.what(), error.hint()));
+    const PageQuestion none = question_of("model=", files_);
+    return shown(request, none, problem_of(none, error.what(), error.hint()));
   }
+}
+
+HttpAnswer Answers::progress(const PageQuestion& question) {
+  const std::lock_guard lock(mutex_);
+  const auto found = searching_.find(question.query());
+  return guarded({200, "application/json", found == searching_.end() ? "{}" : found->second, {}});
+}
+
+HttpAnswer Answers::compared(const HttpRequest& request) const {
+  const auto [a, b] = compared_links(request);
+  const auto answer_to = [&](const std::string& link, std::string_view prefix) {
+    ComparedAnswer answer{question_of(link, files_), {}};
+    recommended(answer.question, [&](const Report& report) {
+      HtmlContent content = html_first_screen(report, prefix);
+      answer.answer = {std::move(content.title), std::move(content.main)};
+      answer.figures = compared_figures(report);
+      return true;
+    });
+    return answer;
+  };
+  std::string which = "A";
+  return answer_or(
+      [&] {
+        const ComparedAnswer of_a = answer_to(a, "a-");
+        which = "B";
+        return guarded({200, std::string(html_type), comparison_text(of_a, answer_to(b, "b-")), {}});
+      },
+      [&](const std::string& what, const std::string& hint) {
+        const std::string problem = fmt::format("No answer for {}: {}{}{}", which, what, hint.empty() ? "" : "; ", hint);
+        return guarded({200, std::string(html_type), comparison_form(problem, a, b), {}});
+      });
 }
 
 HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& given_up) {
   const TimeLimit limit(seconds_, &given_up);
+  if (request.path == "/compare") {
+    ++answered_;
+    return compared(request);
+  }
   const PageQuestion question = question_of(request.query, files_);
   if (const ReportFile* const file = report_file_of(request.path)) {
     return answer_or(
@@ -161,8 +241,13 @@ HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& g
           return guarded({422, "text/plain; charset=utf-8", fmt::format("error: {}\nhint: {}\n", what, hint), {}});
         });
   }
-  const std::string key = key_of(question);
+  const std::string key = key_of(question), link = question.query();
   bool whole = true;
+  const ProgressListener listener([&](std::size_t done, std::size_t items, const std::string& what) {
+    const nlohmann::ordered_json json{{"done", done}, {"of", items}, {"what", what}};
+    const std::lock_guard lock(mutex_);
+    searching_[link] = json.dump();
+  });
   const auto answer = std::make_shared<const PageAnswer>(answer_or(
       [&] {
         return recommended(question, [&](const Report& report) {
@@ -174,7 +259,11 @@ HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& g
           return with_notes({std::move(content.title), std::move(content.main)}, notes);
         });
       },
-      [&](const std::string& what, const std::string& hint) { return problem_of(what, hint); }));
+      [&](const std::string& what, const std::string& hint) { return problem_of(question, what, hint); }));
+  {
+    const std::lock_guard lock(mutex_);
+    searching_.erase(link);
+  }
   if (whole) keep(key, answer);
   return shown(request, question, *answer);
 }

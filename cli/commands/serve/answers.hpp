@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,8 +17,8 @@
 
 namespace ddl {
 
-/// The server's answer to each path: the whole page, an answer without the page around it, an
-/// answer as a file, the style sheet, the script. Thread-safe.
+/// The server's answer to each path: the whole page, an answer without the page around it, an answer as a file, two answers
+/// compared, the progress of a search, the style sheet, the script. Thread-safe.
 class Answers {
  public:
   /// `seconds`: the time limit of a search. At the limit, the answer contains the best plans so far.
@@ -42,14 +43,18 @@ class Answers {
   [[nodiscard]] std::string key_of(const PageQuestion& question) const;
   [[nodiscard]] std::shared_ptr<const PageAnswer> kept(const std::string& key);
   void keep(const std::string& key, std::shared_ptr<const PageAnswer> answer);
+  /// Returns how far the search for a question is, as JSON: an empty object if no search is running.
+  [[nodiscard]] HttpAnswer progress(const PageQuestion& question);
+  [[nodiscard]] HttpAnswer compared(const HttpRequest& request) const;
   [[nodiscard]] HttpAnswer shown(const HttpRequest& request, const PageQuestion& question, const PageAnswer& answer);
 
   OfferedFiles files_;
   KnownHosts hosts_;
   double seconds_;
   std::atomic<std::size_t> answered_ = 0;
-  std::mutex mutex_;      ///< protects the following members
-  std::list<Kept> kept_;  ///< the most recently used first
+  std::mutex mutex_;                              ///< protects the following members
+  std::map<std::string, std::string> searching_;  ///< for each question that is searched, its progress as JSON
+  std::list<Kept> kept_;                          ///< the most recently used first
   std::size_t kept_bytes_ = 0;
 };
 

@@ -56,8 +56,8 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
       origin.empty() || origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);
   const std::string_view site = request.header("Sec-Fetch-Site");
   const bool own_site = site.empty() || site == "same-origin" || site == "none";
-  const bool is_link = request.path == "/" && request.header("Sec-Fetch-Mode") == "navigate" &&
-                       request.header("Sec-Fetch-Dest") == "document";
+  const bool is_link = (request.path == "/" || request.path == "/compare") &&
+                       request.header("Sec-Fetch-Mode") == "navigate" && request.header("Sec-Fetch-Dest") == "document";
   if (!own_origin || (!own_site && !is_link))
     return refusal(403, "pages of other sites may not send requests to this server");
   return std::nullopt;

@@ -7,10 +7,12 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/software_file.hpp"
 #include "cli/commands/serve/http.hpp"
+#include "cli/documents/startable.hpp"
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -48,7 +50,17 @@ const std::vector<Control>& controls() {
       {"batch", "--batch", "Global batch", "", "usual"},
       {"seq", "--seq", "Sequence length", "", "the model’s"},
       {"precision", "--precision", "Precision", "", "", Kind::choice},
-      {"software", "--software", "Software", "", "", Kind::choice},
+      {"for", "--for", "Start with", "", "", Kind::choice},
+      {"tokens", "--train-tokens", "Tokens to train", "", "15T", Kind::words},
+      {"price", "--price", "Price per GPU hour", "", "2.5USD/h", Kind::words},
+      {"deadline", "--deadline", "Deadline", "", "30d", Kind::words, true},
+      {"budget", "--budget", "Budget", "", "100kUSD", Kind::words, true},
+      {"memory", "--gpu-memory", "Memory per GPU", "", "80GiB", Kind::words, true},
+      {"software", "--software", "Software", "", "", Kind::choice, true},
+      {"optimizer", "--optimizer", "Optimizer", "", "", Kind::choice, true},
+      {"zero", "--zero", "ZeRO stage", "", "", Kind::choice, true},
+      {"recompute", "--recompute", "Recompute", "", "", Kind::choice, true},
+      {"strategies", "--strategies", "Strategies", "", "data,data+tensor", Kind::words, true},
   };
   return all;
 }
@@ -66,6 +78,13 @@ std::vector<std::string> offers_of(const Control& control, const OfferedFiles& f
     add(enum_names<Precision>);
   } else if (control.key == "software") {
     add(software_names());
+  } else if (control.key == "for") {
+    add(framework_names());
+  } else if (control.key == "optimizer") {
+    add(enum_names<Optimizer>);
+  } else if (control.key == "zero" || control.key == "recompute") {
+    const PlanChoiceRow& row = row_of(control.key == "zero" ? PlanChoice::zero : PlanChoice::recompute);
+    add(row.names());
   }
   return offers;
 }
@@ -112,17 +131,52 @@ PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
   return question;
 }
 
+namespace {
+
+/// Returns the texts in 'quotes'.
+std::vector<std::string> quoted_in(std::string_view text) {
+  std::vector<std::string> quoted;
+  for (std::size_t at = text.find('\''); at != std::string_view::npos; at = text.find('\'', at)) {
+    const std::size_t end = text.find('\'', at + 1);
+    if (end == std::string_view::npos) break;
+    quoted.emplace_back(text.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
+  return quoted;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, PageQuestion>> mended(const PageQuestion& question, std::string_view what,
+                                                         std::string_view hint) {
+  std::vector<std::pair<std::string, PageQuestion>> mended;
+  const std::vector<std::string> wrong = quoted_in(what);
+  if (wrong.empty()) return mended;
+  for (const std::string& proposal : quoted_in(hint)) {
+    PageQuestion changed = question;
+    for (auto& [key, value] : changed.values) {
+      const std::size_t at = value.find(wrong.front());
+      if (at == std::string::npos || proposal.starts_with('-')) continue;
+      value.replace(at, wrong.front().size(), proposal);
+      mended.emplace_back(proposal, changed);
+      break;
+    }
+  }
+  return mended;
+}
+
 AskedWords words_of(const PageQuestion& question) {
   AskedWords asked{{"recommend"}, {}};
   for (const Control& each : controls()) {
     const std::string value = question.value_of(each.key);
     if (value.empty()) continue;
-    if (each.key == "seq") {
-      // The page keeps the sequence length when the user changes to a model without sequences, so the length is dropped.
+    if (each.key == "seq" || each.key == "tokens") {
+      // The page keeps these values when the user changes to a model without sequences, so they are dropped.
       const std::string model = question.value_of("model");
       try {
         if (!model.empty() && model.find(',') == std::string::npos && load_model(model).sequence_length == 0) {
-          asked.notes.push_back(fmt::format("{} has no sequences: the sequence length is ignored", model));
+          asked.notes.push_back(fmt::format("{} has no sequences: the {} is ignored", model,
+                                            each.key == "seq" ? "sequence length" : "number of tokens"));
           continue;
         }
       } catch (const Error&) {

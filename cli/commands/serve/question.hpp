@@ -19,7 +19,8 @@ struct Control {
   std::string_view label;
   std::string_view initial;  ///< value of the field if a link sets no field at all
   std::string_view hint;     ///< placeholder while the field is empty
-  enum class Kind { name, choice, figures } kind = Kind::figures;
+  enum class Kind { name, choice, figures, words } kind = Kind::figures;
+  bool is_rare = false;  ///< whether the page folds the field with other rarely used fields
 };
 /// All controls, in the order of the page.
 [[nodiscard]] const std::vector<Control>& controls();
@@ -38,6 +39,11 @@ struct PageQuestion {
 /// Parses the query of a link. Throws Error for an unknown key, a repeated key, a value that is too
 /// long, and the name of a file that is not in `files`.
 [[nodiscard]] PageQuestion question_of(std::string_view query, const OfferedFiles& files);
+
+/// Returns the question with a value that a hint proposes in place of the value that a message complains about, for each
+/// proposal: `did you mean 'llama3-8b'?`. The pairs are a proposal and its question.
+[[nodiscard]] std::vector<std::pair<std::string, PageQuestion>> mended(const PageQuestion& question, std::string_view what,
+                                                                       std::string_view hint);
 
 /// The question as arguments of the program, and the values that were dropped because they do not apply to the model.
 struct AskedWords {

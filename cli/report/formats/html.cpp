@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,18 +36,26 @@ std::string with_verdict(std::string_view text) {
   return html_text(text);
 }
 
-/// Converts the blocks of a document to HTML, one after the other.
+/// Number of columns that a table has before the reader asks for all columns.
+constexpr std::size_t usual_columns = 8;
+
+/// Converts the blocks of a document to HTML, one after the other. `prefix`: the start of all ids.
 class HtmlWriter {
  public:
+  explicit HtmlWriter(std::string_view prefix) : prefix_(prefix) {}
+
   void operator()(const Section& section) {
     end_list();
     if (section.heading.empty()) return;
     end_section();
     heading_ = section.heading;
-    ++sections_;
+    const std::string id = fmt::format("{}s{}", prefix_, ++sections_);
     in_section_ = true;
-    out_ += fmt::format("<section aria-labelledby=\"s{0}\">\n<h2 id=\"s{0}\">{1}<small>{2}</small></h2>\n", sections_,
-                        html_text(section.heading), html_text(section.aside));
+    contents_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, html_text(section.heading));
+    out_ += fmt::format(
+        "<section id=\"{0}\" aria-labelledby=\"{0}h\">\n<details{1}><summary><h2 id=\"{0}h\">{2}<small>{3}</small></h2>"
+        "</summary>\n",
+        id, section.is_folded ? "" : " open", html_text(section.heading), html_text(section.aside));
   }
 
   void operator()(const Line& line) {
@@ -69,22 +78,24 @@ class HtmlWriter {
   void operator()(const Table& table) {
     end_list();
     const std::string name = heading_.empty() ? "figures" : heading_;
+    const std::vector<std::string_view> classes = classes_of_columns(table);
+    ++tables_;
+    add_toggle(table, classes);
     out_ += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",
-                        html_text(fmt::format("{}, table {}", name, ++tables_)));
-    for (const Column& column : table.columns) {
-      out_ +=
-          fmt::format("<th scope=\"col\"{}>{}</th>", column.has_figures ? " class=\"f\"" : "", html_text(column.heading));
+                        html_text(fmt::format("{}, table {}", name, tables_)));
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      out_ += fmt::format("<th scope=\"col\" class=\"{}{}\">{}</th>", column.has_figures ? "f" : "n", classes[c],
+                          html_text(column.heading));
     }
     out_ += "</tr></thead>\n<tbody>\n";
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
       const auto& row = table.rows[r];
       out_ += "<tr>";
       for (std::size_t c = 0; c < row.size(); ++c) {
-        if (table.bars && table.bars->column == c) {
-          out_ += "<td>" + drawn_shares(*table.bars, r, row[c]) + "</td>";
-          continue;
-        }
-        out_ += fmt::format("<td{}>{}</td>", class_of_cell(table.columns[c], row[c]), cell(row[c]));
+        const bool is_bar = table.bars && table.bars->column == c;
+        out_ += fmt::format("<td class=\"{}{}\">{}</td>", class_of_cell(table.columns[c], row[c]), classes[c],
+                            is_bar ? drawn_shares(*table.bars, r, row[c]) : cell(row[c]));
       }
       out_ += "</tr>\n";
     }
@@ -102,7 +113,7 @@ class HtmlWriter {
 
   void operator()(const Chart& chart) {
     end_list();
-    out_ += html_chart(chart, fmt::format("c{}", ++charts_));
+    out_ += html_chart(chart, fmt::format("{}c{}", prefix_, ++charts_));
   }
 
   void reproduce(const std::string& command, std::string_view note) {
@@ -118,11 +129,49 @@ class HtmlWriter {
     return std::move(out_);
   }
 
+  /// Returns links to all sections; empty if there are only a few.
+  [[nodiscard]] std::string contents() const {
+    constexpr int fewest = 3;
+    if (sections_ < fewest) return {};
+    return "<nav class=\"contents\" aria-label=\"Contents\"><ul>\n<li><a href=\"#top\">Answer</a></li>\n" + contents_ +
+           "</ul></nav>\n";
+  }
+
  private:
+  /// Returns the CSS class of each column: ` more` if the column is only shown on request, ` wide` if only wide screens show
+  /// the column.
+  [[nodiscard]] static std::vector<std::string_view> classes_of_columns(const Table& table) {
+    std::vector<std::string_view> classes(table.columns.size());
+    const auto is_essential = [](const Column& column) { return column.keep == Keep::always; };
+    const auto essential = static_cast<std::size_t>(std::count_if(table.columns.begin(), table.columns.end(), is_essential));
+    if (essential == 0) return classes;
+    std::size_t shown = essential;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      const Keep keep = table.columns[c].keep;
+      if (keep == Keep::always) continue;
+      const bool is_usual = keep == Keep::useful && shown < usual_columns;
+      if (is_usual) ++shown;
+      classes[c] = is_usual ? " wide" : " more";
+    }
+    if (table.columns.size() <= usual_columns / 2) std::fill(classes.begin(), classes.end(), std::string_view());
+    return classes;
+  }
+
+  /// Adds the switch that shows all columns. It works without a script, because it stands directly before the table.
+  void add_toggle(const Table& table, const std::vector<std::string_view>& classes) {
+    const bool has_more = std::find(classes.begin(), classes.end(), " more") != classes.end();
+    const bool has_wide = std::find(classes.begin(), classes.end(), " wide") != classes.end();
+    if (!has_more && !has_wide) return;
+    out_ += fmt::format(
+        "<input type=\"checkbox\" class=\"toggle{0}\" id=\"{1}t{2}\"><label class=\"toggle{0}\" for=\"{1}t{2}\">all {3} "
+        "columns</label>\n",
+        has_more ? "" : " phone", prefix_, tables_, table.columns.size());
+  }
+
   /// Returns the CSS class of a cell. Short texts do not wrap, so that rows do not become high.
   [[nodiscard]] static std::string_view class_of_cell(const Column& column, const std::string& text) {
     constexpr std::size_t longest_in_one_line = 60;
-    return column.has_figures ? " class=\"f\"" : text.size() <= longest_in_one_line ? " class=\"n\"" : " class=\"w\"";
+    return column.has_figures ? "f" : text.size() <= longest_in_one_line ? "n" : "w";
   }
 
   [[nodiscard]] static std::string cell(const std::string& text) {
@@ -139,7 +188,7 @@ class HtmlWriter {
 
   /// Returns the bar of one row as SVG, with `words` as the text alternative.
   [[nodiscard]] std::string drawn_shares(const Bars& bars, std::size_t row, const std::string& words) {
-    const std::string id = fmt::format("b{}", ++bars_);
+    const std::string id = fmt::format("{}b{}", prefix_, ++bars_);
     std::string out = fmt::format(
         "<svg class=\"share\" role=\"img\" aria-labelledby=\"{0}\" width=\"96\" height=\"12\" viewBox=\"0 0 100 12\" "
         "preserveAspectRatio=\"none\"><title id=\"{0}\">{1}</title>",
@@ -180,13 +229,13 @@ class HtmlWriter {
     in_list_ = false;
   }
   void end_section() {
-    if (in_section_) out_ += "</section>\n";
+    if (in_section_) out_ += "</details></section>\n";
     in_section_ = false;
   }
 
   bool in_list_ = false, in_section_ = false;
   int sections_ = 0, tables_ = 0, charts_ = 0, bars_ = 0;
-  std::string heading_, out_;
+  std::string prefix_, heading_, contents_, out_;
 };
 
 /// Returns the command without its options, such as `ddl-oracle recommend`.
@@ -212,9 +261,22 @@ std::string title_of(const Document& document) {
 HtmlContent html_content(const Report& report, std::string_view note) {
   Document document = report.page ? report.page() : report.document;
   document.append(errors_document(report));
-  HtmlWriter writer;
+  HtmlWriter writer("");
   for (const Block& block : document.blocks) std::visit(writer, block);
   if (!report.command.empty()) writer.reproduce(report.command, note);
+  const std::string contents = writer.contents();
+  return {title_of(document),
+          fmt::format("{}<div class=\"report\" id=\"top\">\n{}</div>\n", contents, std::move(writer).take())};
+}
+
+HtmlContent html_first_screen(const Report& report, std::string_view prefix) {
+  const Document document = report.page ? report.page() : report.document;
+  HtmlWriter writer(prefix);
+  for (const Block& block : document.blocks) {
+    const auto* const section = std::get_if<Section>(&block);
+    if (section != nullptr && !section->heading.empty()) break;
+    std::visit(writer, block);
+  }
   return {title_of(document), std::move(writer).take()};
 }
 

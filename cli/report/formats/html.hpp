@@ -14,5 +14,8 @@ struct HtmlContent {
 };
 /// Converts a report to HTML. `note`: plain text that follows the version.
 [[nodiscard]] HtmlContent html_content(const Report& report, std::string_view note = {});
+/// Converts the part of a report before its first heading to HTML. `prefix`: the start of all ids, which differs for each
+/// report of a page.
+[[nodiscard]] HtmlContent html_first_screen(const Report& report, std::string_view prefix);
 
 }  // namespace ddl

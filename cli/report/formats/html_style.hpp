@@ -7,7 +7,8 @@ namespace ddl {
 /// The style sheet of pages. It has light and dark colours by the reader's preference, and rules
 /// for narrow screens and paper.
 extern const std::string_view html_style;
-/// The script of pages, which zooms timelines. Without the script, timelines are shown as a whole.
+/// The script of pages, which zooms timelines, marks the section that the reader sees, and opens folded sections. Without
+/// the script, timelines are shown as a whole.
 extern const std::string_view html_script;
 
 }  // namespace ddl

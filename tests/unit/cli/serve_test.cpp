@@ -70,6 +70,17 @@ TEST_CASE("a question has the values of its link, in the order of the controls, 
   CHECK(question_of("", {}).query() == "model=llama3-8b&machine=dgx-h100&gpus=64");
 }
 
+TEST_CASE("proposals of a hint replace the value that the message quotes") {
+  const PageQuestion question = question_of("model=resnet51@width=2&gpus=8", {});
+  const auto found = mended(question, "unknown model 'resnet51'", "did you mean 'resnet50' or 'resnet101'?");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].first == "resnet50");
+  CHECK(found[0].second.query() == "model=resnet50@width%3D2&gpus=8");
+  CHECK(found[1].second.value_of("model") == "resnet101@width=2");
+  CHECK(mended(question, "unknown model 'other'", "did you mean 'resnet50'?").empty());
+  CHECK(mended(question, "no plan is possible", "").empty());
+}
+
 TEST_CASE("a question may only name offered files") {
   const OfferedFiles files{{"./a,b.yaml", "/x/net.yaml"}, {"ours.yaml"}};
   CHECK_NOTHROW(question_of("model=./a,b.yaml&machine=ours.yaml,abci", files));
