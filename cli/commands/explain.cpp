@@ -25,6 +25,7 @@
 #include "cli/documents/memory_terms.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/documents/ranking.hpp"
+#include "cli/documents/startable.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/documents/what_if.hpp"
 #include "cli/options/option_value.hpp"
@@ -113,6 +114,7 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
+  if (!ideal) options.is_startable = [&](const Estimate& estimate) { return !tools_that_start(study, estimate).empty(); };
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;

@@ -67,6 +67,11 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
   search_options.errors = &bundled_time_errors();
+  if (!options.study.ideal && options.framework.empty()) {
+    search_options.is_startable = [study = answer.study](const Estimate& estimate) {
+      return !tools_that_start(*study, estimate).empty();
+    };
+  }
   const PlanOptions& chosen = options.plan;
   if (!chosen.placement.empty()) search_options.placement = parse_placement(chosen.placement);
   search_options.micro_batches = chosen.micro_batches;

@@ -62,8 +62,10 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
   if (rows.recommended == 0) return {};
   const Estimate &first = answer.shown[rows.order.front()], &recommended = answer.shown.front();
   const bool is_near = recommended.time.step_time() <= first.time.step_time() * (1 + usual_tie);
-  return is_near ? fmt::format("★ is recommended: the simplest of the plans within {:.0f} % of the fastest", usual_tie * 100)
-                 : "★ is recommended: measured runs cover this kind of plan, and its time is more certain";
+  if (!is_near) return "★ is recommended: measured runs cover this kind of plan, and its time is more certain";
+  const bool is_started = !tools_that_start(*answer.study, recommended).empty();
+  return fmt::format("★ is recommended: of the plans within {:.0f} % of the fastest, the simplest{}", usual_tie * 100,
+                     is_started ? " that a tool starts" : "");
 }
 
 void add_table(Document& document, const RecommendAnswer& answer, const RankedRows& rows, const Training& training) {

@@ -42,13 +42,15 @@ struct SearchOptions {
   /// Whether plans are ranked by the objective alone. Otherwise plans that fit rank before plans at risk.
   bool allow_risk = false;
   /// The time difference, as a share of the shorter time, below which plans tie. Among tied plans, the simplest plan ranks
-  /// first. Ignored if the objective is memory, or if every plan is estimated.
+  /// first, and plans that can be started before others. Ignored if the objective is memory, or if every plan is estimated.
   double tie = 0;
   /// The error of predictions; null: plans are ordered by their predicted times. With it, a plan of a family with measured
   /// runs ranks before a faster plan of a family without measured runs, if the intervals of both times overlap and the upper
   /// end of the first plan's interval is not higher. The reason: of many plans with uncertain times, some seem fast by
   /// chance. Ignored unless `tie` is used, too.
   const TimeErrors* errors = nullptr;
+  /// Whether some tool starts a plan. Among tied plans, such plans rank before others. Ignored unless `tie` is used, too.
+  std::function<bool(const Estimate& estimate)> is_startable;
   /// Whether choices that use host memory are always searched. Otherwise these choices are searched
   /// only if no plan fits without them.
   bool offloads = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "estimator/search/rank.hpp"
@@ -52,7 +53,17 @@ Estimate Ties::simplified(const Estimate& best) const {
 void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   struct Tied {
     Estimate simple;
-    Seconds fastest;  ///< fastest time of the plan's family
+    Seconds fastest;                     ///< fastest time of the plan's family
+    std::optional<bool> is_startable{};  ///< unset: not asked yet
+  };
+  const auto is_startable = [&](Tied& each) {
+    if (!options_.is_startable) return true;
+    if (!each.is_startable) each.is_startable = options_.is_startable(each.simple);
+    return *each.is_startable;
+  };
+  // Smaller ranks first.
+  const auto rank = [&](Tied& each) {
+    return std::pair{is_startable(each) ? 0 : 1, std::popcount(each.simple.plan.mesh.family())};
   };
   std::vector<Tied> all;
   for (std::size_t i = 0; i < best.size(); ++i)
@@ -63,8 +74,7 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
     for (std::size_t i = place + 1; i < all.size(); ++i) {
       const Estimate& other = all[i].simple;
       if (verdict_for(other, options_) != verdict_for(all[place].simple, options_) || all[i].fastest > most) break;
-      const auto axes = [&](std::size_t at) { return std::popcount(all[at].simple.plan.mesh.family()); };
-      if (other.time.step_time() <= most && axes(i) < axes(simplest)) simplest = i;
+      if (other.time.step_time() <= most && rank(all[i]) < rank(all[simplest])) simplest = i;
     }
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(place);
     const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
