@@ -248,6 +248,34 @@ TEST_CASE("a plan of a family with measured runs ranks before a faster plan with
   CHECK(seen >= 3);
 }
 
+TEST_CASE("among plans that tie, a plan that can be started ranks first") {
+  constexpr double tie = 0.25;  // so that more plans tie
+  int seen = 0;
+  for (const Setting& setting : settings(19)) {
+    INFO(setting.name);
+    const OwnedJob owned(setting.model, setting.machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, setting.coefficients);
+    const Estimator estimator(owned.job);
+    const auto family = [](const Estimate& each) { return each.plan.mesh.family(); };
+    SearchOptions options = options_of(setting, Objective::time);
+    const std::vector<Estimate> fastest = search(estimator, options).best;
+    options.tie = tie;
+    const std::vector<Estimate> tied = search(estimator, options).best;
+    if (tied.empty()) continue;
+    const Seconds most = fastest.front().time.step_time() * (1 + tie);
+    for (const Estimate& other : tied) {
+      if (other.verdict != fastest.front().verdict || other.time.step_time() > most) continue;
+      options.is_startable = [&](const Estimate& estimate) { return family(estimate) == family(other); };
+      CHECK(family(search(estimator, options).best.front()) == family(other));
+      seen += family(other) != family(tied.front()) ? 1 : 0;
+    }
+    // If no tied plan can be started, the simplest plan stays first.
+    options.is_startable = [](const Estimate&) { return false; };
+    CHECK(family(search(estimator, options).best.front()) == family(tied.front()));
+  }
+  CHECK(seen >= 3);
+}
+
 void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
   const TimeBounds bounds(estimator);
