@@ -28,12 +28,15 @@ constexpr auto packed = argument_words("0=", "*=*");
 constexpr auto attentions =
     argument_words("sdpa=fused", "flash_attention_2=fused", "te=fused", "flex=fused", "eager=unfused");
 
+constexpr auto kernels = argument_words("te=fused", "sdpa=fused", "flex=fused", "eager=unfused", "*=fused");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.pretrained_model_name_or_path", ConfigField::model},
     {"model.config.pretrained_model_name_or_path", ConfigField::model},
     weak({"model.config", ConfigField::model}),
     {"model.torch_dtype", ConfigField::pure, "", types},
     {"model.attn_implementation", ConfigField::attention, "", attentions},
+    weak({"model.backend.attn", ConfigField::attention, "", kernels}),
     weak({"peft.dim", ConfigField::adapter, "lora"}),
     {"peft.dim", ConfigField::adapter_rank},
     weak({"quantization.load_in_4bit", ConfigField::base, "", four_bits}),
@@ -72,10 +75,9 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "3"},
                                                   {ConfigField::optimizer, "adam"}});
 
-constexpr auto not_modelled =
-    argument_names("distributed.enable_async_tensor_parallel", "distributed.moe.reshard_after_forward",
-                   "distributed.offload_policy*", "fp8.enabled", "te_fp8.recipe", "model.backend.dispatcher",
-                   "model.backend.linear", "peft.match_all_linear", "peft.target_modules");
+constexpr auto not_modelled = argument_names(
+    "distributed.enable_async_tensor_parallel", "distributed.moe.reshard_after_forward", "distributed.offload_policy*",
+    "fp8.enabled", "te_fp8.recipe", "model.backend.linear", "peft.match_all_linear", "peft.target_modules");
 
 constexpr auto marks = argument_names("step_scheduler.local_batch_size", "step_scheduler.global_batch_size");
 constexpr auto programs = argument_names("automodel", "nemo_automodel*");
@@ -102,7 +104,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 }  // namespace automodel_tables
 
 const ConfigurationFormat automodel_yaml{.name = "NeMo AutoModel",
-                                         .software = "fsdp",
+                                         .software = "automodel",
                                          .language = ConfigurationLanguage::yaml,
                                          .rows = automodel_tables::rows,
                                          .usual = automodel_tables::usual,
