@@ -15,6 +15,7 @@
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "cli/report/report.hpp"
+#include "estimator/explain/explanation.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {

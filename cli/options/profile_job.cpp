@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/machine_reader.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/problem_file.hpp"
 #include "cli/options/split_options.hpp"
 #include "cli/options/study_options.hpp"
