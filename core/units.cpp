@@ -39,8 +39,9 @@ constexpr double pi = ti * ki;
 constexpr std::array byte_units{Unit{"B", 0, 1},    Unit{"kB", 3, 1},  Unit{"KiB", 0, ki}, Unit{"MB", 6, 1},
                                 Unit{"MiB", 0, mi}, Unit{"GB", 9, 1},  Unit{"GiB", 0, gi}, Unit{"TB", 12, 1},
                                 Unit{"TiB", 0, ti}, Unit{"PB", 15, 1}, Unit{"PiB", 0, pi}};
-constexpr std::array time_units{Unit{"ns", -9, 1},  Unit{"us", -6, 1},  Unit{"ms", -3, 1},  Unit{"s", 0, 1},
-                                Unit{"min", 0, 60}, Unit{"h", 0, 3600}, Unit{"d", 0, 86400}};
+constexpr std::array time_units{
+    Unit{"ns", -9, 1},  Unit{"us", -6, 1},  Unit{"ms", -3, 1},   Unit{"s", 0, 1},
+    Unit{"min", 0, 60}, Unit{"h", 0, 3600}, Unit{"d", 0, 86400}, Unit{"years", 0, 365.25 * 86400, false}};
 constexpr std::array bandwidth_units{Unit{"B/s", 0, 1},
                                      Unit{"kB/s", 3, 1},
                                      Unit{"KiB/s", 0, ki},

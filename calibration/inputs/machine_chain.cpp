@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 /// Maximum number of files in a chain of `extends:`.
 constexpr std::size_t max_extending_machines = 8;
 
-constexpr std::array<std::string_view, 4> optional_sections{"topology", "host", "storage", "price"};
+constexpr std::array<std::string_view, 5> optional_sections{"topology", "host", "storage", "failures", "price"};
 
 bool leaves_out(std::string_view key, const YamlNode& node) {
   return std::find(optional_sections.begin(), optional_sections.end(), key) != optional_sections.end() && says_none(node);
@@ -100,7 +100,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     // The format is checked before the keys, so that a file of another format or kind gets an error about its format.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
-                           "storage", "price", "coefficients", "aliases", "kind"});
+                           "storage", "failures", "price", "coefficients", "aliases", "kind"});
     if (const auto aliases = opened.root.find("aliases")) {
       for (const YamlNode& alias : aliases->items()) static_cast<void>(alias.name());
     }

@@ -49,6 +49,9 @@ constexpr double largest_host_speed = 100;
 constexpr double largest_ratio = 1'000'000;
 constexpr double largest_price = 1'000'000'000;
 
+/// A device or a node with more watts is probably a typing error.
+constexpr double most_watts = 100'000;
+
 struct Price {
   double per_hour = 0;
   std::string currency;
@@ -93,6 +96,7 @@ class SheetReader {
     if (const auto topology = files_.find_next_to("levels", "topology")) read_topology(*topology);
     if (const auto host = files_.find_merged("host")) read_host(*host);
     if (const auto storage = files_.find_merged("storage")) read_storage(*storage);
+    if (const auto failures = files_.find_merged("failures")) read_failures(*failures);
     if (const auto price = files_.find_whole("price")) read_price(*price);
     return std::move(sheet_);
   }
@@ -146,7 +150,6 @@ class SheetReader {
       device.multiprocessors = static_cast<int>(value->integer(1, most_multiprocessors));
     }
     if (const auto found = node.find_next_to("name", "power"); found && !says_none(found->node)) {
-      constexpr double most_watts = 100'000;
       device.power = number(*found, "device.power").number(1, most_watts);
     }
     read_peaks(node.at("peak"));
@@ -458,12 +461,13 @@ class SheetReader {
   }
 
   void read_host(const MachineSection& node) {
-    node.only_keys({"bandwidth", "devices_per_link", "latency", "memory_bandwidth"});
+    node.only_keys({"bandwidth", "devices_per_link", "latency", "memory_bandwidth", "power"});
     HostPath host;
     host.bandwidth = number(node, "bandwidth", "host").bandwidth();
     host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
     host.latency = number(node, "latency", "host").seconds(true, plausible_latency);
     if (const auto value = optional_number(node, "memory_bandwidth", "host")) host.memory_bandwidth = value->bandwidth();
+    if (const auto value = optional_number(node, "power", "host")) host.power = value->number(1, most_watts);
     sheet_.machine.host = host;
   }
 
@@ -475,6 +479,22 @@ class SheetReader {
     if (const auto value = optional_number(node, "local_bandwidth", "storage")) storage.local_bandwidth = value->bandwidth();
     if (const auto value = optional_number(node, "local_capacity", "storage")) storage.local_capacity = value->bytes();
     if (const auto value = optional_number(node, "host_memory", "storage")) storage.host_memory = value->bytes();
+  }
+
+  void read_failures(const MachineSection& node) {
+    node.only_keys({"interval", "of", "restart"});
+    Failures& failures = sheet_.machine.failures;
+    constexpr double longest = 1e12;
+    failures.interval =
+        number(node, "interval", "failures").seconds(false, {"a time between failures", 1.0_s, Seconds(longest)});
+    if (const auto of = optional_number(node, "of", "failures")) {
+      const auto found = std::find(failing_unit_names.begin(), failing_unit_names.end(), of->text());
+      if (found == failing_unit_names.end())
+        of->fail(fmt::format("unknown unit {}", quote(of->text())),
+                 fmt::format("known: {}", fmt::join(failing_unit_names, ", ")));
+      failures.of = static_cast<FailingUnit>(found - failing_unit_names.begin());
+    }
+    if (const auto value = optional_number(node, "restart", "failures")) failures.restart = value->seconds(true);
   }
 
   void read_price(const SourcedPart& entry) {

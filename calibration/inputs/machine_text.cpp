@@ -170,7 +170,7 @@ std::string machine_text(const MachineSheet& sheet) {
   SourceKeys sources;
   std::string sections = "\ndevice:\n" + device_lines(sheet, sources) + "\nlevels:\n";
   for (const LinkLevel& level : machine.levels) sections += level_lines(sheet, level.name, sources);
-  for (const std::string_view section : {"topology", "host", "storage"}) {
+  for (const std::string_view section : {"topology", "host", "storage", "failures"}) {
     const std::string lines = lines_below(sheet, fmt::format("{}.", section), "  ", sources);
     if (!lines.empty()) sections += fmt::format("\n{}:\n{}", section, lines);
   }

@@ -70,6 +70,10 @@ double read_setting(const SettingRow& row, const YamlNode& node) {
       return read_launch_overhead(node).value();
     case SettingKind::bytes:
       return node.bytes(true).value();
+    case SettingKind::time:
+      return node.seconds(row.least == 0, {"a time", Seconds(std::max(row.least, 1e-9)), Seconds(row.most)}).value();
+    case SettingKind::bandwidth:
+      return node.bandwidth({"a bandwidth", Bandwidth(row.least), Bandwidth(row.most)}).value();
     case SettingKind::percentile:
       if (const auto percent = parse_percentile(node.text())) return *percent;
       node.fail(percentile_problem(node.text()), percentile_hint);
@@ -93,6 +97,8 @@ double parse_setting(const SettingRow& row, const std::string& text, const std::
       if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
       throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "write yes or no");
     case SettingKind::duration:
+    case SettingKind::time:
+    case SettingKind::bandwidth:
     case SettingKind::bytes: {
       const YamlNode node = YamlNode::parse(fmt::format("{}: '{}'", row.key, text), name).at(row.key);
       return read_setting(row, node);
@@ -112,7 +118,10 @@ std::string print_setting(const SettingRow& row, double value) {
     case SettingKind::whole_number:
       return fmt::format("{}", value);
     case SettingKind::duration:
+    case SettingKind::time:
       return print_quantity(Seconds(value));
+    case SettingKind::bandwidth:
+      return print_quantity(Bandwidth(value));
     case SettingKind::bytes:
       return print_quantity(Bytes(value));
     case SettingKind::percentile:

@@ -15,9 +15,11 @@
 #include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
 #include "cli/documents/configuration.hpp"
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/evidence.hpp"
 #include "cli/documents/explanation.hpp"
+#include "cli/documents/goodput.hpp"
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/memory.hpp"
@@ -384,10 +386,12 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   refuse_without_tokens(options.training, answer->study->model());
   answer->training = options.training;
   settle_target(answer->training, answer->study->model());
+  refuse_unknown_checkpoints(*answer->study, answer->training);
   refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
   answer->explanation = explain(estimator, *asked.plan);
+  if (wants_energy(*answer->study)) answer->explanation.estimate.power = power_of(answer->study->job(), answer->explanation);
   add_intervals(answer->explanation.estimate, *answer->study, estimator);
   if (configuration) {
     answer->configured =

@@ -29,7 +29,7 @@ struct ExchangeRequest {
   std::string machine = "dgx-a100", coefficients;
   std::string operations = "allreduce";
   std::string sizes = "4KiB,64KiB,1MiB,16MiB,256MiB,1GiB";
-  std::string ranks;
+  std::string ranks, algorithms;
   std::optional<std::int64_t> ranks_per_node{};
 };
 
@@ -68,6 +68,38 @@ std::vector<int> ranks_of(const std::string& text) {
     ranks.push_back(count);
   }
   return ranks;
+}
+
+/// The algorithms of --algorithm; empty for all of them.
+std::vector<std::string_view> algorithms_of(const std::string& text) {
+  std::vector<std::string_view> known(enum_names<AllreduceAlgorithm>.begin(), enum_names<AllreduceAlgorithm>.end());
+  known.push_back(lower_bound_name);
+  std::vector<std::string_view> algorithms;
+  if (text == "all") return algorithms;
+  for (const std::string& word : comma_separated(text)) {
+    const auto found = std::find(known.begin(), known.end(), word);
+    if (found == known.end()) {
+      known.insert(known.begin(), "all");
+      unknown_choice("--algorithm", word, known);
+    }
+    algorithms.push_back(*found);
+  }
+  return algorithms;
+}
+
+void refuse_without_algorithms(const std::vector<Collective>& operations) {
+  for (const Collective each : operations) {
+    if (each != Collective::allreduce && each != Collective::reduce)
+      throw Error(fmt::format("--algorithm: {} has one algorithm", to_string(each)),
+                  "use --algorithm with the operations allreduce and reduce");
+  }
+}
+
+/// Predicts one exchange: with its usual algorithm, or with each algorithm of --algorithm.
+std::vector<PredictedExchange> predict_one(const ExchangePredictor& predictor, const std::string& algorithms,
+                                           Collective operation, Bytes size, int ranks, int nodes) {
+  if (algorithms.empty()) return {predictor.predict(operation, size, ranks, nodes)};
+  return predictor.by_algorithm(operation, size, ranks, nodes, algorithms_of(algorithms));
 }
 
 Json row_of(const PredictedExchange& one) {
@@ -131,6 +163,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   const std::vector<Collective> operations = operations_of(asked.operations);
   const std::vector<Bytes> sizes = sizes_of(asked.sizes);
   const std::vector<int> ranks = ranks_of(asked.ranks);
+  if (!asked.algorithms.empty()) refuse_without_algorithms(operations);
   Machine machine = load_machine(asked.machine);
   StudySpec spec;
   spec.machine = asked.machine;
@@ -151,7 +184,10 @@ Report predict_exchanges(const ExchangeRequest& asked) {
         throw Error(fmt::format("{} ranks are not a multiple of the {} ranks per node", count, on_node),
                     "give a multiple, or set the ranks per node with --ranks-per-node");
       }
-      for (const Bytes size : sizes) predicted->push_back(predictor.predict(operation, size, count, count / on_node));
+      for (const Bytes size : sizes) {
+        for (PredictedExchange& one : predict_one(predictor, asked.algorithms, operation, size, count, count / on_node))
+          predicted->push_back(std::move(one));
+      }
     }
   }
   Report report;
@@ -168,7 +204,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   if (!found.name.empty()) document.line(fmt::format("coefficients: {}, {}", found.name, found.why));
   if (!network.empty() || (!between_nodes.empty() && leaves_nodes) || !found.name.empty()) document.section();
   document.add(table_of(*predicted));
-  add_plots(report.document, *predicted);
+  if (asked.algorithms.empty()) add_plots(report.document, *predicted);
   const Json rows = json_list(*predicted, row_of);
   report.rows = [rows] { return rows; };
   const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
@@ -199,6 +235,10 @@ void add_predict_exchange(const Command& predict, Request& request) {
   exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")
       .capture_default_str();
   exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, between commas").capture_default_str();
+  exchange
+      .add_option("--algorithm", asked->algorithms,
+                  "predict with these algorithms between commas, or all, by the formulas of the links; with the lower bound")
+      .type_name("NAMES");
   exchange.add_option("--ranks", asked->ranks, "numbers of ranks, between commas").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
                    "ranks per node (default: the devices per node of the machine)");

@@ -16,7 +16,9 @@
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/convergence.hpp"
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/startable.hpp"
@@ -62,8 +64,10 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   search_options.objective = answer.objective;
   search_options.all = options.all;
   const std::int64_t rows = options.top.value_or(0);
-  // --save-dir writes the plans of all families, even families that are not shown.
-  search_options.top = options.save_dir.empty() || options.all ? rows : 0;
+  // --save-dir writes the plans of all families, even families that are not shown. The plan with the least energy may be
+  // the best plan of any family.
+  const bool is_by_time = answer.objective != Objective::energy;
+  search_options.top = (options.save_dir.empty() && is_by_time) || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
   search_options.errors = &bundled_time_errors();
@@ -165,6 +169,8 @@ void search_into(RecommendAnswer& answer) {
     answer.without_plans.push_back(family);
   }
 
+  if (answer.objective == Objective::energy)
+    rank_by_energy(options.all ? answer.result.first : answer.result.best, *answer.estimator, search_options);
   const auto top = static_cast<std::size_t>(rows);
   if (options.all) {
     answer.shown = answer.result.first;
@@ -231,6 +237,8 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   settle_target(answer->options.training, answer->study->model());
+  refuse_unknown_checkpoints(*answer->study, answer->options.training);
+  if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());
   if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
@@ -251,6 +259,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
     search_into(*answer);
   }
   add_intervals(answer->shown, *answer->study, *answer->estimator);
+  if (wants_energy(*answer->study) && answer->objective != Objective::energy) add_power(answer->shown, *answer->estimator);
   // The headline has the upper bound of the memory, which includes what the allocator reserves.
   if (!answer->shown.empty()) {
     Estimate& first = answer->shown.front();
@@ -416,7 +425,7 @@ void add_recommend(const Command& program, Request& request) {
                              .excludes(command.get_option("--ideal"));
   const auto objective =
       command.add_option("--objective", options->objective, "what to minimize").capture_default_str().words([] {
-        return std::vector<std::string>{"time", "cost", "memory"};
+        return std::vector<std::string>{"time", "cost", "memory", "energy"};
       });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   add_time_limit(command, options->time_limit);

@@ -150,6 +150,7 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
     for (const std::int64_t gpus : counts) {
       RecommendOptions one = options;
       one.plan.gpus = gpus;
+      if (gpus == 1) one.strategies.clear();  // one GPU has one plan, which no strategy divides
       if (!batches.empty()) one.plan.global_batch = batches[i];
       one.top = 1;
       StudyOutcome point = outcome_of(one, command);

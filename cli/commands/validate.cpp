@@ -280,6 +280,10 @@ Report run(const ValidateOptions& options) {
   refuse_unpredicted(validation->cases);
   Report report;
   report.warnings = validation->warnings;
+  const auto is_step = [](const MeasuredRun& each) { return each.quantity == "iter_total_s"; };
+  if ((options.leave_one_out || options.fit_up_to) && std::none_of(runs.begin(), runs.end(), is_step))
+    report.warnings.emplace_back(
+        "no factor is fitted: only runs of the quantity iter_total_s can be fitted to, and --where leaves none");
   report.document = document_of(*validation, options);
   report.json = [validation, options] { return json_of(*validation, options); };
   report.rows = [validation, options] { return json_of(*validation, options).at("cases"); };

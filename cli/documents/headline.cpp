@@ -11,8 +11,10 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/runs/time_errors_file.hpp"
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/evidence.hpp"
+#include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
@@ -202,6 +204,8 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
   add_card(document, "Speed", speed_text(estimate, study));
   add_card(document, "Memory", memory_card(estimate, study));
   add_card(document, "Cost", cost_card(estimate, study, training));
+  if (const auto goodput = goodput_of(estimate, study, training)) add_card(document, "Goodput", goodput_text(*goodput));
+  if (wants_energy(study) || estimate.power) add_card(document, "Energy", energy_text(estimate, study, training));
   add_card(document, "Confidence", confidence_text(estimate, study));
 }
 

@@ -87,7 +87,8 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
   const std::vector<Communicator> communicators = communicators_of(estimate.plan, device, engine);
   const int idle = study.assumptions().idle_communicators;
   const Bytes of_idle = idle_communicator_bytes(idle, device);
-  if (communicators.empty() && of_idle <= Bytes{}) return;
+  // The closed form of --ideal has no memory of communication.
+  if ((communicators.empty() && of_idle <= Bytes{}) || study.assumptions().memory_reuse) return;
   Table table({words("communication"), figures("ranks"), figures("memory")});
   Bytes of_library{};
   for (const Communicator& each : communicators) {
@@ -110,6 +111,7 @@ void add_communicators(Document& document, const Estimate& estimate, const Study
 
 Json communicators_to_json(const Estimate& estimate, const Study& study) {
   const EngineGroups engine = engine_groups_of(study.job());
+  if (study.assumptions().memory_reuse) return Json::array();
   return json_list(communicators_of(estimate.plan, study.machine().device, engine), [](const Communicator& each) -> Json {
     const bool of_axis = each.among == Among::axis || each.among == Among::copies_of_shards;
     return {{"axis", of_axis ? Json(to_string(each.axis)) : Json(nullptr)},

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
@@ -131,8 +133,28 @@ void add_interval_fields(Fields<RankedEstimate>& fields, const Study& study, con
   add_ratio("ratio_to_first_high", [](const Row&, const TimeInterval& ratio) { return ratio.high; });
 }
 
-/// All fields of a plan in JSON and CSV.
-Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training) {
+/// Adds the goodput of a whole training. JSON has all of its figures, CSV its share.
+void add_goodput_fields(Fields<RankedEstimate>& fields, const Study& study, const Training& training) {
+  if (!knows_failures(study.job())) return;
+  using Row = RankedEstimate;
+  fields.add_json("goodput",
+                  [&study, training](const Row& row) { return goodput_to_json(goodput_of(row.estimate, study, training)); });
+  fields.add_csv("goodput", [&study, training](const Row& row) {
+    const std::optional<Goodput> goodput = goodput_of(row.estimate, study, training);
+    return goodput ? Json(goodput->share) : Json(nullptr);
+  });
+}
+
+/// Adds the energy of a training: of an epoch, if its length is not given.
+void add_energy_fields(Fields<RankedEstimate>& fields, const Study& study, const Training& training) {
+  using Row = RankedEstimate;
+  fields.add_json("energy", [&study, training](const Row& row) { return energy_to_json(row.estimate, study, training); });
+  fields.add_csv("energy_kwh",
+                 [&study, training](const Row& row) { return or_null(kilowatt_hours(row.estimate, study, training)); });
+}
+
+/// All fields of a plan in JSON and CSV. `wants_energy`: whether the power of plans is predicted.
+Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training, bool wants_energy) {
   using Row = RankedEstimate;
   Fields<Row> fields;
   fields.add("rank", [](const Row& row) { return row.rank == 0 ? Json(nullptr) : Json(row.rank); });
@@ -165,7 +187,9 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   if (training.is_whole()) {
     fields.add("training_cost",
                [&study, training](const Row& row) { return or_null(cost_of(row.estimate, study, training)); });
+    add_goodput_fields(fields, study, training);
   }
+  if (wants_energy) add_energy_fields(fields, study, training);
   add_throughput_fields(fields, study);
   fields.add_json("findings", [&study](const Row& row) { return findings_to_json(row.estimate, study); });
   add_memory_fields(fields);
@@ -222,6 +246,7 @@ class TableOfPlans {
     has_intervals_ =
         std::any_of(plans_.begin(), plans_.end(), [](const Estimate* each) { return each->interval.has_value(); });
     priced_ = study.machine().price_per_gpu_hour.has_value();
+    has_power_ = !plans_.empty() && plans_.front()->power.has_value();
     is_one_verdict_ = std::all_of(plans_.begin(), plans_.end(),
                                   [&](const Estimate* each) { return each->verdict == plans_.front()->verdict; });
   }
@@ -257,6 +282,7 @@ class TableOfPlans {
     if (has_shares_) columns.push_back(figures("MFU"));
     columns.push_back(figures(name_of(training_)));
     if (priced_) columns.push_back(figures(study_.machine().currency));
+    if (has_power_) columns.push_back(figures("kWh"));
     columns.push_back(figures("eff."));
     columns.insert(columns.end(),
                    {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("step " + unit_.name))});
@@ -276,6 +302,7 @@ class TableOfPlans {
     if (has_shares_) row.push_back(mfu_text(throughputs_[i]));
     row.push_back(humanize(time_of(e, study_, training_)));
     if (priced_) row.push_back(amount(cost_of(e, study_, training_).value_or(0)));
+    if (has_power_) row.push_back(amount(kilowatt_hours(e, study_, training_).value_or(0)));
     row.push_back(share_text(e.efficiency));
     row.insert(row.end(), {family_name(e.plan.mesh.family()), degrees_text(e.plan.mesh),
                            figure(e.time.step_time().value() * unit_.factor)});
@@ -290,7 +317,7 @@ class TableOfPlans {
   std::vector<TimePart> parts_;
   TimeUnit unit_;
   std::vector<std::optional<Throughput>> throughputs_{};
-  bool has_shares_ = false, has_intervals_ = false, priced_ = false, is_one_verdict_ = false;
+  bool has_shares_ = false, has_intervals_ = false, priced_ = false, has_power_ = false, is_one_verdict_ = false;
   Bars bars_{};
 };
 
@@ -324,7 +351,8 @@ Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>
   int rank = 0;
   for (const Estimate& estimate : ranked) rows.push_back({estimate, ++rank, &ranked.front()});
   for (const Estimate& estimate : rejected) rows.push_back({estimate, 0});
-  return flat_rows(estimate_fields(study, training), rows);
+  const bool has_power = !rows.empty() && rows.front().estimate.power.has_value();
+  return flat_rows(estimate_fields(study, training, has_power || wants_energy(study)), rows);
 }
 
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
@@ -366,7 +394,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
 
 Json estimate_to_json(const Estimate& estimate, int rank, const Study& study, const Training& training) {
   const RankedEstimate row{estimate, rank};
-  Json json = json_of(estimate_fields(study, training), row);
+  Json json = json_of(estimate_fields(study, training, estimate.power || wants_energy(study)), row);
   // A plan that was not predicted has null instead of its times and memory.
   if (!row.has_time()) json["time"] = json["interval"] = json["throughput"] = json["memory"] = nullptr;
   return json;

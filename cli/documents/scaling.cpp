@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "cli/documents/convergence.hpp"
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/goodput.hpp"
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
@@ -119,6 +121,11 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
   add_card(document, "Fastest", text_of(fastest, *scaling.fastest));
 }
 
+/// Returns the goodput of a point; empty if failures are unknown.
+std::optional<Goodput> goodput_at(const StudyOutcome& point) {
+  return goodput_of(*point.best, *point.study, point.training);
+}
+
 Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
   const StudyOutcome& first = *std::find_if(points.begin(), points.end(), has_plan);
   const bool tokens = first.study->model().sequence_length > 0;
@@ -130,6 +137,10 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   bars.pieces = {fmt::format("scaling efficiency per {}", device_noun(first.study->machine().device)), "lost"};
   columns.insert(columns.end(), {words("scaling"), essential(figures("eff.")), essential(figures(name_of(first.training)))});
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
+  const bool powered = first.best->power.has_value();
+  if (powered) columns.push_back(essential(figures("kWh")));
+  const bool fails = goodput_at(first).has_value();
+  if (fails) columns.push_back(essential(figures("goodput")));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
   if (priced) columns.push_back(words("front"));
   columns.insert(columns.end(),
@@ -148,6 +159,8 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
                                  share_text(efficiency),     share_text(efficiency),
                                  humanize(time_at(point))};
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
+    if (powered) row.push_back(amount(kilowatt_hours(best, *point.study, point.training).value_or(0)));
+    if (fails) row.push_back(share_text(goodput_at(point).value_or(Goodput{}).share));
     if (question.goals.any()) row.push_back(decision_text(scaling.chance[i]));
     if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
     row.insert(row.end(),
@@ -233,6 +246,11 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
     }
     document.apart(scaling_table(points, scaling, question));
     document.line(fewest_text(points, several_batches(points, question)), 2);
+    if (scaling.fastest) {
+      const StudyOutcome& fastest = points[*scaling.fastest];
+      if (const auto goodput = goodput_at(fastest))
+        document.line(fmt::format("goodput on {}: {}", gpus_text(fastest, false), goodput_text(*goodput)), 2);
+    }
     if (drawn) {
       if (auto chart = speed_plot(points, question)) {
         document.section("Scaling");

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/documents/charts.hpp"
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
@@ -61,6 +62,8 @@ class Labels {
 /// Returns the quantity that the objective minimizes, for a study's best plan.
 double figure_of(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
+  if (outcome.objective == Objective::energy)
+    return kilowatt_hours(outcome.best_estimate(), *outcome.study, outcome.training).value_or(0);
   return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
 }
 
@@ -70,7 +73,8 @@ std::string figure_text(const StudyOutcome& outcome) {
                        device_noun(outcome.study->machine().device));
   const std::string of = " " + purpose_of(outcome.training);
   if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
-  return fmt::format("{} {}{}", amount(figure_of(outcome)), outcome.study->machine().currency, of);
+  const std::string unit = outcome.objective == Objective::energy ? "kWh" : outcome.study->machine().currency;
+  return fmt::format("{} {}{}", amount(figure_of(outcome)), unit, of);
 }
 
 /// Whether the studies can be ranked. They cannot be ranked by cost if their prices are in different currencies.
@@ -99,6 +103,7 @@ std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
 std::string_view superlative(const StudyOutcome& best, bool several_models) {
   if (best.objective == Objective::cost) return "is cheapest";
   if (best.objective == Objective::memory) return "needs the least memory";
+  if (best.objective == Objective::energy) return "needs the least energy";
   return several_models && !best.training.is_whole() && best.training.unit.empty() ? "has the shortest epoch" : "is fastest";
 }
 

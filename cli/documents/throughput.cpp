@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/documents/goodput.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
 
@@ -16,6 +17,24 @@ struct Rate {
 Rate rate_of(const Throughput& throughput, const Plan& plan) {
   const double all = throughput.tokens.value_or(throughput.samples);
   return {throughput.tokens ? "tokens/s" : "samples/s", all / static_cast<double>(plan.mesh.devices())};
+}
+
+/// The time of all steps of a training, without failures and checkpoints.
+Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training) {
+  if (training.convergence) {
+    const std::int64_t batch = estimate.plan.global_batch;
+    return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
+  }
+  if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
+  if (training.samples)
+    return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
+  if (!training.tokens) return estimate.epoch;
+  // A unit of work is a rate. A training has at least one step.
+  if (!training.unit.empty()) {
+    const double tokens_per_step = static_cast<double>(estimate.plan.global_batch * study.model().sequence_length);
+    return estimate.time.step_time() * (*training.tokens / tokens_per_step);
+  }
+  return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
 }
 
 std::string share_in_brackets(std::string_view name, const std::optional<double>& share) {
@@ -74,27 +93,18 @@ std::string purpose_of(const Training& training) {
 }
 
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {
-  if (training.convergence) {
-    const std::int64_t batch = estimate.plan.global_batch;
-    return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
-  }
-  if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
-  if (training.samples)
-    return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
-  if (!training.tokens) return estimate.epoch;
-  // A unit of work is a rate. A training has at least one step.
-  if (!training.unit.empty()) {
-    const double tokens_per_step = static_cast<double>(estimate.plan.global_batch * study.model().sequence_length);
-    return estimate.time.step_time() * (*training.tokens / tokens_per_step);
-  }
-  return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
+  const std::optional<Goodput> goodput = goodput_of(estimate, study, training);
+  const Seconds steps = stepping_time(estimate, study, training);
+  return goodput ? steps / goodput->share : steps;
 }
 
 std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training) {
   const std::optional<double>& price = study.machine().price_per_gpu_hour;
   const Seconds time = time_of(estimate, study, training);
   if (!price || time.value() <= 0) return std::nullopt;
-  return *price * static_cast<double>(estimate.plan.mesh.devices()) * time.value() / 3600.0;
+  const std::optional<Goodput> goodput = goodput_of(estimate, study, training);
+  const double spares = goodput ? goodput->spare_nodes * study.machine().devices_per_node() : 0;
+  return *price * (static_cast<double>(estimate.plan.mesh.devices()) + spares) * time.value() / 3600.0;
 }
 
 std::string time_text(const Estimate& estimate, const Study& study, const Training& training) {

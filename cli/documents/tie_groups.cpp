@@ -42,11 +42,13 @@ RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective,
   // On equal devices, the cost is proportional to the time.
   std::stable_sort(rows.order.begin(), rows.order.end(), [&](std::size_t a, std::size_t b) {
     if (verdict_of(a) != verdict_of(b)) return verdict_of(a) < verdict_of(b);
+    // Plans by energy are in their order already.
+    if (objective == Objective::energy) return a < b;
     return objective == Objective::memory ? ranked[a].memory.total() < ranked[b].memory.total()
                                           : ranked[a].time.step_time() < ranked[b].time.step_time();
   });
   rows.recommended = rows.row_of(0);
-  if (objective == Objective::memory) return rows;
+  if (objective == Objective::memory || objective == Objective::energy) return rows;
   rows.groups = tie_groups(
       ranked.size(),
       [&](std::size_t first, std::size_t row) {

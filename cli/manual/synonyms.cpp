@@ -27,6 +27,8 @@ constexpr std::string_view say_deadline = "write --deadline 7d, the longest time
 constexpr std::string_view say_budget = "write --budget 10kUSD, the highest cost of the whole training";
 constexpr std::string_view say_framework =
     "write --for torchtitan for plans and files of a framework, or --software for its speed (see 'software list')";
+constexpr std::string_view say_failures =
+    "write --mtbf '5.8 years per GPU', the mean time between failures, with --train-tokens or --epochs";
 constexpr std::string_view say_format = "write --format json, or csv, html, markdown";
 
 constexpr auto synonym_table = std::to_array<Synonym>({
@@ -92,6 +94,12 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"days", "deadline", say_deadline},
     {"hours", "deadline", say_deadline},
     {"walltime", "deadline", say_deadline},
+    {"failures", "mtbf", say_failures},
+    {"failure-rate", "mtbf", say_failures},
+    {"mttf", "mtbf", say_failures},
+    {"goodput", "mtbf", say_failures},
+    {"checkpoint-interval", "checkpoint-every", "write --checkpoint-every 30min"},
+    {"save-interval", "checkpoint-every", "write --checkpoint-every 30min"},
     {"training-tokens", "train-tokens", say_tokens},
     {"total-tokens", "train-tokens", say_tokens},
     {"num-tokens", "train-tokens", say_tokens},

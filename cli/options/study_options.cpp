@@ -16,6 +16,7 @@
 #include "cli/report/formats/format.hpp"
 #include "core/enum_array.hpp"
 #include "core/error.hpp"
+#include "core/lower_case.hpp"
 #include "core/plausible.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
@@ -146,6 +147,7 @@ Option add_setting(const Command& command, std::string_view key, Settings& setti
   const Option option = command.add_option_function(name, read, help);
   if (row.kind == SettingKind::name) option.words([&row] { return texts(row.names); });
   if (row.kind == SettingKind::number || row.kind == SettingKind::whole_number) option.type_name("NUMBER");
+  if (row.kind == SettingKind::time) option.type_name("TIME");
   if (!row.usual.empty()) option.default_str(std::string(row.usual));
   return option;
 }
@@ -168,6 +170,30 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
           "the host if memory is short); default: adam for sequences, else momentum")
       .words([] { return texts(enum_names<Optimizer>); });
   return older;
+}
+
+/// Reads `5.8 years per GPU`, `40 d per node`, `3h per job` or `5.8 years`, which is the time of a GPU.
+void set_time_between_failures(const std::string& text, Settings& settings) {
+  const SettingRow &interval = setting_named("mtbf"), &of = setting_named("mtbf_of");
+  constexpr std::string_view per = " per ";
+  const std::size_t at = text.find(per);
+  settings.set(interval, {parse_setting(interval, text.substr(0, at), "--mtbf"), SettingOrigin::option, {}});
+  if (at == std::string::npos) return;
+  const std::string unit = lower_case(text.substr(at + per.size()));
+  settings.set(of, {parse_setting(of, unit, "--mtbf"), SettingOrigin::option, {}});
+}
+
+/// Adds the options of failures, checkpoints and electrical power.
+void add_recovery_options(const Command& command, StudyOptions& o) {
+  Settings& settings = o.settings;
+  command
+      .add_option_function(
+          "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
+          std::string(setting_named("mtbf").help))
+      .type_name("TIME");
+  for (const std::string_view key : {"restart", "checkpoint_every", "checkpoint_time", "checkpoint_bandwidth",
+                                     "checkpoint_writing", "spare_nodes", "repair", "pue", "carbon"})
+    add_setting(command, key, settings);
 }
 
 }  // namespace
@@ -214,6 +240,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const Option idle = add_setting(command, "idle_communicators", o.settings);
   const Option congestion = add_setting(command, "congestion", o.settings);
   add_setting(command, "overlap", o.settings, "--no-overlap");
+  add_recovery_options(command, o);
   const Option input = add_setting(command, "input", o.settings).words([] {
     return std::vector<std::string>{"every-rank", "leader"};
   });

@@ -75,6 +75,7 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
   if (group.outermost == 0) return way;
   way.slices = share(group, {Pattern::slices, in_node, true, 1}, false, purpose);
   way.leaders = share(group, {Pattern::leaders, 1, true, 1}, false, purpose);
+  way.one_leader = share(group, {Pattern::leaders, 1, false, 1}, false, purpose);
   // A node has one leader for each of its links. More leaders would not be faster.
   way.leader_count =
       std::clamp(std::ceil(machine_.levels[1].rails / group.flows[0]), 1.0, std::max(1.0, std::floor(in_node)));
@@ -236,8 +237,16 @@ ExchangeTimes::Rounds ExchangeTimes::rounds_of(AllreduceAlgorithm algorithm, con
     case AllreduceAlgorithm::butterfly:
     case AllreduceAlgorithm::rabenseifner:
       return {halving_rounds(at.group.ranks), Pattern::exchange};
-    case AllreduceAlgorithm::shifted_halving_doubling:
-      return {shifted_halving_rounds(at.group.ranks), Pattern::shift};
+    case AllreduceAlgorithm::shifted_halving_doubling: {
+      if (!has_levels(at.group)) return {shifted_halving_rounds(at.group.ranks), Pattern::shift};
+      const double in_node = at.group.members[0];
+      std::vector<HalvingRound> rounds = shifted_halving_rounds(at.group.nodes());
+      for (HalvingRound& round : rounds) {
+        round.step *= in_node;
+        round.part /= in_node;
+      }
+      return {std::move(rounds), Pattern::shift, in_node};
+    }
     default:
       return {};
   }
@@ -247,7 +256,7 @@ Seconds ExchangeTimes::by_rounds(AllreduceAlgorithm algorithm, Bytes message, co
   const Rounds rounds = rounds_of(algorithm, at);
   // A butterfly has no gather after its rounds, so every round exchanges the whole vector.
   const bool whole = algorithm == AllreduceAlgorithm::butterfly;
-  Seconds time{};
+  Seconds time = rounds.in_node > 1 ? ring_allreduce_time(message, rounds.in_node, at.inside.link) : Seconds{};
   for (const HalvingRound& round : rounds.rounds) {
     const Link link = round_link(at, rounds.pattern, round.step, staged).link;
     const Bytes sent = message * (whole ? 1.0 : round.part);
@@ -274,7 +283,7 @@ const ExchangeTimes::GroupLinks& ExchangeTimes::links(Family axes, Purpose purpo
   if (!only_startups) return links_.emplace_back(links_for(axes, purpose));
   GroupLinks at = links(axes, purpose);
   at.only_startups = true;
-  for (SharedLink* each : {&at.flat, &at.inside, &at.slices, &at.leaders, &at.several_leaders, &at.host_flat,
+  for (SharedLink* each : {&at.flat, &at.inside, &at.slices, &at.leaders, &at.one_leader, &at.several_leaders, &at.host_flat,
                            &at.host_slices, &at.host_leaders, &at.host_several_leaders}) {
     each->link.beta = each->link.add = SecondsPerByte{};
   }
@@ -349,6 +358,7 @@ const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const Gr
     case AllreduceAlgorithm::multi_leader:
       return has_levels(at.group) ? (staged ? at.host_several_leaders : at.several_leaders) : flat;
     case AllreduceAlgorithm::leader:
+      return has_levels(at.group) ? (staged ? at.host_leaders : at.one_leader) : flat;
     case AllreduceAlgorithm::double_tree:
       return has_levels(at.group) ? (staged ? at.host_leaders : at.leaders) : flat;
     case AllreduceAlgorithm::tree:
@@ -528,8 +538,10 @@ Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpo
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
     const Rounds rounds = rounds_of(algorithm, at);
+    const Seconds inside = message * (1.0 - 1.0 / rounds.in_node) * at.inside.link.beta;
+    const Bytes between = message * ((1.0 - rounds.in_node / at.group.ranks) / rounds.in_node);
     for (const HalvingRound& round : rounds.rounds) {
-      least = min(least, moved * round_link(at, rounds.pattern, round.step, staged).link.beta);
+      least = min(least, inside + between * round_link(at, rounds.pattern, round.step, staged).link.beta);
     }
   }
   return least;

@@ -99,7 +99,8 @@ class ExchangeTimes {
     Purpose purpose = Purpose::layer;
     bool only_startups = false;  ///< bytes take no time, only start-ups do
     Group group;
-    SharedLink flat, inside, slices, leaders;         // direct
+    SharedLink flat, inside, slices, leaders;         // direct; a leader uses all links of its node, as NCCL does
+    SharedLink one_leader;                            // direct; the leader sends over one link
     SharedLink host_flat, host_slices, host_leaders;  // staged through the host
     double leader_count = 1;                          // number of leaders, if nodes have several
     SharedLink several_leaders, host_several_leaders;
@@ -122,6 +123,9 @@ class ExchangeTimes {
   struct Rounds {
     std::vector<HalvingRound> rounds;
     Pattern pattern = Pattern::exchange;
+    /// Ranks of a node, if a Reduce-scatter and an Allgather inside nodes surround the rounds. The ranks at one position of
+    /// their nodes then exchange one slice, and the distances of rounds are multiples of this number.
+    double in_node = 1;
   };
   [[nodiscard]] bool rounds_differ(const GroupLinks& way) const;
   /// Returns the rounds of an algorithm one by one; empty if all rounds use the same links.

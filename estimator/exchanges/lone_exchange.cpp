@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
+
+#include "estimator/exchanges/collectives/times.hpp"
 
 namespace ddl {
 
 LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, int ranks, int nodes)
-    : machine_(std::move(machine)), coefficients_(coefficients) {
+    : machine_(std::move(machine)), coefficients_(coefficients), ranks_(ranks), nodes_(nodes) {
   assert(nodes > 0 && ranks % nodes == 0);
   const int ranks_per_node = ranks / nodes;
   plan_.mesh.set(Axis::data, ranks);
@@ -28,6 +31,30 @@ LoneExchange::LoneExchange(Machine machine, const Coefficients& coefficients, in
     machine_.levels.back().units *= 2;
     held *= 2;
   }
+}
+
+Seconds LoneExchange::allreduce_time(AllreduceAlgorithm algorithm, Bytes message) const {
+  Assumptions fixed = assumptions_;
+  fixed.allreduce = algorithm;
+  const ExchangeTimes times(plan_, machine_, coefficients_, fixed);
+  return times.fastest(Collective::allreduce, message, family_bit(Axis::data), Purpose::gradient).time;
+}
+
+Seconds LoneExchange::allreduce_bound(Bytes message) const {
+  if (machine_.levels.empty()) return {};
+  const LinkLevel& inside = machine_.levels.front();
+  Link start{.alpha = inside.latency};
+  const auto through = [&](double units, const LinkLevel& level) {
+    start.beta = SecondsPerByte(1.0 / (level.bandwidth.value() * level.rails));
+    return allreduce_lower_bound(message, units, start);
+  };
+  if (nodes_ == 1) return through(ranks_, inside);
+  // Start-ups between nodes are counted once for each doubling of the nodes, those inside a node for the others.
+  const Seconds inner = inside.latency * std::ceil(std::log2(static_cast<double>(ranks_) / nodes_));
+  start.alpha = machine_.levels[1].latency;
+  const Seconds between = through(nodes_, machine_.levels[1]) + inner;
+  start.alpha = Seconds{};
+  return ranks_ == nodes_ ? between : max(between, through(static_cast<double>(ranks_) / nodes_, inside));
 }
 
 ExchangeTimes::Predicted LoneExchange::predict(Collective operation, Bytes message) const {

@@ -18,6 +18,11 @@ class LoneExchange {
 
   /// Returns the predicted time and algorithm. `message`: bytes of the full vector.
   [[nodiscard]] ExchangeTimes::Predicted predict(Collective operation, Bytes message) const;
+  /// Returns the time of an Allreduce with this algorithm, by formulas and not by measurements.
+  [[nodiscard]] Seconds allreduce_time(AllreduceAlgorithm algorithm, Bytes message) const;
+  /// Returns a lower bound of the time of any Allreduce: ⌈log2 P⌉ start-ups, and 2m(U−1)/U bytes through the links of each
+  /// of the U ranks or nodes [BH18, section 2].
+  [[nodiscard]] Seconds allreduce_bound(Bytes message) const;
   /// Returns the machine. A caller may change the machine's links.
   [[nodiscard]] Machine& machine() { return machine_; }
 
@@ -26,6 +31,7 @@ class LoneExchange {
   const Coefficients& coefficients_;
   Assumptions assumptions_{};
   Plan plan_{};
+  int ranks_ = 1, nodes_ = 1;
 };
 
 }  // namespace ddl

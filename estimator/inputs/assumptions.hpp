@@ -5,6 +5,7 @@
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective.hpp"
+#include "estimator/inputs/failures.hpp"
 #include "model_zoo/network/optimizer_passes.hpp"
 
 namespace ddl {
@@ -216,6 +217,9 @@ struct Assumptions {
   bool include_input = true;  ///< includes reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
+  Recovery recovery{};             ///< failures and checkpoints of a whole training
+  double overhead_power = 1;       ///< PUE: power of the data center, divided by the power of its nodes
+  std::optional<double> carbon{};  ///< grams of CO2 per kWh; unset if the user has not set it
 };
 
 /// Sets the kind of mixed precision, and the cross entropy that usually comes with it.

@@ -9,6 +9,7 @@
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective_library.hpp"
+#include "estimator/inputs/failures.hpp"
 #include "model_zoo/values/precision.hpp"
 
 namespace ddl {
@@ -96,6 +97,7 @@ struct HostPath {
   Seconds latency{};         ///< start-up of a message between neighbors that is staged through the host
   /// memory bandwidth of one node's host; unset if the datasheet does not give it
   std::optional<Bandwidth> memory_bandwidth{};
+  std::optional<double> power{};  ///< watts of a node without its devices, while they train; unset if unknown
 };
 
 /// The storage that samples are read from.
@@ -117,6 +119,7 @@ struct Machine {
   std::shared_ptr<const Network> network{};  ///< the network that `shape` describes (make_network); null for a fat tree
   std::optional<HostPath> host;
   Storage storage;
+  Failures failures{};
   std::optional<double> price_per_gpu_hour;
   std::string currency = "USD";
 

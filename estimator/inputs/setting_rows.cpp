@@ -5,6 +5,7 @@
 
 #include "core/statistics.hpp"
 #include "estimator/inputs/settings.hpp"
+#include "estimator/inputs/training_rows.hpp"
 
 namespace ddl {
 namespace {
@@ -80,7 +81,7 @@ std::span<const SettingRow> setting_rows() {
   using A = Assumptions;
   using S = Software;
   using Kind = SettingKind;
-  static const std::vector<SettingRow> rows{
+  static const std::vector<SettingRow> rows = with_training_rows({
       // The following settings describe kernels and precisions of the framework.
       {.key = "launch_overhead",
        .help = "host time for one kernel launch, on a host of speed 1",
@@ -523,7 +524,7 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .with_ideal = false,
        .apply = set_input_exposed},
-  };
+  });
   return rows;
 }
 

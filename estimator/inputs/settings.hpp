@@ -18,8 +18,9 @@ namespace ddl {
 /// The origin of a setting's value. A value with a later enumerator overrides a value with an earlier one.
 enum class SettingOrigin { software, coefficients, run, job, option };
 
-/// The syntax of a value: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`.
-enum class SettingKind { flag, name, number, whole_number, duration, bytes, percentile };
+/// The syntax of a value: `yes`, a name, `1.5`, `3`, `20 us`, `30 B`, `p95`, `5 d`, `2 TB/s`. A duration is at most that of
+/// a kernel launch; a time has the bounds of its row.
+enum class SettingKind { flag, name, number, whole_number, duration, bytes, percentile, time, bandwidth };
 
 /// A value of a setting. `value` is 0 or 1 for a flag, the index of a name, or a number in base units.
 struct SettingValue {

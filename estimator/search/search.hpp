@@ -17,9 +17,9 @@ namespace ddl {
 /// laboratories that time the same kernels differ by 2.4 to 6.7 % (median; docs/recommend.md).
 inline constexpr double usual_tie = 0.03;
 
-enum class Objective { time, cost, memory };
+enum class Objective { time, cost, memory, energy };
 template <>
-inline constexpr EnumNames<Objective> enum_names<Objective>{"time", "cost", "memory"};
+inline constexpr EnumNames<Objective> enum_names<Objective>{"time", "cost", "memory", "energy"};
 
 struct RankedPlan;
 

@@ -21,6 +21,14 @@
 
 namespace ddl {
 
+/// The average electrical power of a training in watts.
+struct Power {
+  double device = 0;  ///< of one device
+  std::optional<double>
+      node{};                ///< of one node with all of its devices; unset if the machine does not state its host's power
+  double product_share = 0;  ///< share of the kernel time that matrix products and convolutions take
+};
+
 /// The time and memory of a plan. An infeasible plan also has an estimate. Its `limits` contain the reasons.
 struct Estimate {
   Plan plan;
@@ -42,6 +50,7 @@ struct Estimate {
   /// The interval of the step time, and the sources of its error; unset until add_intervals sets them.
   std::optional<TimeInterval> interval{};
   std::shared_ptr<const TimeSensitivity> sensitivity{};
+  std::optional<Power> power{};  ///< unset until add_power sets it
 
   [[nodiscard]] bool feasible() const { return limits.empty(); }
 };

@@ -195,4 +195,36 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
   return predicted;
 }
 
+std::vector<PredictedExchange> ExchangePredictor::by_algorithm(Collective operation, Bytes message, int ranks, int nodes,
+                                                               std::span<const std::string_view> wanted) const {
+  const PredictedExchange usual = predict(operation, message, ranks, nodes);
+  const LoneExchange alone(machine_, coefficients_, ranks, nodes);
+  std::vector<PredictedExchange> found;
+  const auto add = [&](std::string_view name, Seconds time) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) return;
+    found.push_back({.operation = operation,
+                     .ranks = ranks,
+                     .nodes = nodes,
+                     .message = message,
+                     .time = time,
+                     .bus_bandwidth = message * bus_factor(operation, ranks) / time,
+                     .algorithm = std::string(name),
+                     .basis = has_curve_on(coefficients_.exchanges, nodes == 1) ? ExchangeBasis::fitted_links
+                              : usual.basis == ExchangeBasis::other_clusters    ? ExchangeBasis::other_clusters
+                                                                                : ExchangeBasis::data_sheet});
+  };
+  if (operation == Collective::allreduce) {
+    for (const AllreduceAlgorithm each : enum_values<AllreduceAlgorithm>)
+      add(to_string(each), alone.allreduce_time(each, message));
+    add(lower_bound_name, alone.allreduce_bound(message));
+  } else {
+    // A linear Allreduce is a linear reduce and a linear broadcast of equal time; the same holds for a tree.
+    for (const AllreduceAlgorithm each : {AllreduceAlgorithm::linear, AllreduceAlgorithm::tree})
+      add(to_string(each), alone.allreduce_time(each, message) / 2.0);
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const PredictedExchange& a, const PredictedExchange& b) { return a.time < b.time; });
+  return found;
+}
+
 }  // namespace ddl

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -25,6 +27,9 @@ enum class ExchangeBasis {
 template <>
 inline constexpr EnumNames<ExchangeBasis> enum_names<ExchangeBasis>{
     "measured", "scaled", "interpolated", "extrapolated", "fitted links", "other clusters", "data sheet"};
+
+/// The name of the row of by_algorithm() that no algorithm can be faster than.
+inline constexpr std::string_view lower_bound_name = "lower-bound";
 
 /// Whose measurements the coefficients are.
 enum class MeasuredOn { own_cluster, published_cluster };
@@ -56,6 +61,10 @@ class ExchangePredictor {
   /// Predicts one exchange. `ranks` must be at least 2 and a multiple of `nodes`. A node must have
   /// at most as many ranks as the machine's nodes have devices. Otherwise throws Error.
   [[nodiscard]] PredictedExchange predict(Collective operation, Bytes message, int ranks, int nodes) const;
+  /// Predicts an Allreduce or a Reduce with each algorithm by the formulas of the links, the fastest first, and the lower
+  /// bound. `wanted`: the names of the algorithms; empty for all. Throws Error like predict().
+  [[nodiscard]] std::vector<PredictedExchange> by_algorithm(Collective operation, Bytes message, int ranks, int nodes,
+                                                            std::span<const std::string_view> wanted = {}) const;
   /// Remarks on the fit of the links, in sentences.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 

@@ -62,6 +62,8 @@ class RandomJobs {
       if (row.kind == SettingKind::whole_number) value = static_cast<double>(number(0, static_cast<std::int64_t>(row.most)));
       if (row.kind == SettingKind::percentile) value = static_cast<double>(number(500, 999)) / 10;
       if (row.kind == SettingKind::duration) value = static_cast<double>(number(0, 1000)) * 1e-6;
+      if (row.kind == SettingKind::time || row.kind == SettingKind::bandwidth)
+        value = std::max(row.least, 1.0) * static_cast<double>(number(1, 1000));
       if (row.kind == SettingKind::bytes) value = static_cast<double>(number(0, 1000));
       if (row.only_with.empty()) settings.set(row, {value, SettingOrigin::job, {}});
     }

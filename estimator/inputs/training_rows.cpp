@@ -1,0 +1,120 @@
+#include "estimator/inputs/training_rows.hpp"
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace ddl {
+namespace {
+
+/// Sets a member of Recovery.
+template <auto member, class T>
+void set_recovery(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.recovery.*member = T(setting.value);
+}
+template <auto member, class T>
+void set_failures(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.recovery.failures.*member = T(setting.value);
+}
+
+void set_failing_unit(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.recovery.failures.of = static_cast<FailingUnit>(setting.value);
+}
+void set_writing(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.recovery.writing = static_cast<CheckpointWriting>(setting.value);
+}
+void set_overhead_power(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.overhead_power = setting.value;
+}
+void set_carbon(const SettingValue& setting, SettingEffects& effects) { effects.assumptions.carbon = setting.value; }
+
+/// Longer times are probably typing errors.
+constexpr double longest_time = 1e12, year = 365.25 * 86400;
+
+}  // namespace
+
+std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
+  using Kind = SettingKind;
+  std::vector<SettingRow> training{
+      {.key = "mtbf",
+       .help = "mean time between failures of one GPU, node or job, such as '5.8 years per GPU' or '3h per job': a whole "
+               "training then includes lost steps, restarts and checkpoints; default: the machine's, else no failures",
+       .kind = Kind::time,
+       .least = 1,
+       .most = longest_time,
+       .has_option = true,
+       .apply = set_failures<&Failures::interval, Seconds>},
+      {.key = "mtbf_of",
+       .help = "what mtbf refers to; default: gpu",
+       .kind = Kind::name,
+       .names = failing_unit_names,
+       .has_option = true,
+       .apply = set_failing_unit},
+      {.key = "restart",
+       .help = "time from a failure to the first new step; default: the machine's, else 10 min",
+       .kind = Kind::time,
+       .most = year,
+       .has_option = true,
+       .apply = set_failures<&Failures::restart, Seconds>},
+      {.key = "checkpoint_every",
+       .help = "training time between two checkpoints, such as 30min; default: the best one",
+       .kind = Kind::time,
+       .least = 1e-3,
+       .most = longest_time,
+       .has_option = true,
+       .apply = set_recovery<&Recovery::checkpoint_every, Seconds>},
+      {.key = "checkpoint_time",
+       .help = "time for which the training waits for a checkpoint; default: its bytes at --checkpoint-bandwidth",
+       .kind = Kind::time,
+       .most = year,
+       .has_option = true,
+       .apply = set_recovery<&Recovery::checkpoint_time, Seconds>},
+      {.key = "checkpoint_bandwidth",
+       .help = "bandwidth of all nodes together to the storage of checkpoints; default: that of the machine's storage",
+       .kind = Kind::bandwidth,
+       .least = 1,
+       .most = 1e18,
+       .has_option = true,
+       .apply = set_recovery<&Recovery::checkpoint_bandwidth, Bandwidth>},
+      {.key = "checkpoint_writing",
+       .help = "whether the training waits until a checkpoint is stored (blocking), or only for a copy in the host's "
+               "memory (async)",
+       .kind = Kind::name,
+       .names = checkpoint_writing_names,
+       .has_option = true,
+       .usual = "blocking",
+       .apply = set_writing},
+      {.key = "spare_nodes",
+       .help = "nodes that are paid for and replace failed nodes at once; with --repair, the job waits if all are used",
+       .kind = Kind::whole_number,
+       .most = 1'000'000,
+       .has_option = true,
+       .usual = "0",
+       .apply = set_recovery<&Recovery::spare_nodes, double>},
+      {.key = "repair",
+       .help = "time to repair or replace a failed node, such as 1d; default: a failed node is always replaced at once",
+       .kind = Kind::time,
+       .least = 1,
+       .most = 100 * year,
+       .has_option = true,
+       .apply = set_recovery<&Recovery::repair, Seconds>},
+      {.key = "pue",
+       .help = "power usage effectiveness: energy of the data center, divided by the energy of its nodes",
+       .kind = Kind::number,
+       .least = 1,
+       .most = 10,
+       .has_option = true,
+       .usual = "1",
+       .apply = set_overhead_power},
+      {.key = "carbon",
+       .help = "carbon intensity of the electricity, in grams of CO2 per kWh",
+       .kind = Kind::number,
+       .most = 10'000,
+       .has_option = true,
+       .apply = set_carbon},
+  };
+  for (SettingRow& row : training) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace ddl
