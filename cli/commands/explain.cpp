@@ -82,6 +82,7 @@ bool is_plan_file(const std::string& text) { return text.ends_with(".json") || t
 Plan with_degrees(const std::string& degrees, const std::string& option, const Plan& explained) {
   Plan plan = explained;
   plan.mesh = {};
+  plan.segments.clear();
   parse_degrees(degrees, plan, option);
   plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.mesh.batch_parts(), 1, plan.micro_batches);
   return plan;

@@ -14,6 +14,7 @@
 #include "cli/documents/out_of_core.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/job_file.hpp"
+#include "cli/options/layer_layouts.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -199,6 +200,7 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   Plan plan = job.plan;
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
+  placed_at(plan_node.find("layers").value_or(plan_node), [&] { lay_out_layers(job.layers, study.model(), plan); });
   const Estimator estimator(study.job());
   std::optional<MemoryCheck> checked = check_memory(estimator, plan);
   if (!checked) {

@@ -148,6 +148,7 @@ void search_into(RecommendAnswer& answer) {
     SearchWatch watch(options.time_limit);
     watch.watch(search_options);
     answer.result = search(*answer.estimator, search_options);
+    add_layered_plan(answer, search_options);
     answer.seconds = watch.seconds();
     answer.at_limit = watch.is_at_limit();
   }
@@ -432,6 +433,7 @@ void add_recommend(const Command& program, Request& request) {
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");
+  const auto per_layer = add_per_layer(command, options->per_layer).excludes(framework);
   command.add_option("--missing", options->missing, "write the unmeasured kernels of the shown plans to FILE")
       .file()
       .excludes(command.get_option("--ideal"));
@@ -449,10 +451,11 @@ void add_recommend(const Command& program, Request& request) {
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
+  per_layer.excludes(like);
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   framework.excludes(all);
-  for (const auto sought : {strategies, framework, objective, all, risk}) {
+  for (const auto sought : {strategies, framework, objective, all, risk, per_layer}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
     handles.degrees.excludes(sought);

@@ -28,8 +28,10 @@ namespace {
 std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
-  if (answer.single || answer.gpus == 1 || best.plan.mesh.family() == family) return {};
-  const auto is_data = [&](const Estimate& estimate) { return estimate.plan.mesh.family() == family; };
+  const auto is_data = [&](const Estimate& estimate) {
+    return estimate.plan.mesh.family() == family && estimate.plan.segments.empty();
+  };
+  if (answer.single || answer.gpus == 1 || is_data(best)) return {};
   const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
   if (data == answer.result.best.end()) {
     const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
@@ -84,6 +86,11 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (answer.single) return;
   if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
+  const bool has_segments = std::any_of(answer.shown.begin(), answer.shown.end(),
+                                        [](const Estimate& each) { return !each.plan.segments.empty(); });
+  if (answer.options.per_layer && !has_segments)
+    document.paragraph(
+        fmt::format("no plan that lays out layers differently is more than {:.0f} % faster", usual_tie * 100));
   const auto differs = [&](const Estimate& each) { return each.verdict != answer.shown.front().verdict; };
   if (!answer.options.allow_risk && std::any_of(answer.shown.begin(), answer.shown.end(), differs))
     document.paragraph("plans that may not fit follow plans that fit: --allow-risk sorts all by time");

@@ -31,7 +31,7 @@ struct RecommendOptions {
   std::vector<std::string> set_words{};  ///< values of --set
   std::vector<std::string> what_if{};    ///< values of --what-if
   std::optional<Seconds> time_limit;
-  bool all = false, allow_risk = false, overwrite = false;
+  bool all = false, allow_risk = false, overwrite = false, per_layer = false;
   Goals goals;
 };
 
@@ -62,6 +62,9 @@ struct RecommendAnswer {
   /// Strategies that the user requested, but that cannot divide the number of devices.
   std::vector<Family> without_plans;
   std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
+  /// With --per-layer, the fastest plan with several layouts, if there is one; ranked only if it is faster by more than a
+  /// tie.
+  std::optional<Estimate> layered;
 
   /// If no plan is possible: how much more the user has to give for a plan.
   std::vector<PossibleChange> possible;
@@ -72,6 +75,10 @@ struct RecommendAnswer {
 
 /// Computes the answer for one study, one number of GPUs and one batch. Throws Error if there is no answer.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
+/// Adds --per-layer.
+Option add_per_layer(const Command& command, bool& per_layer);
+/// With --per-layer, searches layouts of layers, and ranks the best plan first if it is faster by more than a tie.
+void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options);
 /// Adds the memory that the allocator reserves for each shown and rejected plan. This takes as long as the search itself.
 void add_reserved(RecommendAnswer& answer);
 

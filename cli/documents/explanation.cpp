@@ -11,6 +11,7 @@
 
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/memory.hpp"
+#include "cli/options/plan_notation.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -131,15 +132,20 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
                                      [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });
   std::vector<Column> columns{essential(words("layer")), essential(figures("×"))};
   if (stages) columns.push_back(figures("stage"));
+  const Plan& plan = explanation.estimate.plan;
+  const bool segments = !plan.segments.empty();
+  if (segments) columns.push_back(essential(words("layout")));
   columns.insert(columns.end(),
                  {essential(words("problem per rank")), words("from"), essential(figures(unit.name)), figures("share")});
   for (const TimePart& part : parts)
     columns.push_back(if_asked(figures(fmt::format("{}{}", &part == parts.data() ? "= " : "+ ", part.column))));
   if (exchanges) columns.push_back(words("communication per micro-batch"));
   Table table(std::move(columns));
+  std::string layout;
   const auto add = [&](std::vector<std::string> row, const std::string& stage, const std::string& problem,
                        std::string_view from, const Breakdown& time, const std::string& exchanged) {
     if (stages) row.push_back(stage);
+    if (segments) row.push_back(layout);
     row.insert(row.end(), {problem, std::string(from), fine_figure(time.step_time().value() * unit.factor),
                            whole.step_time().value() > 0 ? share_text(time.step_time() / whole.step_time()) : "-"});
     for (const TimePart& part : parts) row.push_back(fine_figure((time[part.part]).value() * unit.factor));
@@ -154,10 +160,12 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     Breakdown time = group.time;
     time[Part::waiting] = group.host_waiting;
     rest -= group.host_waiting;
+    if (segments) layout = degrees_word(mesh_of(plan, first.layer));
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
         fmt::format("{} {}", layer.operation->type(), shapes_text(first.detail.shard, is_of_sample(study, first))),
         letter(kernel_source(first)), time, exchanges_text(first));
   }
+  layout.clear();
   if (rest > whole[Part::waiting] * rounding) {
     Breakdown time;
     time[Part::waiting] = rest;
@@ -275,6 +283,8 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   fields.add("operation", [layer_of](const Row& own) { return layer_of(own).operation->type(); });
   fields.add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
   fields.add("stage", [](const Row& own) { return own.stage + 1; });
+  if (!plan.segments.empty())
+    fields.add("layout", [&plan](const Row& own) { return degrees_word(mesh_of(plan, own.layer)); });
   fields.add("samples", [](const Row& own) { return own.detail.shard.samples; });
   fields.add_csv("shapes", [&study](const Row& own) { return shapes_text(own.detail.shard, is_of_sample(study, own)); });
   fields.add_json("input_shapes", [&study](const Row& own) {

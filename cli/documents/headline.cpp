@@ -17,6 +17,7 @@
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
+#include "cli/options/layer_layouts.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/figures.hpp"
 #include "core/statistics.hpp"
@@ -192,6 +193,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
                   const std::string& aside) {
   const std::string words = plan_words(estimate.plan);
   add_card(document, "Plan", plan_word(estimate.plan) + (words.empty() ? "" : ": " + words) + aside);
+  if (!estimate.plan.segments.empty()) add_card(document, "Layers", layouts_text(estimate.plan, study.model()));
   if (!estimate.feasible()) {
     const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
                                           [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });

@@ -166,7 +166,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
     }
     fields.add(
         std::move(field.name), [value = std::move(field.value)](const Row& row) { return value(row.estimate.plan); },
-        field.object);
+        field.object, static_cast<Fields<Row>::Formats>(field.formats));
   }
   const auto if_priced = [](auto of) {
     return [of](const Row& row) { return row.has_time() ? Json(of(row.estimate)) : Json(nullptr); };

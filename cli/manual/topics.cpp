@@ -29,6 +29,10 @@ for the sign between them: dp32.tp2. The full names are read, too: data=32.
   pp   pipeline             filter   output channels
   cp   context parallelism  channel  input channels
 
+A plan may lay out layers differently: 'dp32 from14:filter32' has filter32 from
+layer 14 on, counted from 0 (models show NAME lists the layers). --layers writes
+it by names: --degrees data=32 --layers 'fc*: filter=32'.
+
 Choices. What is absent has its default.
 
   m4     4 micro-batches; default: 1

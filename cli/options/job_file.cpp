@@ -12,6 +12,7 @@
 
 #include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/inputs/setting_values.hpp"
+#include "cli/options/layer_layouts.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
@@ -159,7 +160,7 @@ class JobReader {
 
   void read_plan(const YamlNode& node) {
     if (!node.is_map()) node.fail("a plan must be a map", example_plan);
-    std::vector<std::string_view> keys{"strategy", "degrees", "gpus", "micro_batches", "placement"};
+    std::vector<std::string_view> keys{"strategy", "degrees", "gpus", "layers", "micro_batches", "placement"};
     for (const PlanChoiceRow& row : plan_choices()) keys.push_back(row.option);
     node.only_keys(keys);
     Plan& plan = job_.plan;
@@ -199,6 +200,9 @@ class JobReader {
     if (node.find("recompute-modules") && !node.find("recompute")) plan.recompute = Recompute::selective;
     if (plan.secondary_shards > 1 && !node.find("zero")) plan.zero_stage = 3;
     if (const auto value = node.find("placement")) read_placement(*value);
+    if (const auto value = node.find("layers")) {
+      for (const YamlNode& each : value->items()) job_.layers.push_back(each.text());
+    }
   }
 
   /// Gives all GPUs to the axis of a strategy with one axis. Throws Error if the strategy needs degrees.
@@ -357,6 +361,10 @@ std::string print_job(const JobFile& job) {
   const Plan usual;
   out << "plan" << YAML::BeginMap << "strategy" << family_name(plan.mesh.family()) << "degrees";
   write_degrees(out, plan);
+  if (!job.layers.empty()) {
+    out << "layers";
+    write_list(out, job.layers);
+  }
   if (plan.micro_batches != usual.micro_batches) out << "micro_batches" << plan.micro_batches;
   if (plan.placement != usual.placement) {
     std::vector<std::string> names;
@@ -402,6 +410,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.gpu_memory = spec.device_memory;
   if (!(spec.margin == Margin{})) job.margin = spec.margin;
   job.plan = plan;
+  job.plan.segments.clear();
+  job.layers = layer_layouts(plan, study.model());
   return job;
 }
 

@@ -26,6 +26,7 @@ struct JobFile {
   std::optional<Optimizer> optimizer;
   Settings settings;                          ///< these values override the software's settings
   Plan plan;                                  ///< with the global batch; precision and optimizer are set if the job has them
+  std::vector<std::string> layers{};          ///< layers of the plan with other degrees, as the values of --layers
   std::optional<std::int64_t> batch_per_gpu;  ///< set if the job gives the batch per GPU
   std::optional<Bytes> gpu_memory;
   std::optional<Margin> margin;

@@ -18,6 +18,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
+constexpr const char* segments_example = R"(write for example [{"first": 14, "degrees": {"filter": 64}}])";
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
 /// Reads and checks the fields of a plan one by one. An error contains the key and its position.
@@ -41,8 +42,9 @@ class PlanReader {
     refuse_unknown_keys();
     PlanFile file;
     Plan& plan = file.plan;
-    read_degrees(plan);
+    read_degrees(*object_, "", plan);
     check_strategy(plan);
+    if (object_->contains("segments")) read_segments(plan);
     plan.global_batch = integer("global_batch", 1, largest_batch);
     if (object_->contains("micro_batches")) plan.micro_batches = integer("micro_batches", 1, largest_batch);
     for (const PlanChoiceRow& row : plan_choices()) {
@@ -102,6 +104,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
+                                        "segments",
                                         // Keys of a plan in a report that are predictions, not choices.
                                         "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons",
@@ -157,14 +160,40 @@ class PlanReader {
     return parsed;
   }
 
-  void read_degrees(Plan& plan) const {
-    if (!object_->contains("degrees")) fail("", "'degrees' is missing");
-    const Json& degrees = object_->at("degrees");
+  /// Reads the layouts of the layers behind the first ones.
+  void read_segments(Plan& plan) const {
+    const Json& segments = object_->at("segments");
+    if (!segments.is_array()) fail("segments", "'segments' is not a list", segments_example);
+    constexpr std::int64_t most_layers = 1 << 30;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      const std::string path = fmt::format("segments/{}", i);
+      const Json& each = segments[i];
+      if (!each.is_object() || !each.contains("first"))
+        fail(path, "a segment is an object with 'first' and 'degrees'", segments_example);
+      const std::int64_t after = plan.segments.empty() ? 0 : plan.segments.back().first;
+      const std::optional<std::int64_t> first = whole_number(each.at("first"), after + 1, most_layers);
+      if (!first)
+        fail(path + "/first", fmt::format("'first' is not a whole number above {}", after),
+             "segments are in the order of their layers, which are counted from 0");
+      Plan own;
+      read_degrees(each, path + "/", own);
+      if (own.mesh.devices() != plan.mesh.devices())
+        fail(path, fmt::format("the segment has {} ranks, but the plan has {}", own.mesh.devices(), plan.mesh.devices()),
+             "all layers use the same devices");
+      plan.segments.push_back({static_cast<int>(*first), own.mesh});
+    }
+    join_segments(plan);
+  }
+
+  /// Reads 'degrees' of an object. `path`: the beginning of the keys of the object.
+  void read_degrees(const Json& object, const std::string& path, Plan& plan) const {
+    if (!object.contains("degrees")) fail(path.substr(0, path.rfind('/')), "'degrees' is missing");
+    const Json& degrees = object.at("degrees");
     const std::string example = R"(write for example {"data": 64, "spatial": [2, 2]})";
-    if (!degrees.is_object()) fail("degrees", "'degrees' is not an object", example);
+    if (!degrees.is_object()) fail(path + "degrees", "'degrees' is not an object", example);
     Family seen = 0;
     for (const auto& [name, value] : degrees.items()) {
-      const std::string key = "degrees/" + name;
+      const std::string key = path + "degrees/" + name;
       const std::optional<Axis> axis = parse_axis(name);
       if (!axis)
         throw source_.error_at_key(path_to(key), fmt::format("unknown strategy {}", quote(name)),
@@ -192,13 +221,27 @@ class PlanReader {
       }
       plan.mesh.set_tiles(tiles);
     }
-    if (const std::string why = too_many_devices(plan.mesh); !why.empty()) fail("degrees", why, "give smaller degrees");
+    if (const std::string why = too_many_devices(plan.mesh); !why.empty())
+      fail(path + "degrees", why, "give smaller degrees");
   }
 
   const JsonSource& source_;
   std::string path_;
   const Json* object_ = nullptr;
 };
+
+}  // namespace
+
+namespace {
+
+Json segment_to_json(const LayerSegment& segment) {
+  Json degrees = Json::object();
+  for (const Axis axis : spoken_axes) {
+    if (segment.mesh[axis] > 1)
+      degrees[to_string(axis)] = axis == Axis::spatial ? Json(segment.mesh.tiles()) : Json(segment.mesh[axis]);
+  }
+  return {{"first", segment.first}, {"degrees", std::move(degrees)}};
+}
 
 }  // namespace
 
@@ -226,6 +269,10 @@ Fields<Plan> plan_fields() {
   }
   fields.add("optimizer", [](const Plan& plan) { return to_string(plan.optimizer); });
   fields.add("precision", [](const Plan& plan) { return to_string(plan.precision); });
+  fields.add_json("segments", [](const Plan& plan) {
+    return plan.segments.empty() ? no_key() : json_list(plan.segments, segment_to_json);
+  });
+  fields.add_csv("segments", segments_word);
   return fields;
 }
 

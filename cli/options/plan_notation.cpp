@@ -46,6 +46,8 @@ std::string order_word(const Plan& plan) {
 }
 
 constexpr char order_sign = '@';
+/// The beginning of the part of a layout, `from14:f32`.
+constexpr std::string_view segment_sign = "from";
 
 /// Explains the letters for a choice in the short notation of plans.
 std::string meaning_of(const PlanChoiceRow& row, int value) {
@@ -84,6 +86,13 @@ std::string degrees_word(const Mesh& mesh) {
   return word.empty() ? "1 device" : word;
 }
 
+std::string segments_word(const Plan& plan) {
+  std::string word;
+  for (const LayerSegment& segment : plan.segments)
+    word += fmt::format("{}{}{}:{}", word.empty() ? "" : " ", segment_sign, segment.first, degrees_word(segment.mesh));
+  return word;
+}
+
 std::string choices_text(const Plan& plan) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -98,6 +107,7 @@ std::string choices_text(const Plan& plan) {
 
 std::string plan_word(const Plan& plan) {
   std::string word = degrees_word(plan.mesh);
+  if (!plan.segments.empty()) word += " " + segments_word(plan);
   for (const PlanChoiceRow& row : plan_choices()) {
     const std::string sign = row.matters(plan.mesh) ? row.sign(row.get(plan)) : std::string();
     if (!sign.empty()) word += " " + sign;
@@ -113,6 +123,8 @@ std::string plan_words(const Plan& plan) {
     if (plan.mesh[axis] > 1)
       words += fmt::format("{}{} {}", words.empty() ? "" : ", ", to_string(axis), degree_text(plan.mesh, axis));
   }
+  for (const LayerSegment& segment : plan.segments)
+    words += fmt::format("{}{} from layer {} on", words.empty() ? "" : ", ", degrees_text(segment.mesh), segment.first);
   const std::string choices = choices_text(plan);
   return words + (words.empty() || choices.empty() ? "" : ", ") + choices;
 }
@@ -132,6 +144,8 @@ std::string letters_text(const std::vector<Plan>& plans) {
     add("m micro-batches");
   if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !order_word(plan).empty(); }))
     add("@ degrees placed innermost, on neighboring devices");
+  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.segments.empty(); }))
+    add("from the degrees of the layers from this layer on");
   return fmt::format("{}", fmt::join(meanings, ", "));
 }
 
@@ -187,6 +201,21 @@ bool take_micro_batches(std::string_view part, Plan& plan) {
   return true;
 }
 
+/// The layout of layers that a part such as `from14:filter32` begins: the first layer, and the first degree.
+struct SegmentPart {
+  int first = 0;
+  std::string_view degree;
+};
+std::optional<SegmentPart> segment_of(std::string_view part) {
+  if (!part.starts_with(segment_sign)) return std::nullopt;
+  SegmentPart segment;
+  const auto [end, problem] = std::from_chars(part.data() + segment_sign.size(), part.data() + part.size(), segment.first);
+  if (problem != std::errc{} || end + 1 >= part.data() + part.size() || *end != ':' || segment.first < 1)
+    return std::nullopt;
+  segment.degree = part.substr(static_cast<std::size_t>(end - part.data()) + 1);
+  return segment;
+}
+
 /// Finds the choice and the value that a sign such as `z1` names.
 std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view sign) {
   for (const PlanChoiceRow& row : plan_choices()) {
@@ -239,18 +268,40 @@ Plan parse_plan_word(std::string_view text) {
   std::string_view rest = text;
   const std::string single = degrees_word(Mesh{});
   if (rest.starts_with(single)) rest.remove_prefix(single.size());
-  std::string degrees, order;
+  std::vector<std::string> degrees{""};  // of the first layers, and of each segment
+  std::vector<int> firsts;
+  std::string order;
   std::vector<std::string_view> signs;
-  for (const std::string_view part : parts_of(rest)) {
+  for (std::string_view part : parts_of(rest)) {
+    if (const auto segment = segment_of(part)) {
+      firsts.push_back(segment->first);
+      degrees.emplace_back();
+      part = segment->degree;
+    }
     if (const auto degree = degree_of(part)) {
-      degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", degree->first, degree->second);
+      std::string& own = degrees.back();
+      own += fmt::format("{}{}={}", own.empty() ? "" : ",", degree->first, degree->second);
     } else if (part.front() == order_sign) {
       order = part.substr(1);
     } else {
       signs.push_back(part);
     }
   }
-  if (!degrees.empty()) parse_degrees(degrees, plan, "--plan");
+  if (!degrees.front().empty()) parse_degrees(degrees.front(), plan, "--plan");
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    Plan segment;
+    if (!degrees[i + 1].empty()) parse_degrees(degrees[i + 1], segment, "--plan");
+    if (segment.mesh.devices() != plan.mesh.devices()) {
+      throw Error(fmt::format("the plan {} has {} devices at its first layers, but {} from layer {} on", quote(text),
+                              plan.mesh.devices(), segment.mesh.devices(), firsts[i]),
+                  "all layers use the same devices");
+    }
+    if (firsts[i] <= (i == 0 ? 0 : firsts[i - 1]))
+      throw Error(fmt::format("the layouts of the plan {} are not in the order of their layers", quote(text)),
+                  notation_hint);
+    plan.segments.push_back({firsts[i], segment.mesh});
+  }
+  join_segments(plan);
   take_signs(text, signs, plan);
   if (!order.empty()) plan.placement = parse_placement(order);
   return plan;

@@ -16,6 +16,8 @@ namespace ddl {
 [[nodiscard]] std::string plan_word(const Plan& plan);
 /// Returns the notation of the degrees alone: `dp64·tp8`.
 [[nodiscard]] std::string degrees_word(const Mesh& mesh);
+/// Returns the notation of the segments alone: `from14:filter32`; empty if all layers have one layout.
+[[nodiscard]] std::string segments_word(const Plan& plan);
 /// Returns the meaning of the short notation: `data 64, tensor 8, 4 micro-batches, ZeRO-1`.
 [[nodiscard]] std::string plan_words(const Plan& plan);
 /// Explains the letters after the degrees in the short notation of plans (plan_word); empty if no plan has such letters.
@@ -24,9 +26,10 @@ namespace ddl {
 /// Whether a text begins like a plan in the short notation, and is not the name of a file.
 [[nodiscard]] bool is_plan_word(std::string_view text);
 /// Reads the short notation of a plan: degrees such as `dp32`, separated by `·`, `.`, `,`, `*`, `+` or blanks, then choices
-/// such as `z1 v2 m4` in any order. Full names (`data=32`) and aliases (`fsdp32`) are read, too. Choices that are not given
-/// have their defaults; the default is one micro-batch. Batch, precision and optimizer are not part of the notation.
-/// Throws Error that names the part that is not understood.
+/// such as `z1 v2 m4` in any order. `from14:filter32` begins the degrees of the layers from layer 14 on. Full names
+/// (`data=32`) and aliases (`fsdp32`) are read, too. Choices that are not given have their defaults; the default is one
+/// micro-batch. Batch, precision and optimizer are not part of the notation. Throws Error that names the part that is not
+/// understood.
 [[nodiscard]] Plan parse_plan_word(std::string_view text);
 
 }  // namespace ddl

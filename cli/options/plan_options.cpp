@@ -8,6 +8,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
+#include "cli/options/layer_layouts.hpp"
 #include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/strategies.hpp"
@@ -196,6 +197,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.zero_stage = zero_stage_said(options);
   chosen_of(options).apply(plan);
+  lay_out_layers(options.layers, study.model(), plan);
   if (!options.micro_batches && !ideal) plan.micro_batches = searched_micro_batches(study, plan);
   return plan;
 }
@@ -297,8 +299,13 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
       command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
   const auto degrees =
       command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2").type_name("DEGREES");
+  const auto layers = command
+                          .add_option("--layers", options.layers,
+                                      "degrees of some layers, by their names or operations: 'fc*: filter=32'; repeatable")
+                          .type_name("LAYERS")
+                          .one_value_each();
   // Options that the plan file already determines are refused, because they would be ignored.
-  for (const Option& said : {placement, micro_batches, strategy, degrees}) plan.excludes(said);
+  for (const Option& said : {placement, micro_batches, strategy, degrees, layers}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);
   return {plan, strategy, degrees};
 }
@@ -411,6 +418,9 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
     if (!spec.optimizer) spec.optimizer = asked.file->optimizer;
   }
   asked.study = study_of(spec, study);
+  if (!options.layers.empty() && !options.name_plan())
+    throw Error("--layers needs the strategy of the other layers",
+                "add --strategy data with --gpus, or --degrees; recommend --per-layer searches for layouts of layers");
   if (asked.file) refuse_other_report(*asked.file, *asked.study, options.plan_file);
   if (options.gpus) refuse_more_than(asked.study->machine(), *options.gpus);
   if (options.name_plan()) {

@@ -26,7 +26,8 @@ struct PlanOptions {
   /// The values of --gpus and --global-batch, in commands that accept lists. Other commands set `gpus` and `global_batch`.
   std::vector<std::int64_t> gpu_counts{}, global_batches{};
   std::string placement, plan_file, strategy, degrees;
-  std::string plan_word{};  ///< the value of --plan, if it is not a file: a plan in the short notation
+  std::string plan_word{};            ///< the value of --plan, if it is not a file: a plan in the short notation
+  std::vector<std::string> layers{};  ///< values of --layers: layers and their degrees
   /// For each choice of a plan, the number or the name that the user typed.
   std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
   std::array<std::string, plan_choice_count> names;

@@ -16,7 +16,8 @@ namespace ddl {
 
 using Json = nlohmann::ordered_json;
 
-/// A named value of a row. Each Field is a column in CSV, and a key of the row's object in JSON.
+/// A named value of a row. Each Field is a column in CSV, and a key of the row's object in JSON. A row whose value is
+/// discarded (no_key) has no such key.
 template <class Row>
 struct Field {
   enum class Formats { both, json, csv };
@@ -53,11 +54,16 @@ template <class Row>
   Json json;
   for (const Field<Row>& field : fields) {
     if (field.formats == Field<Row>::Formats::csv) continue;
+    Json value = field.value(row);
+    if (value.is_discarded()) continue;
     Json& object = field.object.empty() ? json : json[std::string(field.object)];
-    object[field.name] = field.value(row);
+    object[field.name] = std::move(value);
   }
   return json;
 }
+
+/// Returns the value of a field whose key is left out of a row.
+[[nodiscard]] inline Json no_key() { return Json(Json::value_t::discarded); }
 
 /// Returns a row as a flat object. If `row` is null, the object has all fields with null values.
 template <class Row>

@@ -10,7 +10,7 @@ namespace ddl {
 namespace {
 
 /// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 27> limit_codes{"batch",
+constexpr std::array<std::string_view, 32> limit_codes{"batch",
                                                        "no_extents",
                                                        "extent",
                                                        "halo",
@@ -34,6 +34,11 @@ constexpr std::array<std::string_view, 27> limit_codes{"batch",
                                                        "recompute_modules",
                                                        "no_host",
                                                        "host_memory",
+                                                       "segment_choice",
+                                                       "segment_ranks",
+                                                       "segment_first",
+                                                       "segment_meshes",
+                                                       "segment_tiles",
                                                        "devices",
                                                        "not_finite",
                                                        "memory"};
@@ -119,6 +124,18 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
     case Limit::Kind::host_memory:
       return fmt::format("needs {} of host memory, but a host has {}", humanize(Bytes(limit.wanted)),
                          humanize(Bytes(limit.available)));
+    case Limit::Kind::segment_choice:
+      return fmt::format("plans with several layouts of layers do not support {} yet", limit.item);
+    case Limit::Kind::segment_ranks:
+      return fmt::format("the layout from layer {:.0f} on has {:.0f} ranks, but the first layers have {:.0f}",
+                         limit.item_bytes, limit.wanted, limit.available);
+    case Limit::Kind::segment_first:
+      return fmt::format("a layout begins at layer {:.0f}, but {} has {:.0f} layers", limit.wanted, model, limit.available);
+    case Limit::Kind::segment_meshes:
+      return fmt::format("the layers have {:.0f} different layouts; at most {:.0f} are supported", limit.wanted,
+                         limit.available);
+    case Limit::Kind::segment_tiles:
+      return fmt::format("a spatial layout cannot begin at a layer with too small tiles{}", where);
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, but the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::not_finite:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,7 @@ struct GradientGroup {
   double frozen = 0;        ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the trained ones
   double gathers = 1;       ///< number of messages that the weights of one gather are divided into
   bool is_divided = false;  ///< whether the software tells these numbers of messages
+  std::size_t layout = 0;   ///< the layout of a plan with segments (LayerKinds::layouts)
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
 

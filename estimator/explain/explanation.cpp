@@ -46,7 +46,7 @@ class Explainer {
     const int stage = critical_.gradient_exchange;
     groups_ =
         costs_.gradients(plan_, held_costs(costs_, plan_, firsts_, stage), held_blocks(job_.facts, plan_, firsts_, stage));
-    gradients_ = gradient_exchange(plan_, costs_.exchanges(), each_, groups_);
+    gradients_ = exchange_of(costs_, plan_, each_, groups_);
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);
   }
@@ -172,14 +172,14 @@ class Explainer {
       }
     }
     for (const GradientGroup& group : groups_) {
-      const GradientExchange own = gradient_exchange(plan_, costs_.exchanges(), each_, group);
+      const GradientExchange own = exchange_of(costs_, plan_, each_, group);
       if (own.total().value() <= 0) continue;
       const auto gradient = [&](Collective operation, double count, Seconds time) {
         const Bytes message = operation == Collective::allgather ? weights_of(group) : message_of(group);
         add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message * count, time});
       };
       const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
-      const double shards = plan_.mesh.product(group.axes) / copies;
+      const double shards = costs_.mesh(group.layout).product(group.axes) / copies;
       if (plan_.zero_stage == 0 || shards == 1) {
         gradient(Collective::allreduce, 1, own.of_gradients);
       } else {
@@ -205,9 +205,7 @@ class Explainer {
     return all[LayerCount::parameters] > 0 ? own[LayerCount::parameters] / all[LayerCount::parameters] : 0.0;
   }
   [[nodiscard]] Bytes message_of(const GradientGroup& group) const { return Bytes(group.parameters * each_.gradient); }
-  [[nodiscard]] Bytes weights_of(const GradientGroup& group) const {
-    return gathered_weights(plan_, each_, group);
-  }
+  [[nodiscard]] Bytes weights_of(const GradientGroup& group) const { return gathered_weights(plan_, each_, group); }
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
 
@@ -250,7 +248,7 @@ class Explainer {
     const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
                                                    [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
     return GradientsOf{critical_.gradient_exchange,
-                       costs_.exchanges().group(group.axes).ranks,
+                       costs_.exchanges(group.layout).group(group.axes).ranks,
                        message_of(group),
                        weights_of(group),
                        gradients_.rounds,

@@ -239,10 +239,8 @@ void LayerCosts::add(const LayerCosts& other, double repeats) {
   add_rows(frozen_parameters, other.frozen_parameters);
 }
 
-namespace {
-
-/// Divides the layers into runs, which are the layers of one block or the layers between two blocks. Two runs are of the
-/// same class if corresponding layers are of the same kinds, and if equally many items cross the beginnings of both runs.
+// Two runs are of the same class if corresponding layers are of the same kinds, and if equally many items cross the
+// beginnings of both runs.
 void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;
   const auto count = static_cast<int>(layers.size());
@@ -262,8 +260,6 @@ void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   }
   kinds.block_runs.push_back(count);
 }
-
-}  // namespace
 
 LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial, const ReplicatedLayers& replicated,
                        SelectiveRecompute selective) {
@@ -346,22 +342,20 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
 }
 
 LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes)
-    : job_(job),
-      plan_(plan),
-      kinds_(kinds),
-      with_slopes_(with_slopes),
-      exchanges_(plan_, job.machine, job.coefficients, job.assumptions) {
-  if (job.assumptions.learned) learned_ = learned_of(job.coefficients.learned, plan.mesh.family());
+    : job_(job), plan_(plan), kinds_(kinds), with_slopes_(with_slopes) {
+  if (kinds.layouts.empty()) layouts_.push_back(std::make_unique<Layout>(job, plan));
+  for (const LayoutOfMesh& layout : kinds.layouts)
+    layouts_.push_back(std::make_unique<Layout>(job, on_mesh(plan, layout.mesh)));
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
-  ShardContext context{facts, plan_, job.assumptions, 0, kinds.replicated};
   LayerShard shard;
   costs_.resize(kinds.count.size());
   for (std::size_t kind = 0; kind < costs_.size(); ++kind) {
-    context.layer = kinds.representative[kind];
+    const ShardContext context = context_of(kinds.representative[kind]);
+    const std::size_t layout = kinds.layout_of(kind);
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
-    time_kernels(job, context, shard, learned_factor(job, context, shard, learned_, with_slopes), costs);
+    time_kernels(job, context, shard, learned_factor(job, context, shard, layouts_[layout]->learned, with_slopes), costs);
     if (is_selected(facts, job.assumptions, plan_, context.layer)) {
       costs[LayerTime::selected_forward] = costs[LayerTime::forward];
       costs[LayerCount::selected_kernels] = costs[LayerCount::forward_kernels];
@@ -378,7 +372,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     for (const Exchange& exchange : shard.exchanges) {
       if (exchange.purpose == Purpose::pipeline) continue;  // only used at cuts
       if (exchange.phase == Phase::gradient) {
-        add_gradients(context, exchange, costs);
+        add_gradients(context, layout, exchange, costs);
         continue;
       }
       pending_.push_back({kind, exchange, Bytes(exchange.items * shard.samples * item)});
@@ -387,15 +381,30 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
   place(plan.placement);
 }
 
-void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs) {
-  const auto known = std::find(gradient_axes_.begin(), gradient_axes_.end(), exchange.axes);
+ShardContext LayerCostTable::context_of(int layer) const {
+  const auto own = static_cast<std::size_t>(kind(layer));
+  const Plan& plan = layout_of(own).plan;
+  if (kinds_.layouts.empty()) return {job_.facts, plan, job_.assumptions, layer, kinds_.replicated};
+  const Borders& borders = kinds_.borders[own];
+  return {job_.facts,
+          plan,
+          job_.assumptions,
+          layer,
+          kinds_.layouts[kinds_.layout_of(own)].replicated,
+          borders.is_empty() ? nullptr : &borders};
+}
+
+void LayerCostTable::add_gradients(const ShardContext& context, std::size_t layout, const Exchange& exchange,
+                                   LayerCosts& costs) {
+  const std::pair axes(layout, exchange.axes);
+  const auto known = std::find(gradient_axes_.begin(), gradient_axes_.end(), axes);
   const auto group = static_cast<std::size_t>(known - gradient_axes_.begin());
   if (known == gradient_axes_.end()) {
     if (group == most_gradient_groups) throw Error("gradients are summed along too many sets of axes");
-    gradient_axes_.push_back(exchange.axes);
+    gradient_axes_.push_back(axes);
   }
   // Some software sums the gradients of the whole layer, although each rank has computed only a part of the gradients.
-  const Mesh& mesh = plan_.mesh;
+  const Mesh& mesh = context.plan.mesh;
   const bool whole = job_.coefficients.software.whole_gradients_in_hybrids && job_.assumptions.host_staging &&
                      mesh[Axis::data] > 1 && (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1);
   costs.gradient_parameters[group] += whole ? static_cast<double>(context.at().trained()) : exchange.items;
@@ -403,54 +412,77 @@ void LayerCostTable::add_gradients(const ShardContext& context, const Exchange& 
 }
 
 std::vector<GradientGroup> LayerCostTable::gradients(const Plan& plan, const LayerCosts& costs, double blocks) const {
-  const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, plan_);
   std::vector<GradientGroup> groups;
   for (std::size_t i = 0; i < gradient_axes_.size(); ++i) {
+    const auto& [layout, axes] = gradient_axes_[i];
+    const bool layered = layers_gradients(job_.coefficients.software, job_.assumptions, layouts_[layout]->plan);
     const double messages = layered ? std::max(1.0, costs[LayerCount::gradient_messages]) : 1.0;
-    groups.push_back({gradient_axes_[i], std::max(0.0, costs.gradient_parameters[i]), messages,
-                      std::max(0.0, costs.frozen_parameters[i])});
-    if (!layered) divide_into_messages(job_.coefficients.software, job_.assumptions, plan, blocks, groups.back());
+    groups.push_back(
+        {axes, std::max(0.0, costs.gradient_parameters[i]), messages, std::max(0.0, costs.frozen_parameters[i])});
+    groups.back().layout = layout;
+    if (layered) continue;
+    if (kinds_.layouts.empty()) {
+      divide_into_messages(job_.coefficients.software, job_.assumptions, plan, blocks, groups.back());
+    } else {
+      divide_into_messages(job_.coefficients.software, job_.assumptions, on_mesh(plan, mesh(layout)), blocks, groups.back());
+    }
   }
   return groups;
 }
 
 Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
   const Exchange& exchange = pending.exchange;
-  const Seconds time = exchange_time(job_, exchanges_, exchange, pending.message);
+  const ExchangeTimes& exchanges = layout_of(pending.kind).exchanges;
+  const Seconds time = exchange_time(job_, exchanges, exchange, pending.message);
   const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed across ranks while the gradient of the weights is computed.
   const Seconds meanwhile = exchange.phase == Phase::forward ? costs[LayerTime::forward]
                             : of_input                       ? costs[LayerTime::backward] - costs[LayerTime::input_gradient]
                                                              : costs[LayerTime::input_gradient];
-  const double share = exposed_share(job_, exchange, exchanges_.group(exchange.axes));
+  const double share = exposed_share(job_, exchange, exchanges.group(exchange.axes));
   if (share == 1) return time;
   const Seconds exposed = time * share;
   return exposed + max(Seconds{}, time - exposed - meanwhile);
 }
 
+Seconds LayerCostTable::exchange_time_with(int layer, const Borders* borders) const {
+  ShardContext context = context_of(layer);
+  context.borders = borders;
+  LayerShard shard;
+  shard_layer(context, shard);
+  const ExchangeTimes& exchanges = layout_of(static_cast<std::size_t>(kind(layer))).exchanges;
+  Seconds sum{};
+  for (const Exchange& exchange : shard.exchanges) {
+    if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;
+    sum += exchange_time(job_, exchanges, exchange, Bytes(exchange.items * shard.samples * item_bytes(plan_.precision)));
+  }
+  return sum;
+}
+
 LayerShard LayerCostTable::shard(int layer) const {
   LayerShard shard;
-  shard_layer({job_.facts, plan_, job_.assumptions, layer, kinds_.replicated}, shard);
+  shard_layer(context_of(layer), shard);
   return shard;
 }
 
 LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
   LayerDetail detail;
-  const ShardContext context{job_.facts, plan_, job_.assumptions, layer, kinds_.replicated};
+  const ShardContext context = context_of(layer);
+  const auto own = static_cast<std::size_t>(kind(layer));
+  const ExchangeTimes& exchanges = layout_of(own).exchanges;
   shard_layer(context, detail.shard);
-  const LearnedFactor learned = learned_factor(job_, context, detail.shard, learned_, false);
+  const LearnedFactor learned = learned_factor(job_, context, detail.shard, layout_of(own).learned, false);
   each_kernel(job_, context, detail.shard, learned, [&](const TimedKernel& kernel) { detail.kernels.push_back(kernel); });
   detail.update_source =
       job_.times_whole_layers() ? job_.kernels.source() : job_.kernels.update_cost(detail.shard.trained()).source;
   if (with_problems && !job_.times_whole_layers()) add_problems(job_, context, detail);
-  const auto own = static_cast<std::size_t>(kind(layer));
   for (const PendingExchange& pending : pending_) {
     if (pending.kind != own) continue;
     const Exchange& exchange = pending.exchange;
-    const Bytes sent = sent_bytes(job_, exchanges_, exchange, pending.message);
-    const auto way = exchanges_.fastest(exchange.operation, sent, exchange.axes, exchange.purpose);
-    detail.exchanges.push_back({exchange, sent, exchanges_.group(exchange.axes).ranks, exchanges_.route(exchange.purpose),
+    const Bytes sent = sent_bytes(job_, exchanges, exchange, pending.message);
+    const auto way = exchanges.fastest(exchange.operation, sent, exchange.axes, exchange.purpose);
+    detail.exchanges.push_back({exchange, sent, exchanges.group(exchange.axes).ranks, exchanges.route(exchange.purpose),
                                 way.algorithm, time_of(pending), way.bottleneck});
   }
   return detail;
@@ -458,7 +490,10 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
 
 void LayerCostTable::place(const Placement& placement) {
   plan_.placement = placement;
-  exchanges_.forget_groups();
+  for (const auto& layout : layouts_) {
+    layout->plan.placement = placement;
+    layout->exchanges.forget_groups();
+  }
   for (LayerCosts& costs : costs_) {
     for (const LayerTime row : {LayerTime::exchange_forward, LayerTime::exchange_backward, LayerTime::halo_forward,
                                 LayerTime::halo_backward, LayerTime::experts_forward, LayerTime::experts_backward}) {
@@ -468,6 +503,7 @@ void LayerCostTable::place(const Placement& placement) {
   }
   for (const PendingExchange& pending : pending_) {
     const Exchange& exchange = pending.exchange;
+    const ExchangeTimes& exchanges = layout_of(pending.kind).exchanges;
     LayerCosts& costs = costs_[pending.kind];
     const Seconds time = time_of(pending);
     const bool halo = exchange.purpose == Purpose::halo, forward = exchange.phase == Phase::forward;
@@ -479,8 +515,8 @@ void LayerCostTable::place(const Placement& placement) {
     costs[row] += time;
     if (is_of_experts(exchange)) costs[row_of_experts] += time;
     if (!with_slopes_ || time == Seconds{}) continue;
-    const Seconds startups = exchanges_.startup(exchange.operation, sent_bytes(job_, exchanges_, exchange, pending.message),
-                                                exchange.axes, exchange.purpose) *
+    const Seconds startups = exchanges.startup(exchange.operation, sent_bytes(job_, exchanges, exchange, pending.message),
+                                               exchange.axes, exchange.purpose) *
                              static_cast<double>(exchange.messages);
     costs.slopes[row] += startups;
     if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -23,12 +25,14 @@
 #include "estimator/layers/layer_runs.hpp"
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/strategy.hpp"
 
 namespace ddl {
 
-/// The largest number of different sets of axes along which gradients are summed in one step.
-inline constexpr std::size_t most_gradient_groups = 3;
+/// The largest number of different sets of axes along which gradients are summed in one step. Each mesh of a plan with
+/// segments has one set.
+inline constexpr std::size_t most_gradient_groups = 4;
 
 /// Returns whether selective recomputation recomputes a layer (SelectiveRecompute).
 [[nodiscard]] bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer);
@@ -158,11 +162,25 @@ struct LayerKinds {
   std::vector<int> block_runs;
   std::vector<std::size_t> block_run_class;  ///< runs of one class have the same memory requests
   std::vector<LayerRange> outside;           ///< runs of layers outside of blocks
+  /// The layouts of a plan with segments; empty if all layers have one layout.
+  std::vector<LayoutOfMesh> layouts{};
+  std::vector<std::size_t> layout{};  ///< by kind: its layout; empty if all layers have one layout
+  std::vector<Borders> borders{};     ///< by kind: its tensors between layouts; empty if all layers have one layout
+
+  [[nodiscard]] std::size_t layout_of(std::size_t kind_number) const { return layout.empty() ? 0 : layout[kind_number]; }
 };
 
 [[nodiscard]] LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& serial,
                                      const ReplicatedLayers& replicated,
                                      SelectiveRecompute selective = SelectiveRecompute::attention);
+
+/// Returns the kinds of layers of a plan with segments. `of_mesh`: the kinds of layers if all layers are on the mesh of a
+/// layout. Layers of one kind have the same layout, and a layer at the border of a layout is a kind of its own.
+[[nodiscard]] LayerKinds segment_kinds(const ModelFacts& facts, const Plan& plan, std::vector<LayoutOfMesh> layouts,
+                                       const std::vector<const LayerKinds*>& of_mesh);
+
+/// Divides the layers of known kinds into runs, which are the layers of one block or the layers between two blocks.
+void find_block_runs(const ModelFacts& facts, LayerKinds& kinds);
 
 /// Returns the kernel time of one rank's shard of a layer for forward and backward, before fitted factors are applied.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
@@ -183,6 +201,9 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Computes and returns one rank's shard of a layer.
   [[nodiscard]] LayerShard shard(int layer) const;
+  /// Returns the time of the exchanges of a layer for one micro-batch, without gradients and without overlap, if its tensors
+  /// have these borders. Null: the tensors have none.
+  [[nodiscard]] Seconds exchange_time_with(int layer, const Borders* borders) const;
   /// Returns the memory requests of a layer.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }
   /// Returns the details of a layer for reports. Each call recomputes the details. `with_problems` includes the problems.
@@ -201,8 +222,11 @@ class LayerCostTable {
   /// Returns the bytes per rank that one micro-batch sends across a cut before `layer`.
   [[nodiscard]] Bytes cut_bytes(int layer) const;
   [[nodiscard]] const LayerKinds& kinds() const { return kinds_; }
-  [[nodiscard]] const ExchangeTimes& exchanges() const { return exchanges_; }
-  [[nodiscard]] const Learned& learned() const { return learned_; }
+  /// Returns the exchanges on the mesh of a layout.
+  [[nodiscard]] const ExchangeTimes& exchanges(std::size_t layout = 0) const { return layouts_[layout]->exchanges; }
+  /// Returns the mesh of a layout.
+  [[nodiscard]] const Mesh& mesh(std::size_t layout) const { return layouts_[layout]->plan.mesh; }
+  [[nodiscard]] const Learned& learned() const { return layouts_.front()->learned; }
   [[nodiscard]] bool has_slopes() const { return with_slopes_; }
 
  private:
@@ -213,8 +237,21 @@ class LayerCostTable {
     Bytes message{};
   };
 
+  /// The plan with all layers on the mesh of a layout, and the exchanges on this mesh.
+  struct Layout {
+    Layout(const Job& job, const Plan& a_plan)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {
+      if (job.assumptions.learned) learned = learned_of(job.coefficients.learned, plan.mesh.family());
+    }
+    Plan plan;
+    Learned learned;
+    ExchangeTimes exchanges;
+  };
+  [[nodiscard]] const Layout& layout_of(std::size_t kind) const { return *layouts_[kinds_.layout_of(kind)]; }
+  /// Returns the inputs with which strategies divide a layer.
+  [[nodiscard]] ShardContext context_of(int layer) const;
   /// Adds the parameters of a gradient exchange to the group of its axes.
-  void add_gradients(const ShardContext& context, const Exchange& exchange, LayerCosts& costs);
+  void add_gradients(const ShardContext& context, std::size_t layout, const Exchange& exchange, LayerCosts& costs);
   /// Returns the exposed time of an exchange, which is not overlapped with kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
@@ -223,12 +260,11 @@ class LayerCostTable {
   Plan plan_;
   const LayerKinds& kinds_;
   bool with_slopes_ = false;
-  Learned learned_;
+  std::vector<std::unique_ptr<Layout>> layouts_;
   std::vector<PendingExchange> pending_;
-  std::vector<Family> gradient_axes_;  ///< axes of each gradient group
-  ExchangeTimes exchanges_;
-  std::vector<LayerCosts> costs_;    ///< by kind
-  std::vector<LayerMemory> memory_;  ///< by kind
+  std::vector<std::pair<std::size_t, Family>> gradient_axes_;  ///< layout and axes of each gradient group
+  std::vector<LayerCosts> costs_;                              ///< by kind
+  std::vector<LayerMemory> memory_;                            ///< by kind
   LayerCosts total_;
   mutable RunSums<LayerCosts> sums_;  ///< computed when pipeline stages are cut
   /// Results of between(), by the first layer and the last. The plans of one split request the same ranges.

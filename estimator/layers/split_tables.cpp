@@ -1,6 +1,7 @@
 #include "estimator/layers/split_tables.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/strategies/spatial.hpp"
@@ -32,7 +33,7 @@ const SplitTables::Split& SplitTables::split(const Plan& plan) const {
   if (is_same) {
     split.costs->place(plan.placement);
   } else {
-    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(replicated_layers_of(plan)));
+    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(plan));
     split.plan = key;
     split.slot = static_cast<std::size_t>(found - splits_.begin());
     split.number = ++numbers_;
@@ -45,7 +46,7 @@ const SplitTables::Split& SplitTables::split(const Plan& plan) const {
 const SplitTables::SlopeTable& SplitTables::slope_table(const Plan& plan) const {
   const Plan split = split_of(plan);
   if (!slope_table_ || slope_table_->split != split)
-    slope_table_ = std::make_unique<SlopeTable>(job_, split, plan, kinds_of(replicated_layers_of(plan)));
+    slope_table_ = std::make_unique<SlopeTable>(job_, split, plan, kinds_of(plan));
   SlopeTable& slope_table = *slope_table_;
   if (slope_table.placement == plan.placement) return slope_table;
   slope_table.costs.place(plan.placement);
@@ -56,9 +57,7 @@ const SplitTables::SlopeTable& SplitTables::slope_table(const Plan& plan) const 
   return slope_table;
 }
 
-LayerCostTable SplitTables::costs_with_slopes(const Plan& plan) const {
-  return {job_, plan, kinds_of(replicated_layers_of(plan)), true};
-}
+LayerCostTable SplitTables::costs_with_slopes(const Plan& plan) const { return {job_, plan, kinds_of(plan), true}; }
 
 const ExchangeTimes& SplitTables::exchanges(const Plan& plan) const {
   if (!placed_.empty() && placed_.front()->plan.mesh != plan.mesh) placed_.clear();
@@ -86,6 +85,21 @@ const LayerKinds& SplitTables::kinds_of(const ReplicatedLayers& replicated) cons
             .first;
   }
   return kinds->second;
+}
+
+const LayerKinds& SplitTables::kinds_of(const Plan& plan) const {
+  if (plan.segments.empty()) return kinds_of(replicated_layers_of(plan));
+  auto kinds = segment_kinds_.find({plan.mesh, plan.segments});
+  if (kinds != segment_kinds_.end()) return kinds->second;
+  std::vector<LayoutOfMesh> layouts;
+  std::vector<const LayerKinds*> of_mesh;
+  for (const Mesh& mesh : meshes_of(plan)) {
+    layouts.push_back({mesh, replicated_layers_of(on_mesh(plan, mesh))});
+    of_mesh.push_back(&kinds_of(layouts.back().replicated));
+  }
+  return segment_kinds_
+      .emplace(std::pair(plan.mesh, plan.segments), segment_kinds(job_.facts, plan, std::move(layouts), of_mesh))
+      .first->second;
 }
 
 const StagePlaces& SplitTables::places(int stages, const ReplicatedLayers& replicated, double tiles) const {

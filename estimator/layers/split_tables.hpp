@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "estimator/layers/job.hpp"
@@ -60,6 +61,7 @@ class SplitTables {
   [[nodiscard]] const ExchangeTimes& exchanges(const Plan& plan) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
   [[nodiscard]] const LayerKinds& kinds_of(const ReplicatedLayers& replicated) const;
+  [[nodiscard]] const LayerKinds& kinds_of(const Plan& plan) const;
   [[nodiscard]] const StagePlaces& places(int stages, const ReplicatedLayers& replicated, double tiles) const;
   [[nodiscard]] const StagePlaces& places_of(const Plan& plan) const;
 
@@ -75,6 +77,8 @@ class SplitTables {
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
   mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
   mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
+  /// keyed by the mesh of the first layers, and by the segments
+  mutable std::map<std::pair<Mesh, std::vector<LayerSegment>>, LayerKinds> segment_kinds_;
   /// The exchanges for one plan's degrees, under each requested placement. Other choices of the
   /// plan do not affect exchanges.
   struct Placed {

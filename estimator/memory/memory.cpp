@@ -177,7 +177,7 @@ double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, dou
 
 Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   constexpr double items_of_bucket = 5e8;
-  if (plan.mesh.replicas() == 1) return {};
+  if (plan.mesh.replicas() == 1 && plan.segments.empty()) return {};
   const double items = plan.zero_stage == 0 ? parameters : std::min(parameters, items_of_bucket);
   // Megatron-LM exchanges its gradient buffer without a copy.
   if (is_mixed(plan.precision) && mixed == MixedPrecision::full_gradients) return {};
@@ -203,6 +203,11 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
   if (plan.mesh[Axis::data] > 1) add(Axis::spatial, plan.mesh[Axis::spatial]);
   for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
     add(axis, plan.mesh[axis]);
+  for (const Mesh& mesh : plan.segments.empty() ? std::vector<Mesh>() : meshes_of(plan)) {
+    for (const Axis axis : {Axis::data, Axis::spatial, Axis::filter, Axis::channel, Axis::tensor}) {
+      if (mesh[axis] != plan.mesh[axis]) add(axis, mesh[axis]);
+    }
+  }
   if (engine == EngineGroups::none) return communicators;
   const auto ranks = static_cast<double>(plan.mesh.devices());
   add(Axis::data, ranks, Among::all_ranks);

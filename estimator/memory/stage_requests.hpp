@@ -47,6 +47,7 @@ class StageRequests {
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
     parameters_ = stage_parameters(stage);
     trained_ = stage_parameters(stage, true);
+    exchanged_ = plan_.segments.empty() ? trained_ : stage.all_costs().exchanged_parameters();
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
       const LayerCosts& owner = table_.at(tied.owner);
@@ -95,7 +96,7 @@ class StageRequests {
     // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
-    Bytes left = bucket_bytes(trained_ * parts_, plan_, job_.assumptions.mixed_precision);
+    Bytes left = bucket_bytes(exchanged_ * parts_, plan_, job_.assumptions.mixed_precision);
     // A large number of buckets is represented by fewer, larger buckets.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
@@ -587,7 +588,7 @@ class StageRequests {
   bool saves_products_ = false;  ///< whether whole blocks are recomputed, except for some products and attention
   KeptForm kept_form_;
   bool whole_gradients_, has_state_ = false;
-  double parameters_ = 0, trained_ = 0, parts_ = 1, gradient_bytes_ = 0;
+  double parameters_ = 0, trained_ = 0, exchanged_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{};
   /// A layer that reads parameters that another stage owns.

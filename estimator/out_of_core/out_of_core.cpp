@@ -122,8 +122,8 @@ void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, con
 }  // namespace
 
 bool may_be_out_of_core(const Plan& plan, const Assumptions& assumptions) {
-  return plan.mesh[Axis::pipeline] == 1 && plan.recompute == Recompute::none && !plan.offload_activations &&
-         !assumptions.memory_reuse;
+  return plan.mesh[Axis::pipeline] == 1 && plan.segments.empty() && plan.recompute == Recompute::none &&
+         !plan.offload_activations && !assumptions.memory_reuse;
 }
 
 std::vector<LayerRange> chain_groups(const ModelFacts& facts) {

@@ -33,11 +33,16 @@ struct Limit {
     /// modules to recompute without selective recomputation, in a model that lacks the modules, or
     /// with software that keeps operators' results
     recompute_modules,
-    no_host,      ///< offloading to a host that the machine file does not describe
-    host_memory,  ///< more than the memory of a host
-    devices,      ///< more devices than the machine has
-    not_finite,   ///< a time or an amount of memory that a double cannot represent
-    memory,       ///< more memory than the device has
+    no_host,         ///< offloading to a host that the machine file does not describe
+    host_memory,     ///< more than the memory of a host
+    segment_choice,  ///< segments of layers together with a choice or an axis that needs one layout; `item` is its name
+    segment_ranks,   ///< a segment of layers on another number of ranks
+    segment_first,   ///< a segment that begins at no layer of the model
+    segment_meshes,  ///< segments on more different meshes than are supported
+    segment_tiles,   ///< a segment with a spatial split that begins at a layer with too small tiles
+    devices,         ///< more devices than the machine has
+    not_finite,      ///< a time or an amount of memory that a double cannot represent
+    memory,          ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;

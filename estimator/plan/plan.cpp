@@ -1,14 +1,47 @@
 #include "estimator/plan/plan.hpp"
 
-#include "core/enum_array.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace ddl {
-namespace {}  // namespace
 
 double samples_per_micro_batch(const Plan& plan) {
   const std::int64_t parts = plan.mesh.batch_parts() * plan.micro_batches;
   const std::int64_t largest = (plan.global_batch + parts - 1) / parts;
   return static_cast<double>(largest);
+}
+
+const Mesh& mesh_of(const Plan& plan, int layer) {
+  const auto behind = std::upper_bound(plan.segments.begin(), plan.segments.end(), layer,
+                                       [](int value, const LayerSegment& segment) { return value < segment.first; });
+  return behind == plan.segments.begin() ? plan.mesh : (behind - 1)->mesh;
+}
+
+std::vector<Mesh> meshes_of(const Plan& plan) {
+  std::vector<Mesh> meshes{plan.mesh};
+  for (const LayerSegment& segment : plan.segments) {
+    if (std::find(meshes.begin(), meshes.end(), segment.mesh) == meshes.end()) meshes.push_back(segment.mesh);
+  }
+  return meshes;
+}
+
+Plan on_mesh(const Plan& plan, const Mesh& mesh) {
+  Plan other = plan;
+  other.segments.clear();
+  other.mesh = mesh;
+  return other;
+}
+
+void join_segments(Plan& plan) {
+  std::vector<LayerSegment> joined;
+  for (const LayerSegment& segment : plan.segments) {
+    if (segment.first <= 0) {
+      plan.mesh = segment.mesh;
+    } else if (segment.mesh != (joined.empty() ? plan.mesh : joined.back().mesh)) {
+      joined.push_back(segment);
+    }
+  }
+  plan.segments = std::move(joined);
 }
 
 std::string placement_text(const Plan& plan) {

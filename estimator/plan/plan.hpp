@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/enum_array.hpp"
 #include "estimator/facts/recompute_modules.hpp"
@@ -37,6 +38,16 @@ inline constexpr EnumNames<Offload> enum_names<Offload>{"none", "optimizer", "we
 /// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
 /// inside a node.
 using Placement = std::array<Axis, axis_count>;
+
+/// A segment of layers that are laid out on a mesh of their own, over the same ranks: the layers from `first` on, up to the
+/// next segment.
+struct LayerSegment {
+  int first = 0;
+  Mesh mesh;
+
+  friend bool operator==(const LayerSegment&, const LayerSegment&) = default;
+  friend auto operator<=>(const LayerSegment&, const LayerSegment&) = default;
+};
 
 /// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the
 /// search space. An Estimate contains the cost of a plan.
@@ -77,6 +88,9 @@ struct Plan {
   int virtual_stages = 1;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
+  /// The segments of layers that are laid out on other meshes than the first layers, in the order of their layers. Empty if
+  /// all layers are laid out on `mesh`, which is usual.
+  std::vector<LayerSegment> segments{};
 
   /// Returns the number of groups of ranks that each hold all shards.
   [[nodiscard]] double shard_copies() const {
@@ -105,6 +119,14 @@ struct Plan {
 /// Returns the number of samples of one micro-batch on one rank, which is the largest number if the
 /// global batch does not divide evenly.
 [[nodiscard]] double samples_per_micro_batch(const Plan& plan);
+/// Returns the mesh on which a layer is laid out.
+[[nodiscard]] const Mesh& mesh_of(const Plan& plan, int layer);
+/// Returns the different meshes of a plan, the mesh of the first layers first.
+[[nodiscard]] std::vector<Mesh> meshes_of(const Plan& plan);
+/// Returns the plan with all layers on one of its meshes.
+[[nodiscard]] Plan on_mesh(const Plan& plan, const Mesh& mesh);
+/// Joins segments that have the same mesh as the layers before, so that equal layouts are equal plans.
+void join_segments(Plan& plan);
 /// Returns the axes with a degree above one as text, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);
 

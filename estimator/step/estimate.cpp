@@ -28,7 +28,7 @@ Estimator::Estimator(Job job)
 }
 
 Limits Estimator::limits(const Plan& plan) const {
-  Limits limits = limits_of({job_.facts, plan, job_.coefficients.software});
+  Limits limits = plan.segments.empty() ? limits_of({job_.facts, plan, job_.coefficients.software}) : segment_limits(plan);
   if (plan.mesh.devices() > job_.machine.devices()) {
     limits.add(
         {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});
@@ -44,6 +44,44 @@ Limits Estimator::limits(const Plan& plan) const {
     if (plan.recompute != Recompute::selective || limit.available > 0 || !limit.item.empty()) limits.add(limit);
   }
   if (const auto limit = host_limit(plan, {})) limits.add(*limit);
+  return limits;
+}
+
+Limits Estimator::segment_limits(const Plan& plan) const {
+  Limits limits;
+  const auto refuse = [&](bool has, std::string_view name) {
+    if (has) limits.add({.kind = Limit::Kind::segment_choice, .item = name});
+  };
+  refuse(plan.shard_group > 0, "shard groups");
+  refuse(plan.secondary_shards > 1, "secondary shards");
+  refuse(plan.offload != Offload::none || plan.offload_activations, "offloading");
+  refuse(plan.sequence_parallel, "sequence parallelism");
+  const std::vector<Mesh> meshes = meshes_of(plan);
+  for (const Axis axis : {Axis::pipeline, Axis::context, Axis::expert})
+    refuse(std::any_of(meshes.begin(), meshes.end(), [&](const Mesh& mesh) { return mesh[axis] > 1; }), to_string(axis));
+  if (meshes.size() > most_gradient_groups) {
+    limits.add({Limit::Kind::segment_meshes, static_cast<double>(meshes.size()), static_cast<double>(most_gradient_groups)});
+  }
+  const auto count = static_cast<int>(job_.facts.model->layers.size());
+  for (std::size_t i = 0; i <= plan.segments.size() && limits.empty(); ++i) {
+    const int first = i == 0 ? 0 : plan.segments[i - 1].first;
+    const int last = i < plan.segments.size() ? plan.segments[i].first : count;
+    if (first < (i == 0 ? 0 : 1) || first >= last || first >= count) {
+      limits.add({Limit::Kind::segment_first, static_cast<double>(first), static_cast<double>(count)});
+      break;
+    }
+    const Plan own = on_mesh(plan, mesh_of(plan, first));
+    if (own.mesh.devices() != plan.mesh.devices()) {
+      limits.add({.kind = Limit::Kind::segment_ranks,
+                  .wanted = static_cast<double>(own.mesh.devices()),
+                  .available = static_cast<double>(plan.mesh.devices()),
+                  .item_bytes = static_cast<double>(first)});
+    }
+    if (i > 0 && own.mesh[Axis::spatial] > 1 && own.mesh != mesh_of(plan, first - 1) &&
+        tables_.replicated_layers_of(own).first <= first)
+      limits.add({.kind = Limit::Kind::segment_tiles, .layer = first});
+    for (const Limit& limit : limits_of({job_.facts, own, job_.coefficients.software, first, last})) limits.add(limit);
+  }
   return limits;
 }
 

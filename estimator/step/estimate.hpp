@@ -86,6 +86,8 @@ class Estimator {
   [[nodiscard]] const UndividedTimes& undivided() const { return undivided_; }
 
  private:
+  /// Returns the limits of the layouts of a plan with segments.
+  [[nodiscard]] Limits segment_limits(const Plan& plan) const;
   /// Adds time and memory. The shape of the plan must be possible.
   void complete(Estimate& estimate) const;
 

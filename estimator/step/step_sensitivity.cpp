@@ -206,15 +206,17 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
       sensitivity_to(usual, seconds,
                      [](Varied& other, double by) { other.step.reading = Term(other.step.reading.time() * by); }),
       1);
-  const Mesh& mesh = plan.mesh;
-  if (mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1 || mesh[Axis::spatial] > 1)
-    add(ErrorSource::rare_splits, TimeBasis::sheet, {{}, {}, 1, 1}, 1);
+  const std::vector<Mesh> meshes = meshes_of(plan);
+  const auto is_rare = [](const Mesh& mesh) {
+    return mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1 || mesh[Axis::spatial] > 1;
+  };
+  if (std::any_of(meshes.begin(), meshes.end(), is_rare)) add(ErrorSource::rare_splits, TimeBasis::sheet, {{}, {}, 1, 1}, 1);
   std::stable_sort(result.sources.begin(), result.sources.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return a.source != b.source ? a.source < b.source : a.basis < b.basis;
   });
   if (job.assumptions.learned) {
     for (const auto& [family, runs] : job.coefficients.learned_runs) {
-      if (family != plan.mesh.family()) continue;
+      if (family != plan.mesh.family() || !plan.segments.empty()) continue;
       result.learned = runs;
       if (runs.most_devices > 0)
         result.learned->beyond = std::max(0.0, std::log2(static_cast<double>(plan.mesh.devices()) / runs.most_devices));

@@ -27,6 +27,20 @@ double held_blocks(const ModelFacts& facts, const Plan& plan, const std::vector<
   return blocks_of(stage) + (has_two ? blocks_of(other) : 0);
 }
 
+GradientExchange exchange_of(const LayerCostTable& costs, const Plan& plan, const ExchangedBytes& each,
+                             const GradientGroup& group, bool with_startups) {
+  const ExchangeTimes& exchanges = costs.exchanges(group.layout);
+  if (plan.segments.empty()) return gradient_exchange(plan, exchanges, each, group, with_startups);
+  return gradient_exchange(on_mesh(plan, costs.mesh(group.layout)), exchanges, each, group, with_startups);
+}
+
+GradientExchange exchange_of(const LayerCostTable& costs, const Plan& plan, const ExchangedBytes& each,
+                             const std::vector<GradientGroup>& groups, bool with_startups) {
+  GradientExchange all;
+  for (const GradientGroup& group : groups) all.add(exchange_of(costs, plan, each, group, with_startups));
+  return all;
+}
+
 void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
   const LayerCosts& costs = work.costs;
   const BubbleShares shares = bubble_shares(plan);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/step.hpp"
@@ -18,6 +19,13 @@ namespace ddl {
 
 /// Returns the number of the model's blocks among the layers of held_costs.
 [[nodiscard]] double held_blocks(const ModelFacts& facts, const Plan& plan, const std::vector<int>& firsts, int stage);
+
+/// Returns the exchange of a group of gradients, on the mesh of the group's layout.
+[[nodiscard]] GradientExchange exchange_of(const LayerCostTable& costs, const Plan& plan, const ExchangedBytes& each,
+                                           const GradientGroup& group, bool with_startups = false);
+/// Returns the exchanges of all groups of a stage, one after the other.
+[[nodiscard]] GradientExchange exchange_of(const LayerCostTable& costs, const Plan& plan, const ExchangedBytes& each,
+                                           const std::vector<GradientGroup>& groups, bool with_startups = false);
 
 /// The work of a stage for each micro-batch: the work of all its layers, or of a single layer.
 struct StageWork {

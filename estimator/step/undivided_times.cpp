@@ -65,7 +65,7 @@ const std::vector<Seconds>& UndividedTimes::running_sums(Sums& known, double sam
                                                          const Time& time) const {
   std::vector<Seconds>& sums = known[{samples, mesh}];
   if (!sums.empty()) return sums;
-  const LayerKinds& kinds = tables_.kinds_of({});
+  const LayerKinds& kinds = tables_.kinds_of(ReplicatedLayers{});
   UndividedLayers layers(job_, samples, mesh);
   std::vector<Seconds> times;  // times of each kind of layer
   for (const int layer : kinds.representative) times.push_back(layers.least(static_cast<std::size_t>(layer), time));
@@ -128,7 +128,7 @@ const UndividedTimes::Launch& UndividedTimes::launch(double batch, const Mesh& m
     alone.global_batch = static_cast<std::int64_t>(batch) * mesh.batch_parts();
     alone.precision = job_.kernels.precision();
     alone.optimizer = job_.kernels.optimizer();
-    const LayerCosts costs = LayerCostTable(job_, alone, tables_.kinds_of({})).total();
+    const LayerCosts costs = LayerCostTable(job_, alone, tables_.kinds_of(ReplicatedLayers{})).total();
     host = {start * (costs[LayerCount::forward_kernels] + costs[LayerCount::backward_kernels]),
             costs.idle_forward(start) + costs.idle_backward(start)};
   }

@@ -51,7 +51,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     std::vector<GradientGroup> groups =
         costs.gradients(plan, own, held_blocks(job.facts, plan, firsts, static_cast<int>(stage)));
     if (stage == 0 || groups != exchanged) {
-      result.exchange = gradient_exchange(plan, costs.exchanges(), each, groups, with_slopes);
+      result.exchange = exchange_of(costs, plan, each, groups, with_slopes);
       exchanged = std::move(groups);
     } else {
       result.exchange = updates.stages[stage - 1].exchange;

@@ -1,16 +1,34 @@
 #include "estimator/strategies/channel.hpp"
 
+#include <span>
+#include <utility>
+
 #include "estimator/strategies/filter.hpp"
 
 namespace ddl {
 namespace {
 
-void channel_limits(const LimitContext& context, Limits& limits) {
+/// The smallest number of input channels of the divided layers, without the first layer of the model, and its layer.
+std::pair<std::int64_t, int> smallest_channels(const LimitContext& context) {
   const ModelFacts& facts = context.facts;
-  if (context.plan.mesh[Axis::channel] > 1 && context.plan.mesh[Axis::channel] > facts.smallest_channels) {
-    limits.add({Limit::Kind::channels, static_cast<double>(context.plan.mesh[Axis::channel]),
-                static_cast<double>(facts.smallest_channels), facts.smallest_channels_layer});
+  if (context.has_all_layers()) return {facts.smallest_channels, facts.smallest_channels_layer};
+  const std::span<const int> divided = context.divided(facts.matrix);
+  std::pair<std::int64_t, int> least{0, -1};
+  for (const int layer : divided) {
+    const Layer& at = facts.model->layers[static_cast<std::size_t>(layer)];
+    if ((layer == facts.first_matrix && divided.size() > 1) || at.operation->type() == "embedding") continue;
+    const std::int64_t units = facts.divisible[static_cast<std::size_t>(layer)].channel_units;
+    const std::int64_t channels = units > 0 ? units : at.input_shapes.front().channels;
+    if (least.second < 0 || channels < least.first) least = {channels, layer};
   }
+  return least;
+}
+
+void channel_limits(const LimitContext& context, Limits& limits) {
+  const int degree = context.plan.mesh[Axis::channel];
+  if (degree == 1) return;
+  const auto [least, layer] = smallest_channels(context);
+  if (degree > least) limits.add({Limit::Kind::channels, static_cast<double>(degree), static_cast<double>(least), layer});
 }
 
 bool splits_channels(const ShardContext& context, const LayerShard& shard) {

@@ -1,5 +1,9 @@
 #include "estimator/strategies/filter.hpp"
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 namespace ddl {
 namespace {
 
@@ -9,12 +13,25 @@ std::int64_t filter_units(const ModelFacts& facts, int layer) {
   return units > 0 ? units : facts.model->layers[index].output_shape.channels;
 }
 
-void filter_limits(const LimitContext& context, Limits& limits) {
+/// The smallest number of filters of the divided layers, without the last one, and its layer.
+std::pair<std::int64_t, int> smallest_filters(const LimitContext& context) {
   const ModelFacts& facts = context.facts;
-  if (context.plan.mesh[Axis::filter] > 1 && context.plan.mesh[Axis::filter] > facts.smallest_filters) {
-    limits.add({Limit::Kind::filters, static_cast<double>(context.plan.mesh[Axis::filter]),
-                static_cast<double>(facts.smallest_filters), facts.smallest_filters_layer});
+  if (context.has_all_layers()) return {facts.smallest_filters, facts.smallest_filters_layer};
+  const std::span<const int> divided = context.divided(facts.matrix);
+  std::pair<std::int64_t, int> least{0, -1};
+  for (const int layer : divided) {
+    if (layer == facts.last_matrix && divided.size() > 1) continue;
+    if (const std::int64_t units = filter_units(facts, layer); least.second < 0 || units < least.first)
+      least = {units, layer};
   }
+  return least;
+}
+
+void filter_limits(const LimitContext& context, Limits& limits) {
+  const int degree = context.plan.mesh[Axis::filter];
+  if (degree == 1) return;
+  const auto [least, layer] = smallest_filters(context);
+  if (degree > least) limits.add({Limit::Kind::filters, static_cast<double>(degree), static_cast<double>(least), layer});
 }
 
 // Between layers, every rank has whole tensors. Every rank computes F/p of the filters from the whole input, and therefore a

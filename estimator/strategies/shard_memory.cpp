@@ -1,6 +1,7 @@
 #include "estimator/strategies/shard_memory.hpp"
 
 #include "estimator/inputs/base_weights.hpp"
+#include "estimator/strategies/relayout.hpp"
 #include "model_zoo/values/precision.hpp"
 
 namespace ddl {
@@ -171,11 +172,19 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       };
       const bool of_output = exchange.subject == Subject::output;
       // A gathered input that stays is the kept input of the layer.
-      const bool stays = forward && !of_output && whole.input && context.assumptions.keeps_gathered;
+      const bool stays =
+          forward && !of_output && whole.input && (context.assumptions.keeps_gathered || context.borders != nullptr);
       if (!stays)
         (forward ? memory.scratch_forward : memory.scratch_backward) +=
             bytes(of_output ? shard.output : shard.inputs.front());
     }
+  }
+  // An input that is gathered from another mesh is a tensor of its own.
+  for (std::size_t i = 0; i < shard.inputs.size(); ++i) {
+    if (!gathers_input(context, i)) continue;
+    const Bytes bytes(static_cast<double>(shard.inputs[i].items()) * item * shard.samples);
+    const bool stays = whole.input || operation.is_view() || operation.in_place();
+    (stays ? memory.gathered : memory.scratch_forward) += bytes;
   }
   return memory;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
 
 namespace ddl {
@@ -75,11 +76,12 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   const ModelFacts& facts = context.facts;
   if (plan.mesh[Axis::spatial] == 1) return;
   const int rank = spatial_rank(facts);
-  if (rank == 0 || facts.first_matrix < 0) {
+  const std::span<const int> divided = context.divided(facts.matrix);
+  if (rank == 0 || divided.empty()) {
     limits.add({Limit::Kind::no_extents, static_cast<double>(plan.mesh[Axis::spatial]), 0, -1});
     return;
   }
-  const auto first = static_cast<std::size_t>(facts.first_matrix);
+  const auto first = static_cast<std::size_t>(divided.front());
   const Layer& layer = facts.model->layers[first];
   const Rows halo = input_halo(facts.window[first]);
   for (std::size_t d = 0; d < 3; ++d) {
@@ -88,9 +90,9 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
     const std::int64_t rows_of_tile = layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d];  // in the smallest tile
     if (plan.mesh.tiles()[d] > extent) {
       limits.add(
-          {Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent), facts.first_matrix});
+          {Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent), divided.front()});
     } else if (plan.mesh.tiles()[d] > 1 && rows_of_tile < halo[d]) {
-      limits.add({Limit::Kind::halo, static_cast<double>(halo[d]), static_cast<double>(rows_of_tile), facts.first_matrix});
+      limits.add({Limit::Kind::halo, static_cast<double>(halo[d]), static_cast<double>(rows_of_tile), divided.front()});
     }
   }
 }
@@ -239,6 +241,12 @@ double halo_items(const TensorShape& tile, const std::array<std::int64_t, 3>& ro
     items += static_cast<double>(tile.items()) / static_cast<double>(tile.extent[d]) * static_cast<double>(rows[d]);
   }
   return items;
+}
+
+bool is_tiled(const ModelFacts& facts, const ReplicatedLayers& replicated, int layer) {
+  const auto index = static_cast<std::size_t>(layer);
+  if (replicated.contains(layer) || facts.model->layers[index].auxiliary || facts.pooled_branch[index]) return false;
+  return !facts.of_sample[index] || read_in_tiles(facts, index);
 }
 
 bool takes_tile_of(const ModelFacts& facts, const ReplicatedLayers& replicated, int layer, int input) {

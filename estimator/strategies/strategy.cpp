@@ -8,6 +8,7 @@
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/filter.hpp"
 #include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/tensor.hpp"
 
@@ -43,6 +44,7 @@ void shard_layer(const ShardContext& context, LayerShard& shard) {
   shard.replicas = replica_axes;
   shard.operation = nullptr;
   for (const Strategy* strategy : table) strategy->shard(context, shard);
+  if (context.borders != nullptr) lay_out_anew(context, *context.borders, shard);
 }
 
 void scale_halos(LayerShard& shard, Phase phase, double part) {

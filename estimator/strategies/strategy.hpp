@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -38,6 +40,8 @@ struct LayerShard {
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
 };
 
+struct Borders;
+
 /// The inputs of a strategy that divides one layer.
 struct ShardContext {
   const ModelFacts& facts;
@@ -45,6 +49,8 @@ struct ShardContext {
   const Assumptions& assumptions;
   int layer = 0;
   ReplicatedLayers replicated{};
+  const Borders* borders =
+      nullptr;  ///< the layer's tensors that layers on other meshes write or read; null if there are none
 
   [[nodiscard]] const Layer& at() const { return facts.model->layers[static_cast<std::size_t>(layer)]; }
   [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(layer); }
@@ -58,6 +64,14 @@ struct LimitContext {
   const ModelFacts& facts;
   const Plan& plan;
   const Software& software;
+  int first = 0, last = std::numeric_limits<int>::max();  ///< the layers [first, last) that are divided
+
+  [[nodiscard]] bool has_all_layers() const { return first == 0 && last == std::numeric_limits<int>::max(); }
+  /// Returns the divided layers of `layers`, which are in ascending order.
+  [[nodiscard]] std::span<const int> divided(const std::vector<int>& layers) const {
+    const auto begin = std::lower_bound(layers.begin(), layers.end(), first);
+    return {begin, std::lower_bound(begin, layers.end(), last)};
+  }
 };
 
 /// A way of dividing the work along one axis: a summary, the limits, and a function that describes
@@ -73,8 +87,8 @@ struct Strategy {
 /// Returns all strategies, in the order in which they divide a layer.
 [[nodiscard]] std::span<const Strategy* const> strategies();
 
-/// Writes one rank's shard of a layer, under all strategies of the plan, to `shard`. The caller can
-/// reuse `shard` to save allocations.
+/// Writes one rank's shard of a layer, under all strategies of the plan, to `shard`. If layers on other meshes write or read
+/// tensors of the layer, the shard has the exchanges between the layouts. The caller can reuse `shard` to save allocations.
 void shard_layer(const ShardContext& context, LayerShard& shard);
 /// Returns every limit that excludes the plan before its time is estimated.
 [[nodiscard]] Limits limits_of(const LimitContext& context);

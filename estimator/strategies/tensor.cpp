@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace ddl {
 namespace {
@@ -21,12 +22,13 @@ void tensor_limits(const LimitContext& context, Limits& limits) {
     most = facts.tensor_units[index];
     layer = candidate;
   };
-  for (const int candidate : facts.matrix) {
+  const std::span<const int> divided = context.divided(facts.matrix);
+  for (const int candidate : divided) {
     const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorSplitRole::lookup;
-    if (!lookup && (candidate != facts.last_matrix || facts.matrix.size() == 1)) consider(candidate);
+    if (!lookup && (candidate != facts.last_matrix || divided.size() == 1)) consider(candidate);
   }
   // If all matrix layers are embedding tables or the last layer, they determine the limit.
-  if (layer < 0) std::for_each(facts.matrix.begin(), facts.matrix.end(), consider);
+  if (layer < 0) std::for_each(divided.begin(), divided.end(), consider);
   if (context.plan.mesh[Axis::tensor] > most) {
     limits.add(
         {Limit::Kind::tensor_units, static_cast<double>(context.plan.mesh[Axis::tensor]), static_cast<double>(most), layer});

@@ -29,6 +29,10 @@ Plan random_plan(std::mt19937& random) {
     const bool is_written = row.matters(plan.mesh) && !row.sign(value).empty();
     row.set(plan, is_written ? value : 0);
   }
+  if (const auto devices = static_cast<int>(plan.mesh.devices()); devices > 1 && number(0, 3) == 0) {
+    plan.segments = {{number(1, 9), Mesh{{Axis::filter, devices}}}, {number(10, 20), Mesh{{Axis::data, devices}}}};
+    join_segments(plan);
+  }
   return plan;
 }
 
@@ -91,6 +95,19 @@ TEST_CASE("a text that is not a plan is refused with the part that is not unders
     INFO(text);
     CHECK(error_of([&] { (void)parse_plan_word(text); }) != "no error");
   }
+}
+
+TEST_CASE("the layouts of segments follow the degrees of the first layers") {
+  const Plan plan = parse_plan_word("dp32 from14:dp4·filter8 from20:data=32 z1");
+  CHECK(plan.segments ==
+        std::vector<LayerSegment>{{14, Mesh{{Axis::data, 4}, {Axis::filter, 8}}}, {20, Mesh{{Axis::data, 32}}}});
+  CHECK(plan.zero_stage == 1);
+  CHECK(plan_word(plan) == "dp32 from14:dp4·filter8 from20:dp32 z1");
+  CHECK(plan_words(plan) == "data 32, data=4 filter=8 from layer 14 on, data=32 from layer 20 on, ZeRO-1");
+  CHECK(parse_plan_word("dp32 from14:dp32").segments.empty());
+  CHECK(error_of([] { (void)parse_plan_word("dp32 from14:filter8"); }).find("has 32 devices") != std::string::npos);
+  CHECK(error_of([] { (void)parse_plan_word("dp8 from9:filter8 from3:dp8"); }).find("order") != std::string::npos);
+  CHECK(error_of([] { (void)parse_plan_word("dp8 from:filter8"); }).find("unknown part") != std::string::npos);
 }
 
 TEST_CASE("names of files and strategies are not plans") {

@@ -1,0 +1,135 @@
+#include "cli/options/layer_layouts.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/plan_degrees.hpp"
+#include "cli/options/configurations/shell_tests.hpp"
+#include "cli/options/plan_notation.hpp"
+#include "core/error.hpp"
+#include "core/source_text.hpp"
+#include "core/suggest.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr const char* layers_example = "write for example --layers 'fc*: filter=32'";
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<int> layer_named(std::string_view name, const Model& model) {
+  const auto found =
+      std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& each) { return each.name == name; });
+  if (found == model.layers.end()) return std::nullopt;
+  return static_cast<int>(found - model.layers.begin());
+}
+
+/// Returns the layers that the part before the colon names.
+std::vector<int> layers_matching(std::string_view pattern, std::string_view value, const Model& model) {
+  std::vector<std::string_view> names;
+  for (const Layer& layer : model.layers) names.emplace_back(layer.name);
+  const auto refuse = [&](std::string_view name) {
+    throw Error(fmt::format("--layers {}: {} has no layer or operation {}", quote(value), model.name, quote(name)),
+                suggest(name, names));
+  };
+  std::vector<int> layers;
+  if (const std::size_t dots = pattern.find(".."); dots != std::string_view::npos) {
+    const std::string_view from = pattern.substr(0, dots), to = pattern.substr(dots + 2);
+    const std::optional<int> first = layer_named(from, model), last = layer_named(to, model);
+    if (!first) refuse(from);
+    if (!last) refuse(to);
+    if (*last < *first)
+      throw Error(fmt::format("--layers {}: layer {} is before layer {}", quote(value), to, from),
+                  "write the earlier first");
+    for (int layer = *first; layer <= *last; ++layer) layers.push_back(layer);
+    return layers;
+  }
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (fits_pattern(pattern, model.layers[i].name) || fits_pattern(pattern, model.layers[i].operation->type()))
+      layers.push_back(static_cast<int>(i));
+  }
+  if (layers.empty()) refuse(pattern);
+  return layers;
+}
+
+Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& plan) {
+  Plan own;
+  try {
+    parse_degrees(degrees, own, "--layers 'fc*: …'");
+  } catch (const Error& error) {
+    throw Error(fmt::format("--layers {}: {}", quote(value), error.what()), error.hint());
+  }
+  if (own.zero_stage > 0)
+    throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)), "write data, and --zero for the whole plan");
+  const std::int64_t devices = plan.mesh.devices(), ranks = own.mesh.devices();
+  if (ranks < devices && devices % ranks == 0 && own.mesh[Axis::data] == 1)
+    own.mesh.set(Axis::data, static_cast<int>(devices / ranks));
+  if (own.mesh.devices() != devices) {
+    throw Error(fmt::format("--layers {} has {} ranks, but the plan has {}", quote(value), own.mesh.devices(), devices),
+                "all layers use the same devices: the product of their degrees is the same");
+  }
+  return own.mesh;
+}
+
+}  // namespace
+
+void lay_out_layers(const std::vector<std::string>& values, const Model& model, Plan& plan) {
+  if (values.empty()) return;
+  std::vector<std::optional<Mesh>> said(model.layers.size());
+  for (const std::string& value : values) {
+    const std::size_t colon = value.find(':');
+    const std::string_view all(value);
+    if (colon == std::string::npos)
+      throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
+    const Mesh mesh = mesh_said(without_blanks(all.substr(colon + 1)), value, plan);
+    for (const int layer : layers_matching(without_blanks(all.substr(0, colon)), value, model))
+      said[static_cast<std::size_t>(layer)] = mesh;
+  }
+  std::vector<Mesh> meshes;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const int producer = layer.inputs.empty() ? -1 : layer.inputs.front();
+    const bool follows = layer.parameters() == 0 && producer >= 0;
+    meshes.push_back(said[i] ? *said[i] : follows ? meshes[static_cast<std::size_t>(producer)] : plan.mesh);
+  }
+  plan.segments.clear();
+  for (std::size_t i = 0; i < meshes.size(); ++i) plan.segments.push_back({static_cast<int>(i), meshes[i]});
+  join_segments(plan);
+}
+
+std::vector<std::string> layer_layouts(const Plan& plan, const Model& model) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
+    const LayerSegment& segment = plan.segments[i];
+    const std::size_t end =
+        i + 1 < plan.segments.size() ? static_cast<std::size_t>(plan.segments[i + 1].first) : model.layers.size();
+    std::string degrees = degrees_text(segment.mesh);
+    std::replace(degrees.begin(), degrees.end(), ' ', ',');
+    values.push_back(fmt::format("{}..{}: {}", model.layers[static_cast<std::size_t>(segment.first)].name,
+                                 model.layers[end - 1].name, degrees));
+  }
+  return values;
+}
+
+std::string layouts_text(const Plan& plan, const Model& model) {
+  std::string text;
+  for (std::size_t i = 0; i <= plan.segments.size(); ++i) {
+    const std::size_t first = i == 0 ? 0 : static_cast<std::size_t>(plan.segments[i - 1].first);
+    const std::size_t end =
+        i < plan.segments.size() ? static_cast<std::size_t>(plan.segments[i].first) : model.layers.size();
+    const std::string& name = model.layers[first].name;
+    const std::string range = end - first == 1 ? name : fmt::format("{} to {}", name, model.layers[end - 1].name);
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", range,
+                        degrees_word(i == 0 ? plan.mesh : plan.segments[i - 1].mesh));
+  }
+  return text;
+}
+
+}  // namespace ddl

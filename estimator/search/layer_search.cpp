@@ -1,0 +1,257 @@
+#include "estimator/search/layer_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "estimator/layers/host_launches.hpp"
+#include "estimator/search/degrees.hpp"
+#include "estimator/step/tasks.hpp"
+#include "estimator/strategies/relayout.hpp"
+#include "estimator/strategies/strategy.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Layers [first, last) between two cuts.
+struct LayerUnit {
+  int first = 0, last = 0;
+  bool has_matrix = false;
+};
+
+/// The meshes that a segment may have: data with one other axis at most.
+std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts) {
+  constexpr Family allowed = weight_axes | family_bit(Axis::data) | family_bit(Axis::spatial);
+  constexpr Family data = family_bit(Axis::data);
+  std::vector<Mesh> meshes;
+  const Degrees degrees(options, facts);
+  for (const auto& [family, of_family] : degrees.by_family()) {
+    if ((family & ~allowed) != 0 || std::popcount(family & ~data) > 1) continue;
+    for (const Mesh& mesh : of_family) {
+      if (mesh.batch_parts() * options.micro_batches.value_or(1) <= options.global_batch) meshes.push_back(mesh);
+    }
+  }
+  return meshes;
+}
+
+/// Assigns a mesh to each unit of a model.
+class LayerAssignment {
+ public:
+  LayerAssignment(const Estimator& estimator, const Plan& alike, const std::vector<Mesh>& meshes)
+      : job_(estimator.job()), tables_(estimator.tables()), cuts_(layer_cuts(job_.facts)), alike_(alike) {
+    const auto count = static_cast<int>(job_.facts.model->layers.size());
+    for (std::size_t i = 0; i <= cuts_.size(); ++i) {
+      LayerUnit unit{i == 0 ? 0 : cuts_[i - 1].layer, i < cuts_.size() ? cuts_[i].layer : count, false};
+      const std::vector<int>& matrix = job_.facts.matrix;
+      const auto next = std::lower_bound(matrix.begin(), matrix.end(), unit.first);
+      unit.has_matrix = next != matrix.end() && *next < unit.last;
+      units_.push_back(unit);
+    }
+    for (const Mesh& mesh : meshes) {
+      const Plan plan = on_mesh(alike, mesh);
+      const LayerKinds& kinds = tables_.kinds_of(plan);
+      states_.push_back({plan, {mesh, kinds.replicated}, std::make_unique<LayerCostTable>(job_, plan, kinds), {}});
+      add_gradient_time(states_.back());
+    }
+  }
+
+  /// Returns the plan of least time. `exposed`: the share of gradient exchanges that takes time; `price_of_byte`: seconds
+  /// for each byte of memory. `allowed`: the states that the plan may use.
+  [[nodiscard]] std::optional<Plan> best(double exposed, double price_of_byte, const std::vector<bool>& allowed) const {
+    const std::size_t states = states_.size();
+    std::vector<double> least(states, infinite);
+    std::vector<std::vector<std::size_t>> from(units_.size(), std::vector<std::size_t>(states, 0));
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      std::vector<double> next(states, infinite);
+      for (std::size_t to = 0; to < states; ++to) {
+        if (!allowed[to] || !is_possible(unit, to)) continue;
+        double before = unit == 0 ? 0 : infinite;
+        for (std::size_t state = 0; unit > 0 && state < states; ++state) {
+          if (least[state] == infinite) continue;
+          const double time = least[state] + (state == to ? 0 : change(unit - 1, state, to));
+          if (time < before) {
+            before = time;
+            from[unit][to] = state;
+          }
+        }
+        if (before < infinite) next[to] = before + time_of(unit, to, exposed, price_of_byte);
+      }
+      least = std::move(next);
+    }
+    const auto end = std::min_element(least.begin(), least.end());
+    if (end == least.end() || *end == infinite) return std::nullopt;
+    std::vector<std::size_t> of_unit(units_.size());
+    of_unit.back() = static_cast<std::size_t>(end - least.begin());
+    for (std::size_t unit = units_.size(); unit-- > 1;) of_unit[unit - 1] = from[unit][of_unit[unit]];
+    return plan_of(of_unit);
+  }
+  [[nodiscard]] std::vector<bool> all_states() const { return std::vector<bool>(states_.size(), true); }
+  /// Returns the states whose meshes have the most time in a plan.
+  [[nodiscard]] std::vector<bool> main_states(const Plan& plan, std::size_t count) const {
+    std::vector<std::pair<double, std::size_t>> times;
+    for (std::size_t state = 0; state < states_.size(); ++state) {
+      double time = 0;
+      for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+        if (mesh_of(plan, units_[unit].first) == states_[state].layout.mesh) time += time_of(unit, state, 1, 0);
+      }
+      times.emplace_back(time, state);
+    }
+    std::stable_sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<bool> allowed(states_.size(), false);
+    for (std::size_t i = 0; i < std::min(count, times.size()); ++i) allowed[times[i].second] = true;
+    return allowed;
+  }
+
+ private:
+  /// A mesh that a unit may have.
+  struct State {
+    Plan plan;
+    LayoutOfMesh layout;
+    std::unique_ptr<LayerCostTable> costs;
+    double gradient_time = 0;  ///< time of the gradient exchange for each exchanged parameter
+  };
+
+  void add_gradient_time(State& state) {
+    const LayerCosts& all = state.costs->total();
+    const double parameters = all.exchanged_parameters();
+    if (parameters <= 0) return;
+    const ExchangedBytes each = exchanged_bytes(state.plan, job_.assumptions, job_.facts);
+    const double blocks = blocks_between(job_.facts, 0, static_cast<int>(job_.facts.model->layers.size()));
+    const auto groups = state.costs->gradients(state.plan, all, blocks);
+    state.gradient_time = exchange_of(*state.costs, state.plan, each, groups).total().value() / parameters;
+  }
+
+  /// Returns whether the strategies can divide the layers of a unit.
+  [[nodiscard]] bool is_possible(std::size_t unit, std::size_t state) const {
+    const LayerUnit& own = units_[unit];
+    const State& at = states_[state];
+    if (!own.has_matrix) return at.layout.mesh[Axis::spatial] == 1 || at.layout.replicated.first > own.first;
+    if (unit > 0 && at.layout.mesh[Axis::spatial] > 1 && at.layout.replicated.first <= own.first) return false;
+    return limits_of({job_.facts, at.plan, job_.coefficients.software, own.first, own.last}).empty();
+  }
+
+  [[nodiscard]] double time_of(std::size_t unit, std::size_t state, double exposed, double price_of_byte) const {
+    const LayerUnit& own = units_[unit];
+    const State& at = states_[state];
+    const LayerCosts& costs = at.costs->between(own.first, own.last);
+    const Seconds start = launch_overhead(job_);
+    const Seconds busy = costs[LayerTime::forward] + costs[LayerTime::backward] + costs[LayerTime::exchange_forward] +
+                         costs[LayerTime::exchange_backward] + costs[LayerTime::halo_forward] +
+                         costs[LayerTime::halo_backward] + costs.idle_forward(start) + costs.idle_backward(start);
+    const Seconds update = alike_.zero_stage >= 1 ? costs[LayerTime::sharded_update] : costs[LayerTime::update];
+    // Gradients, weights and the momentum are as large as the weights.
+    const double held = costs[LayerCount::parameters] * 3 * item_bytes(at.plan.precision) + costs[LayerBytes::kept].value();
+    return busy.value() * static_cast<double>(alike_.micro_batches) + update.value() +
+           exposed * at.gradient_time * costs.exchanged_parameters() + price_of_byte * held;
+  }
+
+  /// Returns the time that exchanges take longer at a cut if the meshes before and behind the cut differ.
+  [[nodiscard]] double change(std::size_t cut, std::size_t from, std::size_t to) const {
+    const LayerCut& at = cuts_[cut];
+    const State &before = states_[from], &behind = states_[to];
+    const auto key =
+        std::tuple(from, to, before.costs->kind(at.tensor), behind.costs->kind(at.reader), at.input, at.is_lone);
+    const auto [known, is_new] = changes_.try_emplace(key, 0.0);
+    if (!is_new) return known->second;
+    Borders of_writer, of_reader;
+    of_writer.output = border_to(job_.facts, behind.layout, at.reader, at.is_lone);
+    of_reader.inputs.resize(job_.facts.model->layers[static_cast<std::size_t>(at.reader)].inputs.size());
+    of_reader.inputs[at.input] = border_to(job_.facts, before.layout, at.tensor, at.is_lone);
+    const Seconds more =
+        before.costs->exchange_time_with(at.tensor, &of_writer) - before.costs->exchange_time_with(at.tensor, nullptr) +
+        behind.costs->exchange_time_with(at.reader, &of_reader) - behind.costs->exchange_time_with(at.reader, nullptr);
+    return known->second = more.value() * static_cast<double>(alike_.micro_batches);
+  }
+
+  [[nodiscard]] Plan plan_of(const std::vector<std::size_t>& of_unit) const {
+    Plan plan = states_[of_unit.front()].plan;
+    for (std::size_t unit = 1; unit < units_.size(); ++unit)
+      plan.segments.push_back({units_[unit].first, states_[of_unit[unit]].layout.mesh});
+    join_segments(plan);
+    return plan;
+  }
+
+  const Job& job_;
+  const SplitTables& tables_;
+  std::vector<LayerCut> cuts_;
+  Plan alike_;
+  std::vector<LayerUnit> units_;
+  std::vector<State> states_;
+  mutable std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
+};
+
+}  // namespace
+
+std::vector<LayerCut> layer_cuts(const ModelFacts& facts) {
+  const auto& layers = facts.model->layers;
+  const auto count = static_cast<int>(layers.size());
+  const auto index = [](int layer) { return static_cast<std::size_t>(layer); };
+  std::vector<int> last_reader(layers.size(), -1), readers(layers.size(), 0);
+  for (int reader = 0; reader < count; ++reader) {
+    for (const int tensor : layers[index(reader)].inputs) {
+      if (tensor < 0 || facts.of_sample[index(tensor)]) continue;
+      if (last_reader[index(tensor)] != reader) ++readers[index(tensor)];
+      last_reader[index(tensor)] = reader;
+    }
+  }
+  // Before the first layer that computes, only the sample crosses a cut.
+  std::vector<LayerCut> cuts;
+  std::vector<int> crossing;
+  for (int layer = 1; layer < count; ++layer) {
+    if (last_reader[index(layer - 1)] >= layer) crossing.push_back(layer - 1);
+    std::erase_if(crossing, [&](int tensor) { return last_reader[index(tensor)] < layer; });
+    const bool begins_block = layers[index(layer)].block != layers[index(layer - 1)].block;
+    const bool is_place = begins_block || layer - 1 == facts.last_matrix ||
+                          std::binary_search(facts.weighted.begin(), facts.weighted.end(), layer);
+    if (crossing.size() != 1 || !is_place || facts.of_sample[index(layer)]) continue;
+    const int tensor = crossing.front();
+    for (int reader = layer; reader < count; ++reader) {
+      const std::vector<int>& inputs = layers[index(reader)].inputs;
+      const auto found = std::find(inputs.begin(), inputs.end(), tensor);
+      if (found == inputs.end()) continue;
+      const bool is_lone = readers[index(tensor)] == 1 && found == inputs.begin();
+      cuts.push_back({layer, tensor, reader, static_cast<std::size_t>(found - inputs.begin()), is_lone});
+      break;
+    }
+  }
+  return cuts;
+}
+
+std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOptions& options, const Plan& alike) {
+  const Job& job = estimator.job();
+  SearchOptions own = options;
+  own.micro_batches = alike.micro_batches;
+  const std::vector<Mesh> meshes = segment_meshes(own, job.facts);
+  if (meshes.size() < 2) return std::nullopt;
+  const LayerAssignment assignment(estimator, alike, meshes);
+  std::vector<Plan> plans;
+  std::optional<Estimate> best;
+  const auto add = [&](const std::optional<Plan>& plan) {
+    if (!plan || plan->segments.empty() || std::find(plans.begin(), plans.end(), *plan) != plans.end()) return;
+    plans.push_back(*plan);
+    Estimate estimate = estimator.estimate(*plan);
+    if (estimate.feasible() && (!best || estimate.time.step_time() < best->time.step_time())) best = std::move(estimate);
+  };
+  // A byte takes no time at first, and then as much as the whole step if it is all memory of the device.
+  const double step = estimator.step_time(alike).value();
+  for (const double memory : {0.0, 1.0, 4.0}) {
+    for (const double exposed : {1.0, 0.5, 0.0}) {
+      const double price = memory * step / std::max(1.0, job.machine.device.memory.value());
+      std::optional<Plan> plan = assignment.best(exposed, price, assignment.all_states());
+      if (plan && meshes_of(*plan).size() > most_gradient_groups)
+        plan = assignment.best(exposed, price, assignment.main_states(*plan, most_gradient_groups));
+      add(plan);
+    }
+    if (best) break;
+  }
+  return best;
+}
+
+}  // namespace ddl

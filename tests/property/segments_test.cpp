@@ -1,0 +1,227 @@
+// Tests plans with a layout for each segment of layers: equal layouts equal one layout, and the search for layouts finds
+// what a search of all assignments finds.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "estimator/search/layer_search.hpp"
+#include "estimator/search/search.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+
+namespace segments_tests {
+
+namespace {
+
+using namespace ddl;
+
+/// Nodes of V100 GPUs: 15.7 TFLOP/s in fp32 and 900 GB/s [NVIDIA, V100 datasheet], two EDR rails of 12.5 GB/s a node.
+Machine nodes_of(int devices) {
+  Machine machine;
+  machine.name = "nodes";
+  machine.device.name = "device";
+  machine.device.peak = {FlopRate(15.7e12), std::nullopt, FlopRate(125e12), std::nullopt, std::nullopt, std::nullopt};
+  machine.device.memory = Bytes(16e9);
+  machine.device.memory_bandwidth = Bandwidth(900e9);
+  machine.levels.push_back({"node", devices, Seconds(5e-6), Bandwidth(50e9), 1});
+  machine.levels.push_back({"system", 64, Seconds(5e-6), Bandwidth(12.5e9), 2});
+  return machine;
+}
+
+Assumptions assumptions_of(bool overlap) {
+  Assumptions assumptions;
+  assumptions.overlap = overlap;
+  assumptions.host_launch = overlap;
+  return assumptions;
+}
+
+/// A model on such nodes.
+struct Training {
+  Training(const std::string& model, int devices_of_node, bool overlap)
+      : owned(load_model(model), nodes_of(devices_of_node), assumptions_of(overlap), 1e6), estimator(owned.job) {}
+  OwnedJob owned;
+  Estimator estimator;
+};
+
+Plan plan_on(const Mesh& mesh, std::int64_t batch) {
+  Plan plan;
+  plan.mesh = mesh;
+  plan.global_batch = batch;
+  plan.optimizer = Optimizer::momentum;
+  return plan;
+}
+
+TEST_CASE("segments with the mesh of all other layers change neither time nor memory") {
+  const std::vector<std::string> models{"alexnet", "vgg16", "resnet50", "cosmoflow-128", "unet3d", "gpt2", "dlrm"};
+  const std::vector<Mesh> meshes{Mesh{{Axis::data, 16}}, Mesh{{Axis::data, 4}, {Axis::filter, 4}},
+                                 Mesh{{Axis::data, 8}, {Axis::tensor, 2}}, Mesh{{Axis::data, 8}, {Axis::channel, 2}},
+                                 Mesh{{Axis::data, 4}, {Axis::spatial, 4}}};
+  int compared = 0;
+  for (const std::string& model : models) {
+    const Training training(model, 8, true);
+    const Estimator& estimator = training.estimator;
+    const auto layers = static_cast<int>(training.owned.model.layers.size());
+    for (const Mesh& mesh : meshes) {
+      for (const int zero : {0, 1, 3}) {
+        Plan plan = plan_on(mesh, 64);
+        plan.zero_stage = zero;
+        const Estimate uniform = estimator.estimate(plan);
+        plan.segments = {{layers / 3, mesh}, {layers / 2, mesh}};
+        const Estimate segments = estimator.estimate(plan);
+        INFO(fmt::format("{}, {}, ZeRO-{}", model, degrees_text(mesh), zero));
+        CHECK(uniform.limits.empty() == segments.limits.empty());
+        if (uniform.time.step_time().value() <= 0 || segments.time.step_time().value() <= 0) continue;
+        ++compared;
+        CHECK(segments.time.step_time().value() == Approx(uniform.time.step_time().value()).epsilon(1e-9));
+        CHECK(segments.memory.total().value() == Approx(uniform.memory.total().value()).epsilon(1e-9));
+        CHECK(segments.memory.upper_bound().value() == Approx(uniform.memory.upper_bound().value()).epsilon(1e-9));
+      }
+    }
+  }
+  CHECK(compared > 40);
+}
+
+using Texts = std::vector<std::string>;
+
+Texts exchanges_of(const Estimator& estimator, const Plan& plan, int layer) {
+  Texts texts;
+  for (const Exchange& exchange : estimator.tables().costs(plan).shard(layer).exchanges) {
+    if (exchange.phase == Phase::gradient) continue;
+    texts.push_back(fmt::format("{} {} of {} among {}", exchange.phase == Phase::forward ? "forward" : "backward",
+                                to_string(exchange.operation), exchange.items, family_name(exchange.axes)));
+  }
+  return texts;
+}
+
+TEST_CASE("a tensor between two layouts is exchanged as the difference of the layouts") {
+  const Training training("alexnet", 4, false);
+  const Estimator& estimator = training.estimator;
+  const auto& layers = training.owned.model.layers;
+  const std::vector<int>& matrices = training.owned.facts.matrix;
+  const int first = matrices[5], second = matrices[6], last = matrices[7];  // the fully connected layers
+  REQUIRE(layers[static_cast<std::size_t>(first)].operation->type() == "fully_connected");
+  Plan plan = plan_on(Mesh{{Axis::data, 32}}, 1024);
+  const auto lay_out = [&](Axis axis) {
+    plan.segments = {{first, Mesh{{axis, 32}}}, {last, Mesh{{Axis::data, 32}}}};
+    REQUIRE(estimator.limits(plan).empty());
+  };
+  // The first fully connected layer reads 256·6·6 = 9,216 items of a sample, and the next layers 4,096.
+  lay_out(Axis::filter);
+  CHECK(exchanges_of(estimator, plan, first - 1).empty());
+  CHECK(exchanges_of(estimator, plan, first) == Texts{"forward allgather of 4096 among filter",
+                                                      "forward allgather of 9216 among filter",
+                                                      "backward reduce-scatter of 9216 among filter"});
+  CHECK(exchanges_of(estimator, plan, second) ==
+        Texts{"forward allgather of 4096 among filter", "backward allreduce of 4096 among filter"});
+  // Behind the last of them, each rank takes its samples, and gathers the gradient of all samples.
+  CHECK(exchanges_of(estimator, plan, last - 1) == Texts{"backward allgather of 4096 among filter"});
+  CHECK(exchanges_of(estimator, plan, last).empty());
+  // A rank has the 32nd part of the samples, and needs the 32nd part of the channels of all samples.
+  lay_out(Axis::channel);
+  CHECK(exchanges_of(estimator, plan, first) == Texts{"forward allreduce of 4096 among channel",
+                                                      "forward all-to-all of 288 among channel",
+                                                      "backward all-to-all of 288 among channel"});
+  // With a tensor split, it is the row layer of a pair whose column layer is data parallel, and has the exchanges of a
+  // channel split.
+  lay_out(Axis::tensor);
+  CHECK(exchanges_of(estimator, plan, first) == Texts{"forward allreduce of 4096 among tensor",
+                                                      "forward all-to-all of 288 among tensor",
+                                                      "backward all-to-all of 288 among tensor"});
+  // A data degree in both layouts: groups of 8 ranks exchange their samples.
+  plan.segments = {{first, Mesh{{Axis::data, 4}, {Axis::filter, 8}}}};
+  CHECK(exchanges_of(estimator, plan, first) == Texts{"forward allgather of 4096 among filter",
+                                                      "forward allgather of 9216 among filter",
+                                                      "backward reduce-scatter of 9216 among filter"});
+}
+
+/// Returns the fastest of all assignments of meshes to the units between cuts.
+Estimate fastest_of_all(const Estimator& estimator, const Plan& alike, const std::vector<Mesh>& meshes,
+                        const std::vector<LayerCut>& cuts) {
+  Estimate best;
+  std::vector<std::size_t> choice(cuts.size() + 1, 0);
+  while (true) {
+    Plan plan = on_mesh(alike, meshes[choice.front()]);
+    for (std::size_t i = 0; i < cuts.size(); ++i) plan.segments.push_back({cuts[i].layer, meshes[choice[i + 1]]});
+    join_segments(plan);
+    if (const Estimate estimate = estimator.estimate(plan);
+        estimate.feasible() &&
+        (!best.feasible() || best.time.step_time().value() <= 0 || estimate.time.step_time() < best.time.step_time())) {
+      best = estimate;
+    }
+    std::size_t place = 0;
+    while (place < choice.size() && ++choice[place] == meshes.size()) choice[place++] = 0;
+    if (place == choice.size()) return best;
+  }
+}
+
+struct Question {
+  std::string model;
+  int devices_of_node = 4;
+  std::int64_t devices = 8, batch = 256;
+  std::vector<Axis> axes;
+};
+
+TEST_CASE("the search finds the fastest assignment of layouts to layers") {
+  const std::vector<Question> questions{{"alexnet", 4, 32, 1024, {Axis::data, Axis::filter}},
+                                        {"alexnet", 4, 8, 256, {Axis::data, Axis::filter}},
+                                        {"alexnet", 4, 64, 2048, {Axis::data, Axis::filter}},
+                                        {"alexnet", 4, 16, 512, {Axis::data, Axis::channel}},
+                                        {"alexnet", 4, 32, 1024, {Axis::data, Axis::tensor}},
+                                        {"alexnet", 8, 8, 256, {Axis::data, Axis::filter, Axis::channel}},
+                                        {"alexnet", 8, 8, 1024, {Axis::data, Axis::tensor}},
+                                        {"alexnet", 8, 16, 2048, {Axis::data, Axis::filter, Axis::tensor}},
+                                        {"cosmoflow-128", 4, 8, 8, {Axis::data, Axis::filter}},
+                                        {"cosmoflow-128", 4, 16, 16, {Axis::data, Axis::channel}},
+                                        {"alexnet", 8, 4, 256, {Axis::data, Axis::spatial}}};
+  for (const Question& question : questions) {
+    INFO(fmt::format("{} on {}, B = {}", question.model, question.devices, question.batch));
+    const Training training(question.model, question.devices_of_node, false);
+    const Estimator& estimator = training.estimator;
+    const std::vector<LayerCut> cuts = layer_cuts(training.owned.facts);
+    SearchOptions options;
+    options.devices = question.devices;
+    options.global_batch = question.batch;
+    std::vector<Mesh> meshes;
+    for (const Axis axis : question.axes) {
+      options.families.push_back({family_bit(axis), std::nullopt});
+      meshes.push_back(Mesh{{axis, static_cast<int>(question.devices)}});
+      if (axis == Axis::spatial) meshes.back() = Mesh(Tiles{2, static_cast<int>(question.devices) / 2, 1});
+    }
+    const Plan alike = plan_on(meshes.front(), question.batch);
+    const Estimate best = fastest_of_all(estimator, alike, meshes, cuts);
+    const std::optional<Estimate> found = best_by_layer(estimator, options, alike);
+    if (best.plan.segments.empty()) continue;
+    REQUIRE(found);
+    INFO(fmt::format("{} segments found, {} best", found->plan.segments.size(), best.plan.segments.size()));
+    // Gradients of several layers are one message, whose time is not quite the sum of the times of its parts.
+    CHECK(found->time.step_time() <= best.time.step_time() * 1.01);
+  }
+}
+
+TEST_CASE("a convolutional network on many GPUs is faster with fully connected layers in parts") {
+  // Krizhevsky, "One weird trick for parallelizing convolutional neural networks", arXiv 1404.5997: data parallelism for
+  // convolutions, and model parallelism for fully connected layers.
+  const Training training("alexnet", 4, false);
+  const Estimator& estimator = training.estimator;
+  Plan plan = plan_on(Mesh{{Axis::data, 32}}, 1024);
+  const Estimate uniform = estimator.estimate(plan);
+  const auto& layers = training.owned.model.layers;
+  const auto first = std::find_if(layers.begin(), layers.end(),
+                                  [](const Layer& each) { return each.operation->type() == "fully_connected"; });
+  plan.segments = {{static_cast<int>(first - layers.begin()), Mesh{{Axis::filter, 32}}}};
+  const Estimate segments = estimator.estimate(plan);
+  REQUIRE(uniform.time.step_time().value() > 0);
+  REQUIRE(segments.time.step_time().value() > 0);
+  CHECK(segments.time.step_time() < uniform.time.step_time() * 0.9);
+  // Fully connected layers have 58.6 of the 61 million parameters, and no rank but one holds each of them.
+  CHECK(segments.memory.weights < uniform.memory.weights * 0.2);
+}
+
+}  // namespace
+
+}  // namespace segments_tests
