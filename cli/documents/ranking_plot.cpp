@@ -31,13 +31,12 @@ ChartAxis axis_of_times(const std::vector<Whisker>& rows) {
   const double about = std::pow(10.0, std::floor(std::log10((high - low) / 3)));
   double step = about;
   for (const double digit : {2.0, 5.0, 10.0}) {
-    if ((high - low) / step > 6) step = digit * about;
+    if ((high - low) / step > 4.5) step = digit * about;
   }
   const double from = std::max(0.0, std::floor(low / step) * step);
   ChartAxis axis{"", false, from, std::ceil(high / step) * step};
-  const TimeUnit unit = time_unit(Seconds(high));
   for (int i = 0; from + i * step <= axis.to * (1 + 1e-9); ++i)
-    axis.ticks.push_back({from + i * step, fmt::format("{:.4g} {}", (from + i * step) * unit.factor, unit.name)});
+    axis.ticks.push_back({from + i * step, humanize(Seconds(from + i * step))});
   return axis;
 }
 

@@ -102,12 +102,13 @@ def press_tab(browser):
 
 def focus_faults(browser, most=60):
     """Presses the Tab key, and returns the elements that get the focus out of the document's order, or without a visible mark."""
-    found, before = [], -1
+    found, before, first = [], -1, None
     for _ in range(most):
         press_tab(browser)
         focus = browser.evaluate(FOCUS)
-        if focus["place"] < 0:
-            break
+        first = focus["place"] if first is None else first
+        if focus["place"] < 0 or (before >= 0 and focus["place"] == first):
+            break  # after the last element, the focus leaves the page or begins again
         if focus["place"] < before:
             found.append(f"the focus goes back to {focus['name']}")
         if not focus["seen"]:

@@ -133,7 +133,7 @@ class Page(unittest.TestCase):
 
     def test_pages_have_no_faults_on_any_screen(self):
         compared = "compare?a=model%3Dresnet50%26machine%3Ddgx-a100%26gpus%3D8&b=model%3Dresnet50%26machine%3Dabci%26gpus%3D8"
-        for query in (QUESTION, "?model=resnet50&machine=dgx-a100&gpus=8..64&deadline=7d", "?model=resnet51", "compare", compared):
+        for query in (QUESTION, "?model=llama3-8b&machine=dgx-h100&gpus=8..64&tokens=100B&deadline=5d", "?model=resnet51", "compare", compared):
             for width, dark in ((400, False), (800, True), (1200, False)):
                 with self.subTest(f"{query}, {width} pixels"):
                     self.show(query, width=width, dark=dark)

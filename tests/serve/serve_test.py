@@ -91,7 +91,7 @@ class Serving(unittest.TestCase):
         text = self.server.ask(query)[2]
         for words in ("at 2.50 USD per GPU hour (--price)", "for 1T tokens", "of 75.0 GiB"):
             self.assertIn(words, text)
-        self.assertIn("after the deadline of", self.server.ask("/answer?model=resnet50&machine=dgx-a100&gpus=8..64&deadline=90min")[2])
+        self.assertIn("after the deadline of", self.server.ask("/answer?model=llama3-8b&machine=dgx-h100&gpus=8..64&tokens=100B&deadline=5d")[2])
         self.assertIn("resnet50 has no sequences: the number of tokens is ignored", self.server.ask("/answer?" + QUESTION + "&tokens=1T")[2])
 
     def test_the_hint_of_an_error_is_a_link(self):
@@ -107,7 +107,7 @@ class Serving(unittest.TestCase):
         ids = re.findall(r' id="([^"]+)"', text)
         self.assertEqual(len(ids), len(set(ids)))
         self.assertIn("Link to the second answer", self.server.ask(f"/compare?a={a}")[2])
-        self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnet51")[2])
+        self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnet51%26gpus%3D8")[2])
 
     def test_no_progress_is_told_of_a_search_that_does_not_run(self):
         status, headers, text = self.server.ask("/progress?" + QUESTION)

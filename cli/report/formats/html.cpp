@@ -100,7 +100,7 @@ class HtmlWriter {
       out_ += "</tr>\n";
     }
     out_ += "</tbody>\n</table></div>\n";
-    if (table.bars) out_ += legend_of_shares(*table.bars);
+    if (table.bars && classes[table.bars->column] != " more") out_ += legend_of_shares(*table.bars);
     for (const std::string& below : {table.legend, table.left_out}) {
       if (!below.empty()) out_ += "<p class=\"note\">" + html_text(below) + "</p>\n";
     }

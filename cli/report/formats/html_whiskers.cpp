@@ -64,14 +64,18 @@ std::string html_whiskers(const Whiskers& whiskers, std::string_view id) {
   out +=
       "</ol>\n<div class=\"whisker scale\" aria-hidden=\"true\"><span class=\"name\"></span><svg aria-hidden=\"true\" "
       "width=\"100%\" height=\"18\">";
-  for (const Tick& tick : whiskers.x.ticks) {
+  // On narrow screens, every second of many ticks has no text.
+  constexpr std::size_t few = 4;
+  for (std::size_t i = 0; i < whiskers.x.ticks.size(); ++i) {
+    const Tick& tick = whiskers.x.ticks[i];
     const double at = place_on(whiskers.x, tick.at);
-    out +=
-        fmt::format("<text class=\"tick\" x=\"{}%\" y=\"13\" text-anchor=\"{}\">{}</text>", percent_on(whiskers.x, tick.at),
-                    at < 0.05   ? "start"
-                    : at > 0.95 ? "end"
-                                : "middle",
-                    html_text(tick.text));
+    const bool is_minor = whiskers.x.ticks.size() > few && i % 2 == 1;
+    out += fmt::format("<text class=\"tick{}\" x=\"{}%\" y=\"13\" text-anchor=\"{}\">{}</text>", is_minor ? " wide" : "",
+                       percent_on(whiskers.x, tick.at),
+                       at < 0.05   ? "start"
+                       : at > 0.95 ? "end"
+                                   : "middle",
+                       html_text(tick.text));
   }
   out += "</svg><span class=\"value\"></span></div>\n<ul class=\"legend\">";
   const auto has_chosen = [](const Whisker& each) { return each.is_chosen; };
