@@ -81,7 +81,7 @@ std::span<const SettingRow> setting_rows() {
   using A = Assumptions;
   using S = Software;
   using Kind = SettingKind;
-  static const std::vector<SettingRow> rows = with_training_rows({
+  static const std::vector<SettingRow> rows{
       // The following settings describe kernels and precisions of the framework.
       {.key = "launch_overhead",
        .help = "host time for one kernel launch, on a host of speed 1",
@@ -524,8 +524,9 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .with_ideal = false,
        .apply = set_input_exposed},
-  });
-  return rows;
+  };
+  static const std::vector<SettingRow> all = with_training_rows(rows);
+  return all;
 }
 
 }  // namespace ddl
