@@ -7,6 +7,7 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "cli/options/problem_file.hpp"
 #include "cli/options/split_options.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/report.hpp"
 #include "core/error.hpp"
