@@ -47,7 +47,9 @@ Limits Estimator::limits(const Plan& plan) const {
   return limits;
 }
 
-Limits Estimator::segment_limits(const Plan& plan) const {
+Limits Estimator::segment_limits(const Plan& asked) const {
+  Plan plan = asked;
+  join_segments(plan);  // the limits of a mesh hold from its first layer on
   Limits limits;
   const auto refuse = [&](bool has, std::string_view name) {
     if (has) limits.add({.kind = Limit::Kind::segment_choice, .item = name});
@@ -77,8 +79,7 @@ Limits Estimator::segment_limits(const Plan& plan) const {
                   .available = static_cast<double>(plan.mesh.devices()),
                   .item_bytes = static_cast<double>(first)});
     }
-    if (i > 0 && own.mesh[Axis::spatial] > 1 && own.mesh != mesh_of(plan, first - 1) &&
-        tables_.replicated_layers_of(own).first <= first)
+    if (i > 0 && own.mesh[Axis::spatial] > 1 && tables_.replicated_layers_of(own).first <= first)
       limits.add({.kind = Limit::Kind::segment_tiles, .layer = first});
     for (const Limit& limit : limits_of({job_.facts, own, job_.coefficients.software, first, last})) limits.add(limit);
   }
