@@ -28,7 +28,7 @@ Estimator::Estimator(Job job)
 }
 
 Limits Estimator::limits(const Plan& plan) const {
-  Limits limits = limits_of({job_.facts, plan, job_.coefficients.software});
+  Limits limits = limits_of({job_.facts, plan, job_.coefficients.software, &job_.assumptions});
   if (plan.mesh.devices() > job_.machine.devices()) {
     limits.add(
         {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});

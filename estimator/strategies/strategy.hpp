@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -31,11 +32,17 @@ struct LayerShard {
   double channel_parts = 1;                      ///< number of parts of the input channels of a matrix layer
   std::array<AxisLayout, axis_count> layouts{};  ///< layouts of its input and output, by axis
   std::vector<Exchange> exchanges;
+  double batches = 1;             ///< number of ranks whose micro-batches the layer's kernels process together
+  double held = 1;                ///< number of such layers that a rank runs: a mean, if tables are distributed
+  std::optional<double> touched;  ///< number of trained parameters with a gradient in a step; unset: all
+  /// number of gradients of an Allreduce that takes as long as the exchange of sparse gradients; unset: trained parameters
+  std::optional<double> exchanged;
   Family replicas = replica_axes;              ///< axes with ranks that hold replicas of the layer's weights
   std::shared_ptr<const Operation> operation;  ///< the rank's operation, if it differs from the layer's operation
 
   [[nodiscard]] double parameters() const { return weights + biases; }
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
+  [[nodiscard]] double updated() const { return touched.value_or(trained()); }
 };
 
 /// The inputs of a strategy that divides one layer.
@@ -58,6 +65,7 @@ struct LimitContext {
   const ModelFacts& facts;
   const Plan& plan;
   const Software& software;
+  const Assumptions* assumptions = nullptr;  ///< null: default assumptions
 };
 
 /// A way of dividing the work along one axis: a summary, the limits, and a function that describes
