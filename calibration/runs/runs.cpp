@@ -237,8 +237,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
   run.precision = cells.choice("precision", "precision", parse_enum<Precision>, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
-  run.optimizer = cells.choice("optimizer", "optimizer", parse_enum<Optimizer>,
-                               "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw or paged-adam8bit");
+  run.optimizer = cells.choice("optimizer", "optimizer", parse_enum<Optimizer>, std::string(optimizer_words));
   run.machine = cells.text("machine");
   run.software = cells.text("software");
   run.settings = cells.settings();

@@ -229,6 +229,12 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus) {
                     straggler),
         2);
   }
+  if (const double steps = study.assumptions().local_steps; steps > 1) {
+    document.line(fmt::format("local steps: all ranks exchange every {:.0f} steps; convergence is not predicted", steps), 2);
+  }
+  if (const Compression compression = study.assumptions().compression; compression != Compression::none) {
+    document.line(fmt::format("gradients: compressed, {}; convergence is not predicted", compression_names[compression]), 2);
+  }
   if (const auto quantile = study.assumptions().congestion_quantile) {
     document.line(fmt::format("congestion: {:.4g}th percentile of communication time", 100 * normal_share(*quantile)), 2);
   }

@@ -46,6 +46,7 @@ Choices. What is absent has its default.
   sp     sequence parallelism on the ranks of tp
   ulysses  context parallelism exchanges heads; default: keys and values
   etp1   tensor parallelism distributes whole experts
+  tw     whole tables on single ranks; rw, cw: tables by rows or columns
   @pp    pipeline ranks are placed on neighboring GPUs; the degrees after @ are
          innermost, all others keep the order tp, channel, filter, cp, spatial,
          ep, dp, pp

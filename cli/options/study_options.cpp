@@ -164,10 +164,10 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
   add_setting(command, "base", o.settings);
   const Option older = add_setting(command, "older_framework", o.settings);
   command
-      .add_option(
-          "--optimizer", o.optimizer,
-          "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw or paged-adam8bit (state moves to "
-          "the host if memory is short); default: adam for sequences, else momentum")
+      .add_option("--optimizer", o.optimizer,
+                  std::string(optimizer_words) +
+                      "; the state of paged optimizers moves to the host if memory is short; default: adam for sequences, "
+                      "else momentum")
       .words([] { return texts(enum_names<Optimizer>); });
   return older;
 }
@@ -237,6 +237,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_setting(command, "sparse_density", o.settings);
   const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
   const Option straggler = add_setting(command, "straggler", o.settings);
+  std::vector<Option> of_gradients;
+  for (const char* const key : {"sparse_gradients", "local_steps", "compress", "compress_density", "compress_rank"})
+    of_gradients.push_back(add_setting(command, key, o.settings));
   const Option idle = add_setting(command, "idle_communicators", o.settings);
   const Option congestion = add_setting(command, "congestion", o.settings);
   add_setting(command, "overlap", o.settings, "--no-overlap");
@@ -262,6 +265,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
           .take_all()
           .one_value_each()
           .type_name("KEY=VALUE");
+  for (const Option& each : of_gradients) each.excludes(ideal);
   ideal.excludes(input)
       .excludes(exposed)
       .excludes(older)

@@ -10,7 +10,7 @@ namespace ddl {
 namespace {
 
 /// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 32> limit_codes{"batch",
+constexpr std::array<std::string_view, 35> limit_codes{"batch",
                                                        "no_extents",
                                                        "extent",
                                                        "halo",
@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, 32> limit_codes{"batch",
                                                        "secondary_shards",
                                                        "recompute_blocks",
                                                        "recompute_modules",
+                                                       "tables",
+                                                       "local_steps",
+                                                       "compression",
                                                        "no_host",
                                                        "host_memory",
                                                        "segment_choice",
@@ -119,6 +122,20 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       if (limit.available > 0) return "the software recomputes every second matmul, and cannot select modules";
       if (!limit.item.empty()) return fmt::format("{} has no {} to recompute", model, limit.item);
       return "recompute_modules needs selective recomputation (recompute: selective)";
+    case Limit::Kind::tables:
+      if (limit.available == 0) return fmt::format("{} has no tables to distribute", model);
+      if (limit.wanted > limit.available)
+        return fmt::format("tables of {:.0f} columns for {:.0f} ranks", limit.available, limit.wanted);
+      return "only plans of data without ZeRO and offload distribute tables";
+    case Limit::Kind::local_steps:
+      return fmt::format(
+          "{:.0f} local steps need replicas that no other axis divides: data without ZeRO, or shard groups of ZeRO",
+          limit.wanted);
+    case Limit::Kind::compression:
+      if (limit.available > 0) return fmt::format("ZeRO-{:.0f} cannot shard sparse gradients", limit.wanted);
+      return fmt::format(
+          "ZeRO-{:.0f} cannot scatter gradients in this compression; fp16, bf16, int8 and int4 can be scattered",
+          limit.wanted);
     case Limit::Kind::no_host:
       return "the machine file has no bandwidth to host memory (host: bandwidth)";
     case Limit::Kind::host_memory:

@@ -7,6 +7,7 @@
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
@@ -373,6 +374,26 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || supports_etp1(facts, plan); },
        .get = [](const Plan& plan) { return plan.whole_experts ? 1 : 0; },
        .set = [](Plan& plan, int value) { plan.whole_experts = value == 1; }},
+      {.choice = PlanChoice::tables,
+       .key = "tables",
+       .option = "tables",
+       .meaning = "how data-parallel ranks hold the tables of a recommendation model",
+       .noun = "placement of tables",
+       .last = static_cast<int>(Tables::columns),
+       .first_number = std::nullopt,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "distributed tables",
+       .separator = ", ",
+       .name = [](int value) { return to_string(static_cast<Tables>(value)); },
+       .words = [](int value) { return std::string(tables_words(static_cast<Tables>(value))); },
+       .sign = [](int value) { return std::string(tables_sign(static_cast<Tables>(value))); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
+       .possible = [](const ModelFacts& facts, const Plan& plan,
+                      int value) { return value == 0 || may_distribute_tables(facts, plan, static_cast<Tables>(value)); },
+       .get = [](const Plan& plan) { return static_cast<int>(plan.tables); },
+       .set = [](Plan& plan, int value) { plan.tables = static_cast<Tables>(value); }},
   }};
   return rows;
 }

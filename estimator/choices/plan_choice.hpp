@@ -28,7 +28,8 @@ enum class PlanChoice {
   offload_activations,
   sequence_parallel,
   context_exchange,
-  experts
+  experts,
+  tables
 };
 inline constexpr std::size_t plan_choice_count = enum_count<PlanChoice>();
 /// The largest number of virtual stages per pipeline stage.

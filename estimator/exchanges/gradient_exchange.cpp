@@ -43,6 +43,16 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions)
 
 ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions, const ModelFacts& facts) {
   ExchangedBytes each = exchanged_bytes(plan, assumptions);
+  const CompressedGradient compressed =
+      compressed_gradient(assumptions, facts.factored_share, each.gradient, plan.mesh.replicas());
+  each.gradient = compressed.sent;
+  each.way = compressed.way;
+  if (has_local_steps(plan, assumptions)) {
+    each.local_steps = assumptions.local_steps;
+    // Ranks exchange the differences of their weights in fp32.
+    constexpr double word = 4;
+    if (plan.zero_stage == 0 && assumptions.compression == Compression::none) each.gradient = word;
+  }
   const double frozen = facts.parameters - facts.trained_parameters;
   if (!assumptions.base || !is_mixed(plan.precision) || frozen <= 0) return each;
   // Other frozen weights, such as embeddings and norms, are in half precision.
@@ -108,6 +118,53 @@ void add_allreduce(const ExchangeTimes& exchanges, const GradientGroup& group, B
   }
 }
 
+/// The coded gradients of a group whose ranks cannot add them up on the way.
+void add_coded_exchange(const ExchangeTimes& exchanges, const GradientGroup& group, GradientWay way, double ranks,
+                        Bytes message, GradientExchange& exchange) {
+  const Bytes one = message / group.messages;
+  const Bytes all = way == GradientWay::allgather ? one * ranks : one;
+  const auto gathered = exchanges.fastest(Collective::allgather, all, group.axes, Purpose::gradient);
+  Seconds time = gathered.time;
+  if (way == GradientWay::two_phases) time += exchanges.time(Collective::all_to_all, one, group.axes, Purpose::gradient);
+  exchange.of_gradients = time * group.messages;
+  exchange.algorithm = gathered.algorithm;
+  exchange.bottleneck = gathered.bottleneck;
+}
+
+/// Moves the exchange of gradients to the end of several local steps, and divides it by their number.
+void exchange_rarely(double steps, GradientExchange& exchange) {
+  exchange.of_copies += exchange.of_gradients;
+  exchange.copy_startups += exchange.gradient_startups;
+  exchange.of_gradients = exchange.gradient_startups = Seconds{};
+  exchange.of_copies = exchange.of_copies / steps;
+  exchange.copy_startups = exchange.copy_startups / steps;
+}
+
+/// Gradients of a group whose ranks all get the whole sums. `message`: bytes of the gradients of one rank, as they are sent.
+struct WholeGradients {
+  const GradientGroup& group;
+  const ExchangedBytes& each;
+  Bytes message{};
+  double ranks = 1;
+};
+void add_whole_exchange(const ExchangeTimes& exchanges, const WholeGradients& whole, bool with_startups,
+                        GradientExchange& exchange) {
+  const GradientGroup& group = whole.group;
+  const GradientWay way = whole.each.way;
+  if (way == GradientWay::allreduce) {
+    add_allreduce(exchanges, group, whole.message, with_startups, exchange);
+  } else {
+    add_coded_exchange(exchanges, group, way, whole.ranks, whole.message, exchange);
+  }
+  if (whole.each.local_steps > 1 && (group.axes & family_bit(Axis::data)) != 0)
+    exchange_rarely(whole.each.local_steps, exchange);
+}
+
+/// Returns the collective that scatters gradients. Ranks send coded parts to the rank that adds them up.
+Collective scatter_of(GradientWay way) {
+  return way == GradientWay::two_phases ? Collective::all_to_all : Collective::reduce_scatter;
+}
+
 }  // namespace
 
 GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchanges, const ExchangedBytes& each,
@@ -126,7 +183,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   // If gradients are not summed over an axis of replicas, ZeRO does not shard their weights.
   if (plan.zero_stage == 0 || (group.axes & replica_axes) == 0 || shards == 1) {
     if (group.parameters <= 0) return {};
-    add_allreduce(exchanges, group, message, with_startups, exchange);
+    add_whole_exchange(exchanges, {group, each, message, shards}, with_startups, exchange);
     return exchange;
   }
   // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. The two collectives together move as many bytes as an
@@ -134,7 +191,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   // micro-batch, before forward and before backward [Rajbhandari et al., SC'20]. If the weights stay in memory after
   // forward, ZeRO-3 gathers them once.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
-  const auto scattered = exchanges.fastest(Collective::reduce_scatter, message / messages, axes, Purpose::gradient);
+  const auto scattered = exchanges.fastest(scatter_of(each.way), message / messages, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? scattered.time * messages : Seconds{};
   exchange.bottleneck = scattered.bottleneck;
   const Bytes weights = gathered_weights(plan, each, group);
@@ -148,7 +205,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const Bytes shard = message / shards;
   if (copies > 1 && group.parameters > 0) {
     const ExchangeTimes::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
-    exchange.of_copies = sum.time;
+    exchange.of_copies = sum.time / each.local_steps;
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
   }

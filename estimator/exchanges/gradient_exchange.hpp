@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/quantity.hpp"
+#include "estimator/exchanges/compression.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/inputs/assumptions.hpp"
@@ -59,6 +60,8 @@ struct GradientExchange {
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
   double frozen = 4;  ///< bytes of a frozen weight, in the mean
+  GradientWay way = GradientWay::allreduce;
+  double local_steps = 1;  ///< steps between two exchanges of all ranks with replicas of a weight
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);

@@ -26,6 +26,15 @@ struct TiedLayer {
   int previous = -1;  ///< the previous layer that reads the same weights; if there is none, the owner
 };
 
+/// A table whose rows of a sample become one vector, as in recommendation models, and the layers from the lookup up to this
+/// vector.
+struct LookupTable {
+  int layer = -1, last = -1;  ///< the lookup, and the layer whose output is the vector
+  double rows = 0, columns = 0;
+  double lookups = 0;  ///< number of rows that a sample looks up
+  [[nodiscard]] double parameters() const { return rows * columns; }
+};
+
 /// The form in which matrix products keep their inputs for backward.
 enum class KeptForm {
   computed,  ///< the tensor that the producer has written
@@ -152,11 +161,18 @@ struct ModelFacts {
   /// Whether the layer is a matrix product with weights and is not the last one before the loss.
   /// FP8 recipes convert these layers [NVIDIA, Transformer Engine documentation, "Using FP8"].
   std::vector<bool> is_linear;
-  std::vector<Fusion> fusion;   ///< fusion of each layer with a producer
-  std::vector<TiedLayer> tied;  ///< layers that read the weights of another layer, in order
-  int batch_keeper = -1;        ///< the layer that keeps the batch for backward
-  std::vector<int> weighted;    ///< layers with weights, in order
-  std::vector<int> matrix;      ///< layers with filters or channels that can be split
+  std::vector<Fusion> fusion;       ///< fusion of each layer with a producer
+  std::vector<TiedLayer> tied;      ///< layers that read the weights of another layer, in order
+  std::vector<LookupTable> tables;  ///< the tables of a recommendation model, in order
+  std::vector<int> of_table;        ///< for each layer, the index of its table; −1: none; empty if the model has no tables
+  double table_parameters = 0;      ///< number of parameters of these tables
+  double lookup_parameters = 0;     ///< number of trained parameters of all embeddings
+  [[nodiscard]] bool is_of_table(std::size_t layer) const { return !of_table.empty() && of_table[layer] >= 0; }
+  /// Returns whether the layer is the last layer of all tables, after which all vectors of a sample exist.
+  [[nodiscard]] bool ends_tables(int layer) const { return !tables.empty() && tables.back().last == layer; }
+  int batch_keeper = -1;      ///< the layer that keeps the batch for backward
+  std::vector<int> weighted;  ///< layers with weights, in order
+  std::vector<int> matrix;    ///< layers with filters or channels that can be split
   int first_matrix = -1, last_matrix = -1;
   std::int64_t smallest_filters = 0;  ///< the smallest number of filters of a matrix layer, without the last one
   int smallest_filters_layer = -1;
@@ -167,6 +183,8 @@ struct ModelFacts {
   double trained_parameters = 0;  ///< number of parameters that have gradients
   /// the number of rows and columns of all matrices and of biases, divided by the number of parameters
   double factored_share = 0;
+  /// the number of rows of tables and of all other parameters, divided by the number of parameters
+  double rowwise_share = 1;
   double base_parameters = 0;  ///< frozen parameters of matrix products inside blocks, which BaseWeights describes
   /// The number of trained parameters that are no matrices of products inside blocks, divided by the trained parameters
   double muon_share = 0;

@@ -125,6 +125,11 @@ enum class SelectiveRecompute {
 };
 inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attention", "products"};
 
+/// How ranks compress the gradients that they exchange.
+enum class Compression { none, fp16, bf16, int8, int4, one_bit, top_k, power_sgd };
+inline constexpr EnumNames<Compression> compression_names{"none", "fp16", "bf16", "int8",
+                                                          "int4", "1bit", "topk", "powersgd"};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -206,6 +211,15 @@ struct Assumptions {
   /// Exchange times are predicted at this number of standard deviations above their median. Congestion coefficients and
   /// repeated measurements give the standard deviation. Unset: the median of a job that is alone.
   std::optional<double> congestion_quantile;
+  /// Whether gradients of embeddings have only the rows that a step looked up, also where every rank has the whole table
+  /// [PyTorch docs, torch.nn.Embedding, `sparse`; TensorFlow, tf.IndexedSlices].
+  bool sparse_gradients = false;
+  /// The number of steps that ranks, or shard groups, run alone between two exchanges: local SGD [Stich, ICLR 2019] and
+  /// DiLoCo [Douillard et al., arXiv 2311.08105].
+  double local_steps = 1;
+  Compression compression = Compression::none;
+  double compression_density = 0.001;  ///< share of the gradients that `top_k` sends
+  double compression_rank = 4;         ///< rank of the factors of `power_sgd`
   /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
   /// popular.
   double expert_imbalance = 1;

@@ -259,12 +259,20 @@ Seconds KernelTimes::least_pass_time(std::size_t layer, const Operation& operati
 }
 
 KernelCost KernelTimes::update_cost(double parameters) const {
+  // The measured update is that of timed_as(optimizer).
+  const auto more = [this](UpdateImplementation implementation) {
+    return update_words(optimizer_, implementation) / update_words(timed_as(optimizer_), implementation);
+  };
   if (measured_ && list_) {
     KernelCost cost = measured_->update(*list_);
-    cost.time *= parameters / static_cast<double>(list_->parameters);
+    cost.time *= parameters / static_cast<double>(list_->parameters) * more(list_->implementation);
     return cost;
   }
-  if (measured_) return measured_->update(parameters, optimizer_, update_precision_);
+  if (measured_) {
+    KernelCost cost = measured_->update(parameters, optimizer_, update_precision_);
+    cost.time *= more(UpdateImplementation::layer);
+    return cost;
+  }
   return {model_.traffic_time(parameters * update_bytes_per_parameter_) * scale_, source()};
 }
 

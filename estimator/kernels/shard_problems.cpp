@@ -102,7 +102,7 @@ Precision precision_of(const ShardContext& context) {
 }
 
 std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard) {
-  const auto parameters = static_cast<std::int64_t>(std::llround(shard.trained()));
+  const auto parameters = static_cast<std::int64_t>(std::llround(shard.updated()));
   if (parameters < 1) return std::nullopt;
   // Autocast's weights and gradients are in fp32.
   const bool casting = casts(context.plan, context.assumptions);

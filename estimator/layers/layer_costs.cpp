@@ -11,6 +11,7 @@
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/exchange_time.hpp"
 #include "estimator/layers/host_launches.hpp"
+#include "estimator/layers/matrix_update.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
@@ -20,10 +21,10 @@
 namespace ddl {
 namespace {
 
-/// Calls `take` with every kernel of a shard. Kernels of split filters and channels have measured
+/// Calls `take` with every kernel of one layer. Kernels of split filters and channels have measured
 /// times if available, else roofline times.
 template <class Take>
-void each_timed_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
+void each_kernel_of_layer(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
   const KernelTimes& kernels = job.kernels;
   if (job.times_whole_layers()) {
     const LayerTimes& whole = kernels.serial()[context.index()];
@@ -90,6 +91,19 @@ void each_timed_kernel(const Job& job, const ShardContext& context, const LayerS
   }
 }
 
+/// Calls `take` with every kernel of a shard. The time of a kernel is the mean time on a rank that has `held` such layers.
+template <class Take>
+void each_timed_kernel(const Job& job, const ShardContext& context, const LayerShard& shard, const Take& take) {
+  if (shard.held == 0) return;
+  if (shard.held == 1 && shard.batches == 1) return each_kernel_of_layer(job, context, shard, take);
+  LayerShard one = shard;
+  one.samples *= one.batches;
+  each_kernel_of_layer(job, context, one, [&](TimedKernel kernel) {
+    kernel.time *= shard.held;
+    take(kernel);
+  });
+}
+
 }  // namespace
 
 Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard) {
@@ -151,7 +165,8 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
       (forward ? costs.slopes[LayerTime::forward] : costs.slopes[LayerTime::backward]) += repeated;
       if (of_weights) costs.slopes[LayerTime::weight_gradient] += repeated;
     }
-    (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) += launches_of(job, kernel);
+    (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) +=
+        launches_of(job, kernel) * shard.held;
   });
   // Frozen weights in a format of their own are read, and written in the precision of the kernels, before each pass.
   if (const double converted = converted_bytes(context, shard); converted > 0) {
@@ -164,13 +179,17 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
     const double splits = context.plan.mesh.product(weight_axes);
     costs[LayerTime::update] = job.kernels.serial()[context.index()].update / splits;
   } else {
-    costs[LayerTime::update] = job.kernels.update_cost(shard.trained()).time;
+    costs[LayerTime::update] = job.kernels.update_cost(shard.updated()).time;
+    const MatrixUpdate matrices = matrix_update(job, context, shard);
+    costs[LayerTime::update] = costs[LayerTime::update] * matrices.factor + matrices.time;
+    costs[LayerCount::whole_matrices] = matrices.parameters;
   }
   costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
 }
 
 /// Adds the problems of a shard as profile lines, with the times of the shard's kernels.
 void add_problems(const Job& job, const ShardContext& context, LayerDetail& detail) {
+  if (detail.shard.held != 1 || detail.shard.batches != 1) return;  // the rank runs no single kernel of this layer alone
   // A layer may have several casts. Their times are in the order of their problems.
   std::unordered_map<std::string_view, int> seen;
   for (const ShardProblem& each : shard_problems(context, detail.shard)) {
@@ -183,7 +202,7 @@ void add_problems(const Job& job, const ShardContext& context, LayerDetail& deta
                                any ? timed->source : job.kernels.source()});
   }
   if (const auto update = shard_update(context, detail.shard)) {
-    const KernelCost kernel_cost = job.kernels.update_cost(detail.shard.trained());
+    const KernelCost kernel_cost = job.kernels.update_cost(detail.shard.updated());
     detail.problems.push_back({print_problem(*update), Phase::backward, true, kernel_cost.time, kernel_cost.source});
   }
 }
@@ -204,8 +223,8 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
 /// The properties in which two layers of the same shape class may differ, and which change the layers' costs under a split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
-      keeps_batch, last, output_kept, output_kept_cast, output_kept_narrow, output_kept_compiled, output_kept_fused,
-      output_kept_stored, copies_narrow, is_gated, is_wide, after_head, again_with_products;
+      keeps_batch, ends_tables, last, output_kept, output_kept_cast, output_kept_narrow, output_kept_compiled,
+      output_kept_fused, output_kept_stored, copies_narrow, is_gated, is_wide, after_head, again_with_products;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
@@ -297,6 +316,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.sends_input_gradient[i],
                           producer < 0,
                           index == facts.batch_keeper,
+                          facts.ends_tables(index),
                           index == facts.last_matrix,
                           facts.output_kept[i],
                           facts.output_kept_cast[i],
@@ -364,6 +384,7 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     add_memory(context, memory_.emplace_back(layer_memory(job, context, shard)), costs);
     costs[LayerCount::parameters] = shard.parameters();
     costs[LayerCount::trained] = shard.trained();
+    costs[LayerCount::untouched] = shard.trained() - shard.updated();
     const Layer& layer = context.at();
     const bool matrix = facts.divisible[context.index()].matrix;
     costs[LayerCount::gradient_messages] = matrix ? 1 : 0;
@@ -475,7 +496,7 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
   const LearnedFactor learned = learned_factor(job_, context, detail.shard, layout_of(own).learned, false);
   each_kernel(job_, context, detail.shard, learned, [&](const TimedKernel& kernel) { detail.kernels.push_back(kernel); });
   detail.update_source =
-      job_.times_whole_layers() ? job_.kernels.source() : job_.kernels.update_cost(detail.shard.trained()).source;
+      job_.times_whole_layers() ? job_.kernels.source() : job_.kernels.update_cost(detail.shard.updated()).source;
   if (with_problems && !job_.times_whole_layers()) add_problems(job_, context, detail);
   for (const PendingExchange& pending : pending_) {
     if (pending.kind != own) continue;

@@ -63,6 +63,8 @@ enum class LayerCount {
   backward_exchanges,
   parameters,
   trained,               ///< number of parameters that have gradients
+  untouched,             ///< number of trained parameters without a gradient in a step, since gradients are sparse
+  whole_matrices,        ///< number of parameters in matrices that the optimizer updates as a whole
   gradient_messages,     ///< 1 if the layer has a weight matrix, else 0
   whole_parameters,      ///< number of parameters of unsplit matrix layers without positions
   workspaces_estimated,  ///< number of kernels whose scratch memory is estimated from other kernels

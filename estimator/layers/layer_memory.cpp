@@ -74,6 +74,7 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
   memory.weights = shard.weights;
   memory.biases = shard.biases;
   memory.trained_share = shard.trained_share;
+  if (shard.trained() > 0) memory.touched_share = shard.updated() / shard.trained();
   memory.replicas = context.plan.mesh.product(shard.replicas);
   return memory;
 }

@@ -19,6 +19,7 @@ struct LayerMemory {
   ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to the temporaries
   double weights = 0, biases = 0;               ///< numbers of parameters
   double trained_share = 1;                     ///< share of the parameters that have gradients
+  double touched_share = 1;                     ///< share of the trained parameters that have a gradient in a step
   double replicas = 1;                          ///< number of ranks with replicas of the parameters
 
   [[nodiscard]] Bytes all_kept() const { return kept[0] + kept[1] + kept[2] + kept[3] + kept[4]; }

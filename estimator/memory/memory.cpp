@@ -96,6 +96,7 @@ double item_bytes_of(StatePrecision precision) {
 void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions, ParameterBytes& bytes) {
   constexpr double wide = 4;
   if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += wide * facts.factored_share;
+  if (plan.optimizer == Optimizer::rowwise_adagrad) bytes.optimizer += wide * facts.rowwise_share;
   const MixedPrecision mixed = assumptions.mixed_precision;
   const bool is_pure = is_mixed(plan.precision) && mixed == MixedPrecision::pure;
   const bool changes_moments = is_mixed(plan.precision) && assumptions.moments.has_value();
@@ -115,6 +116,7 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision);
   if (has_primary_fp8(plan, assumptions)) bytes.weight -= item_bytes(plan.precision);
   change_state(facts, plan, assumptions, bytes);
+  bytes.optimizer += exchange_state_bytes(plan, assumptions);
   const double frozen = facts.parameters - facts.trained_parameters;
   if (assumptions.base && is_mixed(plan.precision) && facts.parameters > 0) {
     // Other frozen weights, such as embeddings and norms, are in half precision.
@@ -147,7 +149,8 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
                                                           : held(counts.all, counts.largest_layer, shards_weights);
   const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
   memory.weights = Bytes((weights + second) * each.weight);
-  memory.gradients = Bytes(held(counts.trained, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
+  memory.gradients =
+      Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
   const double state = plan.offload == Offload::none && !is_paged(plan.optimizer) ? each.optimizer : 0.0;
   memory.optimizer = Bytes(counts.trained * state / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
@@ -312,7 +315,8 @@ ParameterCounts parameter_counts(const StageOf& stage) {
   return {.all = stage_parameters(stage) * stage.parts,
           .trained = stage_parameters(stage, true) * stage.parts,
           .largest_layer = shards ? stage.costs.largest_layer(stage.first, stage.last) : 0.0,
-          .largest_trained = shards ? stage.costs.largest_trained(stage.first, stage.last) : 0.0};
+          .largest_trained = shards ? stage.costs.largest_trained(stage.first, stage.last) : 0.0,
+          .untouched = stage.all_costs()[LayerCount::untouched] * stage.parts};
 }
 
 MemoryState kept_by_micro_batch(const StageOf& stage) {

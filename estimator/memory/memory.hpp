@@ -100,6 +100,7 @@ struct ParameterCounts {
   double all = 0;
   double trained = 0;                             ///< parameters that have gradients and optimizer state
   double largest_layer = 0, largest_trained = 0;  ///< parameters and trained parameters of the largest layer
+  double untouched = 0;                           ///< trained parameters without a gradient, since gradients are sparse
 };
 
 /// Returns the memory of the weights, gradients and optimizer state of these parameters on a rank.

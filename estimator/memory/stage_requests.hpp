@@ -48,6 +48,7 @@ class StageRequests {
     parameters_ = stage_parameters(stage);
     trained_ = stage_parameters(stage, true);
     exchanged_ = plan_.segments.empty() ? trained_ : stage.all_costs().exchanged_parameters();
+    untouched_ = stage.all_costs()[LayerCount::untouched];
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
       const LayerCosts& owner = table_.at(tied.owner);
@@ -96,7 +97,7 @@ class StageRequests {
     // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;
-    Bytes left = bucket_bytes(exchanged_ * parts_, plan_, job_.assumptions.mixed_precision);
+    Bytes left = bucket_bytes((exchanged_ - untouched_) * parts_, plan_, job_.assumptions.mixed_precision);
     // A large number of buckets is represented by fewer, larger buckets.
     Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
     if (plan_.zero_stage > 0) size = left;
@@ -155,7 +156,9 @@ class StageRequests {
     Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
     (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
     sink_.free(flat);
-    each([&](int i, double items) { (void)sink_.allocate(Bytes(items * more), MemoryItem::workspace, i); });
+    each([&](int i, double items) {
+      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * more), MemoryItem::workspace, i);
+    });
     sink_.release(before, sink_.mark());
     for (Block& block : parameter_gradients_) sink_.free(block);
     parameter_gradients_.clear();
@@ -562,7 +565,8 @@ class StageRequests {
 
   void make_parameter_gradients(int layer) {
     if (trained_ <= 0) return;
-    each_parameter(layer, true, [&](double items) {
+    each_parameter(layer, true, [&](double all) {
+      const double items = all * table_.memory(layer).touched_share;
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
       if (whole_gradients_) {
         sink_.free(block);  // the gradient is added to the existing gradient
@@ -588,7 +592,7 @@ class StageRequests {
   bool saves_products_ = false;  ///< whether whole blocks are recomputed, except for some products and attention
   KeptForm kept_form_;
   bool whole_gradients_, has_state_ = false;
-  double parameters_ = 0, trained_ = 0, exchanged_ = 0, parts_ = 1, gradient_bytes_ = 0;
+  double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{};
   /// A layer that reads parameters that another stage owns.

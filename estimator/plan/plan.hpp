@@ -28,6 +28,14 @@ enum class ContextExchange { ring, ulysses };
 template <>
 inline constexpr EnumNames<ContextExchange> enum_names<ContextExchange>{"ring", "ulysses"};
 
+/// How data-parallel ranks hold the tables of a recommendation model. `replicated`: every rank has all tables. `whole`: each
+/// table is on one rank. `rows`, `columns`: each rank has some rows or columns of every table [Mudigere et al.,
+/// "Software-hardware co-design for fast and scalable training of deep learning recommendation models", ISCA 2022, section
+/// 4.2: table-wise, row-wise, column-wise and data-parallel sharding].
+enum class Tables { replicated, whole, rows, columns };
+template <>
+inline constexpr EnumNames<Tables> enum_names<Tables>{"replicated", "whole", "rows", "columns"};
+
 /// What is offloaded to host memory. `optimizer`: the optimizer state, which CPUs update [Ren et al., "ZeRO-Offload:
 /// democratizing billion-scale model training", USENIX ATC 2021]. `weights`: also the weights, which are fetched for each
 /// use [Rajbhandari et al., "ZeRO-Infinity", SC 2021].
@@ -83,6 +91,7 @@ struct Plan {
   /// Whether a tensor split distributes whole experts over its ranks, each of which has a shard of the tokens. Otherwise the
   /// tensor split divides each expert [NVIDIA, Megatron-LM, `--expert-tensor-parallel-size`].
   bool whole_experts = false;
+  Tables tables = Tables::replicated;  ///< how data-parallel ranks hold the tables of a recommendation model
   /// The number v of model chunks (virtual stages) of each pipeline stage. With several chunks,
   /// 1F1B is interleaved [Nar21, section 2.2].
   int virtual_stages = 1;

@@ -11,9 +11,11 @@ Bytes TimeBounds::shown_gradients(const Plan& plan) const {
   const bool hidden = window_of_gradients(job_.coefficients, job_.assumptions, false) != Window::none ||
                       window_of_gathers(job_.coefficients, job_.assumptions) != Window::none;
   if (hidden || plan.mesh.replicas() == 1) return {};
+  if (job_.assumptions.compression != Compression::none || job_.assumptions.local_steps > 1) return {};
   const double splits = plan.mesh.product(weight_axes);
   // Experts are divided among the ranks of their axis.
-  const double all = job_.facts.trained_parameters;
+  const bool may_be_sparse = job_.assumptions.sparse_gradients || !job_.facts.tables.empty();
+  const double all = job_.facts.trained_parameters - (may_be_sparse ? job_.facts.lookup_parameters : 0.0);
   const double dense = plan.mesh[Axis::expert] > 1 ? all - job_.facts.trained_expert_parameters : all;
   return Bytes(dense / splits / plan.mesh[Axis::pipeline] * exchanged_bytes(plan, job_.assumptions).least());
 }

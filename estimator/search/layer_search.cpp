@@ -134,7 +134,7 @@ class LayerAssignment {
     const State& at = states_[state];
     if (!own.has_matrix) return at.layout.mesh[Axis::spatial] == 1 || at.layout.replicated.first > own.first;
     if (unit > 0 && at.layout.mesh[Axis::spatial] > 1 && at.layout.replicated.first <= own.first) return false;
-    return limits_of({job_.facts, at.plan, job_.coefficients.software, own.first, own.last}).empty();
+    return limits_of({job_.facts, at.plan, job_.coefficients.software, &job_.assumptions, own.first, own.last}).empty();
   }
 
   [[nodiscard]] double time_of(std::size_t unit, std::size_t state, double exposed, double price_of_byte) const {

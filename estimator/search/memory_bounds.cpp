@@ -1,10 +1,12 @@
 #include "estimator/search/memory_bounds.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/strategies/strategy.hpp"
+#include "estimator/strategies/tables.hpp"
 
 namespace ddl {
 
@@ -20,9 +22,14 @@ Bytes memory_lower_bound(const Job& job, const Plan& plan) {
 Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   const double splits = plan.mesh.product(weight_axes);
   const double elsewhere = 1.0 - 1.0 / plan.mesh[Axis::expert];
+  // Data-parallel ranks may distribute tables, and have no dense gradients of them.
+  const bool distributes = ways_to_distribute_tables(job.facts, plan) > 0;
+  const double tables = distributes ? job.facts.table_parameters : 0.0;
+  const double tables_elsewhere = tables * (1.0 - 1.0 / plan.mesh[Axis::data]);
   const auto on_rank = [&](double all, double experts) {
-    return (all - experts * elsewhere) / splits / plan.mesh[Axis::pipeline];
+    return (all - experts * elsewhere - tables_elsewhere) / splits / plan.mesh[Axis::pipeline];
   };
+  const double untouched = distributes || job.assumptions.sparse_gradients ? job.facts.lookup_parameters : 0.0;
   const double parameters = on_rank(job.facts.parameters, job.facts.expert_parameters);
   if (job.assumptions.memory_reuse) {
     return Bytes(2.0 * *job.assumptions.memory_reuse * item_bytes(plan.precision) * parameters);
@@ -31,7 +38,9 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   Assumptions least = job.assumptions;
   // A plan has at least the bytes of gradients in half precision.
   if (least.mixed_precision != MixedPrecision::pure) least.mixed_precision = MixedPrecision::half_gradients;
-  return parameter_memory({parameters, trained}, plan, parameter_bytes(job.facts, plan, least)).total();
+  return parameter_memory({.all = parameters, .trained = trained, .untouched = std::min(trained, untouched)}, plan,
+                          parameter_bytes(job.facts, plan, least))
+      .total();
 }
 
 bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
@@ -45,8 +54,10 @@ bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) 
   const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);
   const StageOf first{job, plan, estimator.tables().costs(plan), firsts[0], firsts[1]};
-  MemoryBreakdown own = parameter_memory({stage_parameters(first), stage_parameters(first, true)}, plan,
-                                         parameter_bytes(job.facts, plan, job.assumptions));
+  MemoryBreakdown own = parameter_memory({.all = stage_parameters(first),
+                                          .trained = stage_parameters(first, true),
+                                          .untouched = first.all_costs()[LayerCount::untouched]},
+                                         plan, parameter_bytes(job.facts, plan, job.assumptions));
   if (!has_whole_gradients(plan, job.assumptions)) own.gradients = Bytes{};
   return (own.total() + estimator.memories().kept_alike(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
 }

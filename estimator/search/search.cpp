@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/enum_array.hpp"
+#include "estimator/exchanges/compression.hpp"
 #include "estimator/search/degrees.hpp"
 #include "estimator/search/family_search.hpp"
 #include "estimator/search/rank.hpp"
@@ -277,7 +278,22 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const Estimator& estimator, const SearchOptions& options) {
+namespace {
+
+/// Returns the options of a search that tries no ZeRO stage whose exchanges the assumptions exclude. A stage that the user
+/// has chosen stays, and has a limit.
+SearchOptions without_impossible_stages(const Job& job, SearchOptions options) {
+  const Assumptions& assumptions = job.assumptions;
+  const bool is_sparse = assumptions.sparse_gradients && job.facts.lookup_parameters > 0;
+  if (is_sparse || assumptions.local_steps > 1 || !may_scatter(assumptions.compression))
+    options.admitted[static_cast<std::size_t>(PlanChoice::zero)] = std::vector<int>{0};
+  return options;
+}
+
+}  // namespace
+
+SearchResult search(const Estimator& estimator, const SearchOptions& asked) {
+  const SearchOptions options = without_impossible_stages(estimator.job(), asked);
   SearchResult result = Search(estimator, options).result();
   const auto is_open = [&](const PlanChoiceRow& row) {
     const auto& admitted = options.admitted[static_cast<std::size_t>(row.choice)];

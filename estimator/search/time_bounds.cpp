@@ -18,6 +18,7 @@
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
+#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
@@ -340,6 +341,8 @@ Seconds TimeBounds::of_size(const Plan& plan) const {
 }
 
 Seconds TimeBounds::least_launches(const Plan& plan) const {
+  // If tables are distributed, a rank runs fewer kernels.
+  if (!job_.facts.tables.empty()) return {};
   const double batch = static_cast<double>(plan.global_batch);
   const Mesh mesh = kernel_axes_of(plan.mesh);
   const Seconds in_ring = undivided_.launch(batch, mesh).launches;
@@ -347,6 +350,7 @@ Seconds TimeBounds::least_launches(const Plan& plan) const {
 }
 
 Seconds TimeBounds::split_kernels(const Plan& plan) const {
+  if (distributes_tables(job_.facts, plan)) return {};
   Plan alone = split_of(plan);
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);

@@ -8,6 +8,7 @@
 #include "estimator/search/degrees.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/expert.hpp"
+#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
@@ -105,7 +106,8 @@ VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
           has_shard_groups(plan),
           mesh[Axis::tensor] > 1 && may_split_tokens(facts_, plan),
           mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
-          supports_etp1(plan)};
+          supports_etp1(plan),
+          ways_to_distribute_tables(facts_, plan)};
 }
 
 const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {

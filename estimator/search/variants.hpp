@@ -74,8 +74,8 @@ class VariantSpace {
   /// The properties of a plan that its possible choices depend on. They are the family, and the degrees that must divide
   /// something for some choices. They are also several conditions: whether the stages divide the micro-batches, whether
   /// there are enough micro-batches and an even number of them, whether there are shard groups, and whether tokens can be
-  /// split, heads exchanged, and unsplit experts distributed.
-  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool>;
+  /// split, heads exchanged, and unsplit experts distributed, and in how many ways tables can be distributed.
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool, int>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
   /// Returns the largest number of samples of the batch that a rank processes.
   [[nodiscard]] static std::int64_t replica_of(const Plan& plan);

@@ -28,7 +28,8 @@ Estimator::Estimator(Job job)
 }
 
 Limits Estimator::limits(const Plan& plan) const {
-  Limits limits = plan.segments.empty() ? limits_of({job_.facts, plan, job_.coefficients.software}) : segment_limits(plan);
+  Limits limits = plan.segments.empty() ? limits_of({job_.facts, plan, job_.coefficients.software, &job_.assumptions})
+                                        : segment_limits(plan);
   if (plan.mesh.devices() > job_.machine.devices()) {
     limits.add(
         {Limit::Kind::devices, static_cast<double>(plan.mesh.devices()), static_cast<double>(job_.machine.devices()), -1});
@@ -58,6 +59,10 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   refuse(plan.secondary_shards > 1, "secondary shards");
   refuse(plan.offload != Offload::none || plan.offload_activations, "offloading");
   refuse(plan.sequence_parallel, "sequence parallelism");
+  refuse(plan.tables != Tables::replicated, "distributed tables");
+  refuse(job_.assumptions.local_steps > 1, "local steps");
+  refuse(job_.assumptions.compression != Compression::none, "compressed gradients");
+  refuse(job_.assumptions.sparse_gradients, "sparse gradients");
   const std::vector<Mesh> meshes = meshes_of(plan);
   for (const Axis axis : {Axis::pipeline, Axis::context, Axis::expert})
     refuse(std::any_of(meshes.begin(), meshes.end(), [&](const Mesh& mesh) { return mesh[axis] > 1; }), to_string(axis));
@@ -81,7 +86,8 @@ Limits Estimator::segment_limits(const Plan& asked) const {
     }
     if (i > 0 && own.mesh[Axis::spatial] > 1 && tables_.replicated_layers_of(own).first <= first)
       limits.add({.kind = Limit::Kind::segment_tiles, .layer = first});
-    for (const Limit& limit : limits_of({job_.facts, own, job_.coefficients.software, first, last})) limits.add(limit);
+    for (const Limit& limit : limits_of({job_.facts, own, job_.coefficients.software, &job_.assumptions, first, last}))
+      limits.add(limit);
   }
   return limits;
 }

@@ -97,12 +97,13 @@ WholeTime UndividedTimes::least(double samples, int stage_count, const Mesh& mes
   const ShardTimes* measured = job_.kernels.measured();
   if (job_.times_whole_layers() || job_.assumptions.linear_kernels ||
       (measured == nullptr && !job_.kernels.has_formulas())) {
-    return whole(samples, stage_count, mesh);
+    return job_.facts.tables.empty() ? whole(samples, stage_count, mesh) : WholeTime();
   }
   TimesBySamples& times_by_samples = least_times_[{stage_count, mesh}];
   const auto known = times_by_samples.find(samples);
   if (known != times_by_samples.end()) return known->second;
   const auto& sums = running_sums(least_, samples, mesh, [&](const ShardContext& context, const LayerShard& shard) {
+    if (job_.facts.is_of_table(context.index())) return Seconds{};  // distributed tables may take any part of this time
     if (measured != nullptr) return measured->least(context, shard);
     Seconds sum{};
     for (const Pass pass : {Pass::forward, Pass::backward_weight, Pass::backward_data}) {

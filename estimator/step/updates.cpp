@@ -27,6 +27,48 @@ void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, cons
   }
 }
 
+/// Returns the time of the kernels that encode and decode the gradients of a rank, and of the outer update after local
+/// steps.
+Seconds coding_time(const Job& job, const Plan& plan, const std::vector<GradientGroup>& groups) {
+  const Assumptions& assumptions = job.assumptions;
+  double exchanged = 0;
+  for (const GradientGroup& each : groups) {
+    if (plan.mesh.product(each.axes) > 1) exchanged += each.parameters;
+  }
+  if (exchanged <= 0) return {};
+  const CompressedGradient compressed = compressed_gradient(
+      assumptions, job.facts.factored_share, exchanged_bytes(plan, assumptions).gradient, plan.mesh.replicas());
+  const bool is_rare = has_local_steps(plan, assumptions);
+  const double steps = is_rare ? assumptions.local_steps : 1;
+  // The outer update reads outer weights, momentum and weights, and writes all three in fp32.
+  const double outer = is_rare ? 6 * 4 / plan.shards() * (plan.zero_stage > 0 ? 1 : plan.shards()) : 0.0;
+  const double bytes = exchanged * (compressed.coded + outer) / steps;
+  if (bytes <= 0 || job.times_whole_layers()) return {};
+  const Work work{.flops = exchanged * compressed.flops / steps,
+                  .weight_items = bytes / item_bytes(plan.precision),
+                  .kind = KernelKind::elementwise};
+  return job.kernels.kernel_time(work, Pass::forward, 1, plan.precision);
+}
+
+/// Returns the time to gather the matrices that an optimizer updates as a whole, in half precision: among the ranks of a
+/// split of layers, and with ZeRO among the ranks that each update some of the matrices [Liu et al., "Muon is scalable for
+/// LLM training", arXiv 2502.16982, algorithm 1].
+Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTimes& exchanges) {
+  const double parameters = own[LayerCount::whole_matrices];
+  if (parameters <= 0) return {};
+  constexpr double half = 2;
+  Seconds sum{};
+  const auto gather = [&](Family axes, double whole) {
+    sum += exchanges.time(Collective::allgather, Bytes(whole * half), axes, Purpose::gradient);
+  };
+  for (const Axis axis : {Axis::tensor, Axis::filter, Axis::channel}) {
+    if (plan.mesh[axis] > 1) gather(family_bit(axis), parameters * plan.mesh[axis]);
+  }
+  if (plan.zero_stage > 0 && plan.shards() > 1)
+    gather(plan.shard_copies() > 1 ? shard_axes(replica_axes, plan.shard_group) : replica_axes, parameters);
+  return sum;
+}
+
 }  // namespace
 
 Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
@@ -67,6 +109,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       }
       return term;
     };
+    if (assumptions.compression != Compression::none || assumptions.local_steps > 1)
+      result.update.add(coding_time(job, plan, costs.gradients(plan, own, 1)));
     result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = exchange_term(exchange.of_weights, exchange.weight_startups);
     if (plan.offload == Offload::weights) {
@@ -80,6 +124,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     result.window = window_of_gradients(job.coefficients, assumptions, result.exchange.gathers > 0);
     result.gather_window = window_of_gathers(job.coefficients, assumptions);
     result.after_update = exchange_term(exchange.after_update, exchange.update_startups);
+    result.after_update.add(gathering_time(plan, own, costs.exchanges()));
     result.of_copies = exchange_term(exchange.of_copies, exchange.copy_startups);
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
       add_copies_exchange(own, each, costs, with_slopes, result.of_copies);

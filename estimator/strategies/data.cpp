@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "estimator/exchanges/compression.hpp"
+
 namespace ddl {
 namespace {
 
@@ -20,6 +22,15 @@ void data_limits(const LimitContext& context, Limits& limits) {
   const double second = plan.secondary_shards;
   if (second > 1 && (!plan.may_have_second_copy() || std::fmod(data, second) != 0))
     limits.add({Limit::Kind::secondary_shards, second, plan.may_have_second_copy() ? data : 0, -1});
+  if (context.assumptions == nullptr) return;
+  const Assumptions& assumptions = *context.assumptions;
+  if (assumptions.local_steps > 1 && plan.mesh.replicas() > 1 && !has_local_steps(plan, assumptions))
+    limits.add({Limit::Kind::local_steps, assumptions.local_steps, data, -1});
+  const bool is_sharded = plan.zero_stage > 0 && plan.mesh.replicas() > 1;
+  if (is_sharded && assumptions.sparse_gradients && context.facts.lookup_parameters > 0)
+    limits.add({Limit::Kind::compression, static_cast<double>(plan.zero_stage), 1, -1});
+  if (is_sharded && !may_scatter(assumptions.compression))
+    limits.add({Limit::Kind::compression, static_cast<double>(plan.zero_stage), 0, -1});
 }
 
 // The batch is divided before any layer is sharded (samples_per_micro_batch). A layer only requires
@@ -30,7 +41,7 @@ void data_shard(const ShardContext& context, LayerShard& shard) {
   const Family axes = shard.replicas & context.plan.mesh.family();
   const double trained = shard.trained();
   shard.exchanges.push_back({.operation = Collective::allreduce,
-                             .items = trained,
+                             .items = shard.exchanged.value_or(trained),
                              .axes = axes,
                              .phase = Phase::gradient,
                              .purpose = Purpose::gradient,

@@ -10,6 +10,7 @@
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/spatial.hpp"
+#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
@@ -39,11 +40,17 @@ void shard_layer(const ShardContext& context, LayerShard& shard) {
   shard.share = 1;
   shard.filter_parts = 1;
   shard.channel_parts = 1;
+  shard.batches = shard.held = 1;
+  shard.touched = shard.exchanged = std::nullopt;
   shard.layouts.fill({});
   shard.exchanges.clear();
   shard.replicas = replica_axes;
   shard.operation = nullptr;
-  for (const Strategy* strategy : table) strategy->shard(context, shard);
+  for (const Strategy* strategy : table) {
+    // Distributed tables are on the ranks of the data axis, which therefore do not sum the tables' gradients.
+    if (strategy->axis == Axis::data) shard_tables(context, shard);
+    strategy->shard(context, shard);
+  }
   if (context.borders != nullptr) lay_out_anew(context, *context.borders, shard);
 }
 
@@ -57,6 +64,7 @@ void scale_halos(LayerShard& shard, Phase phase, double part) {
 Limits limits_of(const LimitContext& context) {
   Limits limits;
   for (const Strategy* strategy : table) strategy->limits(context, limits);
+  table_limits(context, limits);
   return limits;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -33,11 +34,17 @@ struct LayerShard {
   double channel_parts = 1;                      ///< number of parts of the input channels of a matrix layer
   std::array<AxisLayout, axis_count> layouts{};  ///< layouts of its input and output, by axis
   std::vector<Exchange> exchanges;
+  double batches = 1;             ///< number of ranks whose micro-batches the layer's kernels process together
+  double held = 1;                ///< number of such layers that a rank runs: a mean, if tables are distributed
+  std::optional<double> touched;  ///< number of trained parameters with a gradient in a step; unset: all
+  /// number of gradients of an Allreduce that takes as long as the exchange of sparse gradients; unset: trained parameters
+  std::optional<double> exchanged;
   Family replicas = replica_axes;              ///< axes with ranks that hold replicas of the layer's weights
   std::shared_ptr<const Operation> operation;  ///< the rank's operation, if it differs from the layer's operation
 
   [[nodiscard]] double parameters() const { return weights + biases; }
   [[nodiscard]] double trained() const { return parameters() * trained_share; }
+  [[nodiscard]] double updated() const { return touched.value_or(trained()); }
 };
 
 struct Borders;
@@ -64,6 +71,7 @@ struct LimitContext {
   const ModelFacts& facts;
   const Plan& plan;
   const Software& software;
+  const Assumptions* assumptions = nullptr;               ///< null: default assumptions
   int first = 0, last = std::numeric_limits<int>::max();  ///< the layers [first, last) that are divided
 
   [[nodiscard]] bool has_all_layers() const { return first == 0 && last == std::numeric_limits<int>::max(); }

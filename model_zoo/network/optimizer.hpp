@@ -7,10 +7,29 @@
 
 namespace ddl {
 
-enum class Optimizer { sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged_adamw, paged_adam8bit };
+enum class Optimizer {
+  sgd,
+  momentum,
+  adam,
+  adamw,
+  lamb,
+  adafactor,
+  adam8bit,
+  muon,
+  paged_adamw,
+  paged_adam8bit,
+  lars,
+  adagrad,
+  rowwise_adagrad
+};
 template <>
 inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
-    "sgd", "momentum", "adam", "adamw", "lamb", "adafactor", "adam8bit", "muon", "paged-adamw", "paged-adam8bit"};
+    "sgd",  "momentum",    "adam",           "adamw", "lamb",    "adafactor",      "adam8bit",
+    "muon", "paged-adamw", "paged-adam8bit", "lars",  "adagrad", "rowwise-adagrad"};
+/// The names of all optimizers, for messages.
+inline constexpr std::string_view optimizer_words =
+    "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw, paged-adam8bit, lars, adagrad or "
+    "rowwise-adagrad";
 
 /// Whether the driver moves the optimizer's state to host memory if device memory is short [Dettmers et al., "QLoRA", 2023,
 /// section 3, "Paged optimizers"].
@@ -20,6 +39,12 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
 /// Whether the optimizer is an Adam with moments of 8 bits.
 [[nodiscard]] constexpr bool has_8bit_state(Optimizer optimizer) {
   return optimizer == Optimizer::adam8bit || optimizer == Optimizer::paged_adam8bit;
+}
+
+/// Whether the optimizer's update consists of kernels of its own, however the framework runs other updates: Apex's LAMB and
+/// the 8-bit Adam of bitsandbytes.
+[[nodiscard]] constexpr bool has_own_kernels(Optimizer optimizer) {
+  return optimizer == Optimizer::lamb || has_8bit_state(optimizer);
 }
 
 /// Returns the optimizer whose update is measured in place of the update of `optimizer`. Back ends
@@ -34,6 +59,9 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
       return Optimizer::adam;
     case Optimizer::adafactor:
     case Optimizer::muon:
+    case Optimizer::lars:
+    case Optimizer::adagrad:
+    case Optimizer::rowwise_adagrad:
       return Optimizer::momentum;
     default:
       return optimizer;
@@ -58,11 +86,15 @@ inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
 /// quantization", ICLR 2022]. Adafactor has no state per parameter, but one item for each row and column of a matrix
 /// [Shazeer & Stern, "Adafactor", ICML 2018]. Muon has one moment of 4 bytes for each item of a matrix [Jordan et al.,
 /// "Muon: An optimizer for hidden layers in neural networks", 2024]. Other parameters, such as embeddings, have the moments
-/// of Adam (ModelFacts::muon_share).
+/// of Adam (ModelFacts::muon_share). LARS has one momentum [You, Gitman and Ginsburg, arXiv 1708.03888, algorithm 1].
+/// Adagrad has a sum of squares for each parameter. Row-wise Adagrad has one for each row of a table and for each other
+/// parameter (ModelFacts::rowwise_share) [FBGEMM, EmbOptimType.EXACT_ROWWISE_ADAGRAD].
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:
     case Optimizer::muon:
+    case Optimizer::lars:
+    case Optimizer::adagrad:
       return 4;
     case Optimizer::adam:
     case Optimizer::adamw:

@@ -46,17 +46,43 @@ std::span<const UpdatePass> update_passes(Optimizer optimizer) {
   }
 }
 
-double update_words(Optimizer optimizer, UpdateImplementation implementation) {
-  if (implementation == UpdateImplementation::layer || implementation == UpdateImplementation::fused) {
-    return 3.0 + 2.0 * optimizer_slots(optimizer);
+namespace {
+
+/// The words per parameter that an update moves in addition to the update of timed_as(optimizer).
+double more_words(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::lamb:
+      // Kernels read all gradients for their norm, write the updates, read weights and updates for the norms of each layer,
+      // and read the updates again [NVIDIA, apex, csrc/multi_tensor_lamb.cu and multi_tensor_l2norm_kernel.cu].
+      return 5;
+    case Optimizer::lars:
+      return 2;  // the norms of each layer's weights and gradients [You, Gitman and Ginsburg, arXiv 1708.03888]
+    case Optimizer::rowwise_adagrad:
+      return -2;  // Nearly all parameters are in tables, which have one word of state for each row.
+    default:
+      // Moments of 8 bits are read and written as bytes, with a scale of 4 bytes for each 2048 items.
+      return has_8bit_state(optimizer) ? 2 * 2 * ((1 + 4.0 / 2048) / 4 - 1) : 0;
   }
-  double words = 0;
+}
+
+}  // namespace
+
+double update_words(Optimizer optimizer, UpdateImplementation implementation) {
+  double words = more_words(optimizer);
+  // LAMB and 8-bit Adam have kernels of their own.
+  if (implementation == UpdateImplementation::layer || implementation == UpdateImplementation::fused ||
+      has_own_kernels(optimizer)) {
+    return 3.0 + 2.0 * optimizer_slots(optimizer) + words;
+  }
   for (const UpdatePass& pass : update_passes(optimizer)) words += pass.words();
   return words;
 }
 
 int update_temporaries(Optimizer optimizer, UpdateImplementation implementation) {
-  if (implementation == UpdateImplementation::layer || implementation == UpdateImplementation::fused) return 0;
+  if (implementation == UpdateImplementation::layer || implementation == UpdateImplementation::fused ||
+      has_own_kernels(optimizer)) {
+    return 0;
+  }
   const std::span<const UpdatePass> passes = update_passes(optimizer);
   const bool any =
       std::any_of(passes.begin(), passes.end(), [](const UpdatePass& pass) { return pass.to == UpdateTensor::temporary; });

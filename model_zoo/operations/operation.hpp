@@ -241,6 +241,13 @@ class Operation {
   /// Returns the same operation with a table of this many rows, for a rank that owns a shard of the
   /// rows; null if there is no table.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_rows(std::int64_t /*rows*/) const { return nullptr; }
+  /// Returns a lookup in a table of this size whose gradient has only the rows of the tokens. With `pooled`, one kernel
+  /// looks up the rows of all tokens of a sample and sums them. Null if there is no table.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_sparse_gradient(std::int64_t /*rows*/,
+                                                                              std::int64_t /*columns*/,
+                                                                              bool /*pooled*/) const {
+    return nullptr;
+  }
   /// Returns the number of experts that share the tokens; 1: no experts.
   [[nodiscard]] virtual std::int64_t experts() const { return 1; }
   /// Returns the same operation with this many of the experts; null if there are no experts.

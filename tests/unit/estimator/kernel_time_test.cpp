@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "estimator/layers/layer_costs.hpp"
+#include "estimator/layers/matrix_update.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
+#include "tests/unit/estimator/small_models.hpp"
 
 namespace {
 
@@ -232,6 +234,36 @@ TEST_CASE("an update moves weight, gradient and slots") {
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp16) == 4 + 4 + 2 + 2 + 16);
   // With unfused operators, Adam moves 18 words.
   CHECK(update_bytes_per_parameter(Optimizer::adam, Precision::fp32, UpdateImplementation::foreach) == 72);
+  // LAMB reads gradients, weights and updates for their norms, and writes and reads the updates: 5 words more.
+  CHECK(update_bytes_per_parameter(Optimizer::lamb, Precision::fp32) == 28 + 20);
+  CHECK(update_bytes_per_parameter(Optimizer::lamb, Precision::fp32, UpdateImplementation::foreach) == 28 + 20);
+  // LARS reads weights and gradients for their norms.
+  CHECK(update_bytes_per_parameter(Optimizer::lars, Precision::fp32) == 20 + 8);
+  // Two moments of a byte are read and written, and a scale of 4 bytes for 2048 of them.
+  CHECK(update_bytes_per_parameter(Optimizer::adam8bit, Precision::fp32) == Approx(12 + 4 * (1 + 4.0 / 2048)));
+  CHECK(update_bytes_per_parameter(Optimizer::rowwise_adagrad, Precision::fp32) == 12);
+}
+
+TEST_CASE("Muon's update multiplies the matrices of blocks") {
+  const OwnedJob owned(small_transformer(2), half_as_fast_as_its_sheet(), Assumptions{}, 1);
+  Plan plan;
+  plan.global_batch = 1;
+  plan.optimizer = Optimizer::muon;
+  ShardContext context{owned.facts, plan, owned.assumptions, 0, {}};
+  LayerShard shard;
+  int matrices = 0;
+  for (; context.index() < owned.model.layers.size(); ++context.layer) {
+    shard_layer(context, shard);
+    const MatrixUpdate update = matrix_update(owned.job, context, shard);
+    const Layer& layer = context.at();
+    const bool is_matrix = layer.block >= 0 && layer.operation->type() == "fully_connected";
+    if (is_matrix) ++matrices;
+    CHECK((update.time > Seconds{}) == is_matrix);
+    CHECK(update.parameters == (is_matrix ? static_cast<double>(layer.weights) : 0.0));
+    // Adam moves 28 bytes for each of the other parameters, and Muon 20.
+    CHECK(update.factor == Approx(is_matrix ? 1 : 28.0 / 20));
+  }
+  CHECK(matrices > 0);
 }
 
 TEST_CASE("an update takes the time of its memory traffic at the attainable bandwidth") {

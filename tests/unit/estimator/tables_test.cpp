@@ -1,0 +1,211 @@
+#include "estimator/strategies/tables.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimator/exchanges/compression.hpp"
+#include "estimator/strategies/strategy.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// A recommender with two tables of 4 columns: table0 has 100 rows, of which a sample looks up 3, and table1 has 10 rows.
+Model small_recommender() {
+  return parse_model(R"(format: 1
+model: small
+input: {features: 3}
+layers:
+  - fully_connected: 4
+    name: dense
+  - input: {tokens: 3}
+    name: category0
+  - embedding: {vocabulary: 100, features: 4}
+    name: table0
+  - pool: {kind: average, global: yes}
+    name: pool0
+  - flatten:
+    name: vector0
+  - input: {tokens: 1}
+    name: category1
+  - embedding: {vocabulary: 10, features: 4}
+    name: table1
+  - flatten:
+    name: vector1
+  - interaction:
+    name: pairs
+    from: [dense, vector0, vector1]
+  - fully_connected: 1
+    name: head
+  - loss: cross_entropy
+)",
+                     "small.yaml");
+}
+
+/// Eight samples on two ranks.
+Plan plan_with(Tables tables, int ranks = 2) {
+  Plan plan;
+  plan.mesh.set(Axis::data, ranks);
+  plan.global_batch = 8;
+  plan.tables = tables;
+  return plan;
+}
+
+LayerShard shard_of(const Model& model, const Plan& plan, const std::string& name, const Assumptions& assumptions = {}) {
+  const ModelFacts facts = facts_of(model);
+  ShardContext context{facts, plan, assumptions, 0, {}};
+  while (model.layers.at(context.index()).name != name) ++context.layer;
+  LayerShard shard;
+  shard_layer(context, shard);
+  return shard;
+}
+
+TEST_CASE("tables are the lookups whose rows become one vector of a sample") {
+  const Model model = small_recommender();
+  const ModelFacts facts = facts_of(model);
+  REQUIRE(facts.tables.size() == 2);
+  CHECK(model.layers.at(static_cast<std::size_t>(facts.tables.front().last)).name == "vector0");
+  CHECK(facts.tables.front().lookups == 3);
+  CHECK(facts.tables.back().rows == 10);
+  CHECK(facts.table_parameters == 440);
+  // 110 rows and the other parameters have one word of row-wise Adagrad each.
+  CHECK(facts.rowwise_share == Approx((110 + facts.parameters - 440) / facts.parameters));
+  CHECK(facts_of(load_model("dlrm")).tables.size() == 26);
+  // The rows of a language model's table are tokens of a sequence.
+  CHECK(facts_of(load_model("gpt2")).tables.empty());
+}
+
+TEST_CASE("the table with the largest share is placed first, on the rank with the smallest load") {
+  const auto table = [](double rows) { return LookupTable{.rows = rows, .columns = 1, .lookups = 1}; };
+  const std::vector<LookupTable> tables{table(30), table(100), table(50), table(60)};
+  // Shares of parameters are 100, 60, 50 and 30 of 240, and each table has a quarter of the lookups. 100 goes to the first
+  // rank, 60 and 50 to the second, which then has half of the lookups, and 30 to the first: 130 of 240 parameters.
+  const TableLoads two = place_tables(tables, 2);
+  CHECK(two.parameters == Approx(130.0 / 120));
+  CHECK(two.rows == Approx(1));
+  CHECK(two.vectors == Approx(1));
+  // Four of eight ranks have one table each.
+  const TableLoads eight = place_tables(tables, 8);
+  CHECK(eight.parameters == Approx(100.0 / 30));
+  CHECK(eight.rows == Approx(2));
+}
+
+TEST_CASE("whole tables: a rank looks up its tables for all ranks, and exchanges vectors") {
+  const Model model = small_recommender();
+  const Plan plan = plan_with(Tables::whole);
+  const LayerShard large = shard_of(model, plan, "table0");
+  // The rank with table0 has 400 of 440 parameters, and 12 of the 16 items that a sample looks up: 3/4 of the work.
+  CHECK(large.weights == Approx(400.0 * (400.0 / 220) / 2));
+  CHECK(large.held == Approx(0.75));
+  CHECK(large.batches == 2);
+  // 8 samples look up 24 of 100 rows of 4 columns.
+  CHECK(large.updated() == Approx(24 * 4 * 0.75));
+  CHECK(large.exchanges.empty());
+  CHECK(large.replicas == (replica_axes & ~family_bit(Axis::data)));
+  CHECK(shard_of(model, plan, "pool0").held == 0);
+  CHECK(shard_of(model, plan, "vector0").exchanges.empty());
+  // Each of the two ranks sends one vector of 4 items for each sample: 8 items in the whole.
+  const LayerShard last = shard_of(model, plan, "vector1");
+  REQUIRE(last.exchanges.size() == 2);
+  for (const Exchange& exchange : last.exchanges) {
+    CHECK(exchange.operation == Collective::all_to_all);
+    CHECK(exchange.items == Approx(8));
+    CHECK(exchange.axes == family_bit(Axis::data));
+  }
+  CHECK(last.exchanges.front().phase == Phase::forward);
+  CHECK(last.exchanges.back().phase == Phase::backward);
+  // The towers stay data parallel: 4 weights and a bias.
+  const LayerShard head = shard_of(model, plan, "dense");
+  REQUIRE(head.exchanges.size() == 1);
+  CHECK(head.exchanges.front().operation == Collective::allreduce);
+}
+
+TEST_CASE("tables by rows exchange partial sums, and tables by columns exchange parts of vectors") {
+  const Model model = small_recommender();
+  const LayerShard rows = shard_of(model, plan_with(Tables::rows), "vector1");
+  REQUIRE(rows.exchanges.size() == 2);
+  CHECK(rows.exchanges.front().operation == Collective::reduce_scatter);
+  CHECK(rows.exchanges.front().items == Approx(16));
+  CHECK(rows.exchanges.back().operation == Collective::allgather);
+  CHECK(shard_of(model, plan_with(Tables::rows), "table0").weights == Approx(200));
+  const LayerShard columns = shard_of(model, plan_with(Tables::columns), "table0");
+  CHECK(columns.weights == Approx(200));
+  CHECK(columns.held == 1);
+  CHECK(columns.output.channels == 2);
+  CHECK(shard_of(model, plan_with(Tables::columns), "vector1").exchanges.front().items == Approx(8));
+}
+
+TEST_CASE("tables are distributed by plans of data alone, without ZeRO, and with a column for each rank") {
+  const ModelFacts facts = facts_of(small_recommender());
+  const auto is_possible = [&](const Plan& plan) { return limits_of({facts, plan, {}}).empty(); };
+  CHECK(is_possible(plan_with(Tables::columns, 4)));
+  CHECK_FALSE(is_possible(plan_with(Tables::columns, 8)));
+  CHECK(is_possible(plan_with(Tables::whole, 8)));
+  Plan sharded = plan_with(Tables::whole);
+  sharded.zero_stage = 1;
+  CHECK(limits_of({facts, sharded, {}}).begin()->kind == Limit::Kind::tables);
+  Plan hybrid = plan_with(Tables::rows);
+  hybrid.mesh.set(Axis::filter, 2);
+  CHECK_FALSE(is_possible(hybrid));
+  const ModelFacts other = facts_of(load_model("gpt2"));
+  CHECK(limits_of({other, plan_with(Tables::whole), {}}).begin()->available == 0);
+}
+
+TEST_CASE("sparse gradients have the rows of a step, and are gathered") {
+  Assumptions assumptions;
+  assumptions.sparse_gradients = true;
+  const LayerShard table = shard_of(small_recommender(), plan_with(Tables::replicated), "table0", assumptions);
+  CHECK(table.weights == 400);
+  CHECK(table.updated() == 24 * 4);
+  // Each of two ranks gathers 12 rows of 4 items with a number of 8 bytes: an Allreduce of half of 2 · 12 · 6 items.
+  REQUIRE(table.exchanges.size() == 1);
+  CHECK(table.exchanges.front().items == Approx(2 * 12 * 6 / 2.0));
+  // The table of GPT-2 is also its head, whose gradient is dense.
+  const Model tied = load_model("gpt2");
+  Plan plan = plan_with(Tables::replicated);
+  CHECK_FALSE(shard_of(tied, plan, tied.layers.front().name, assumptions).touched);
+}
+
+TEST_CASE("compressed gradients have the bytes of their codes") {
+  Assumptions assumptions;
+  const auto cost = [&](Compression compression, double stored = 4) {
+    assumptions.compression = compression;
+    return compressed_gradient(assumptions, 0.01, stored, 8);
+  };
+  CHECK(cost(Compression::none).sent == 4);
+  CHECK(cost(Compression::none).coded == 0);
+  // Kernels read 4 and write 2 bytes, and later read 2 and write 4.
+  CHECK(cost(Compression::fp16).coded == 12);
+  CHECK(cost(Compression::bf16, 2).coded == 0);
+  CHECK(cost(Compression::int8).sent == Approx(1 + 4.0 / 2048));
+  CHECK(cost(Compression::int4).way == GradientWay::two_phases);
+  CHECK(cost(Compression::one_bit).sent == Approx(0.125 + 4.0 / 2048));
+  CHECK(cost(Compression::one_bit).residual == 4);
+  // 0.1 % of the gradients, with a value and a number of 4 bytes each.
+  CHECK(cost(Compression::top_k).sent == Approx(0.008));
+  CHECK(cost(Compression::top_k).way == GradientWay::allgather);
+  // A matrix has 0.01 rows and columns for each parameter: factors of rank 4 have 0.04 words.
+  CHECK(cost(Compression::power_sgd).sent == Approx(0.16));
+}
+
+TEST_CASE("local steps need replicas, or shard groups") {
+  Assumptions assumptions;
+  assumptions.local_steps = 100;
+  Plan plan = plan_with(Tables::replicated, 8);
+  CHECK(has_local_steps(plan, assumptions));
+  // Outer weights and momentum have 4 bytes each.
+  CHECK(exchange_state_bytes(plan, assumptions) == 8);
+  plan.zero_stage = 3;
+  CHECK_FALSE(has_local_steps(plan, assumptions));
+  const ModelFacts facts = facts_of(small_recommender());
+  const Software software;
+  CHECK(limits_of({facts, plan, software, &assumptions}).begin()->kind == Limit::Kind::local_steps);
+  plan.shard_group = 4;
+  CHECK(has_local_steps(plan, assumptions));
+  CHECK(limits_of({facts, plan, software, &assumptions}).empty());
+}
+
+}  // namespace
