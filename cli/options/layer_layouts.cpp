@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* layers_example = "write for example --layers 'fc*: filter=32'";
 
-std::string_view without_blanks(std::string_view text) {
+std::string_view stripped_part(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
@@ -88,8 +88,8 @@ void lay_out_layers(const std::vector<std::string>& values, const Model& model, 
     const std::string_view all(value);
     if (colon == std::string::npos)
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
-    const Mesh mesh = mesh_said(without_blanks(all.substr(colon + 1)), value, plan);
-    for (const int layer : layers_matching(without_blanks(all.substr(0, colon)), value, model))
+    const Mesh mesh = mesh_said(stripped_part(all.substr(colon + 1)), value, plan);
+    for (const int layer : layers_matching(stripped_part(all.substr(0, colon)), value, model))
       said[static_cast<std::size_t>(layer)] = mesh;
   }
   std::vector<Mesh> meshes;
