@@ -204,7 +204,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
 
 /// Adds the choices that have their defaults in the user's plan. A choice is named by its key if a
 /// plan file is given, else by its option.
-void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command& command,
+void add_choices(std::vector<Default>& defaults, const Plan& plan, const ModelFacts& facts, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
     if (file ? file->given.contains(std::string(key)) : command.count(option) > 0) return;
@@ -213,6 +213,7 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Command
   add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches),
       !file && plan.micro_batches > 1 ? "the fastest number that fits" : "");
   for (const PlanChoiceRow& row : plan_choices()) {
+    if (row.choice == PlanChoice::tables && facts.tables.empty()) continue;
     const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));
     if (counts) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
   }
@@ -454,7 +455,7 @@ std::vector<Default> plan_defaults(const Command& command, const StudyOptions& s
       defaults.push_back({"--batch-per-gpu", std::to_string(each), why});
     }
   }
-  if (asked.plan && options.plan_word.empty()) add_choices(defaults, *asked.plan, command, file);
+  if (asked.plan && options.plan_word.empty()) add_choices(defaults, *asked.plan, asked.study->job().facts, command, file);
   return defaults;
 }
 

@@ -98,6 +98,28 @@ double weights_to_convert(const ShardContext& context, const LayerShard& shard) 
   return converts ? shard.weights * (1 - shard.trained_share) : 0;
 }
 
+/// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an item in
+/// fp32, divided by its bytes in half precision.
+void add_wide_loss(CrossEntropy kind, double widening, ShardMemory& memory) {
+  const Bytes wide = memory.scratch_backward * widening;
+  switch (kind) {
+    case CrossEntropy::operators:
+      // Forward copies the input to fp32. Backward converts the second of two fp32 gradients.
+      memory.scratch_forward = wide;
+      memory.scratch_backward = wide * 2.0;
+      break;
+    case CrossEntropy::in_place:
+      memory.scratch_forward = memory.scratch_backward = Bytes{};
+      break;
+    case CrossEntropy::fused:
+      // The loss keeps its input in the input's precision, and does not keep the softmax in fp32.
+    case CrossEntropy::linear:
+      memory.own -= wide - memory.scratch_backward;
+      memory.scratch_forward = memory.scratch_backward = Bytes{};
+      break;
+  }
+}
+
 }  // namespace
 
 double converted_bytes(const ShardContext& context, const LayerShard& shard) {
@@ -129,25 +151,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   };
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
-  if (is_mixed(context.plan.precision) && operation.type() == "loss") {
-    const Bytes wide = memory.scratch_backward * (wide_bytes / item);
-    switch (context.assumptions.cross_entropy) {
-      case CrossEntropy::operators:
-        // Forward copies the input to fp32. Backward converts the second of two fp32 gradients.
-        memory.scratch_forward = wide;
-        memory.scratch_backward = wide * 2.0;
-        break;
-      case CrossEntropy::in_place:
-        memory.scratch_forward = memory.scratch_backward = Bytes{};
-        break;
-      case CrossEntropy::fused:
-        // The loss keeps its input in the input's precision, and does not keep the softmax in fp32.
-      case CrossEntropy::linear:
-        memory.own -= wide - memory.scratch_backward;
-        memory.scratch_forward = memory.scratch_backward = Bytes{};
-        break;
-    }
-  }
+  if (is_mixed(context.plan.precision) && operation.type() == "loss")
+    add_wide_loss(context.assumptions.cross_entropy, wide_bytes / item, memory);
   const Bytes converted(weights_to_convert(context, shard) * item);
   memory.scratch_forward += converted;
   memory.scratch_backward += converted;

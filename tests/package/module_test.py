@@ -33,11 +33,11 @@ class Answers(unittest.TestCase):
         table = subprocess.run([ddl_oracle.program(), *options], capture_output=True, text=True, check=True).stdout
         columns = set(table.splitlines()[0].split(","))
         row = ddl_oracle.recommend("resnet50", gpus=8).best.row()
-        # CSV has the findings and reasons as text. JSON has more figures of the memory.
-        self.assertLessEqual(set(row) - columns, {"workspace_is", "level"})
+        # CSV has the findings, reasons and segments as text. JSON has more figures of the memory.
+        self.assertLessEqual(set(row) - columns, {"workspace_is", "level", "reason_codes"})
         # JSON has the ratios of all plans in a separate list.
         ratios = {column for column in columns if column.startswith("ratio_to_first")}
-        self.assertLessEqual(columns - set(row), {"findings", "reasons"} | ratios)
+        self.assertLessEqual(columns - set(row), {"findings", "reasons", "segments"} | ratios)
 
     def test_where_nothing_fits_there_is_no_best(self):
         answer = ddl_oracle.recommend("llama3-405b", machine="dgx-a100", gpus=8)

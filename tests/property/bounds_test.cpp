@@ -113,8 +113,10 @@ Plan random_plan(Random& random, const Study& study) {
   plan.micro_batches = random.of(std::vector<std::int64_t>{1, 2, 4, 8, 16, 32});
   plan.global_batch = plan.mesh.batch_parts() * plan.micro_batches * random.of(std::vector{1, 1, 2, 3, 8});
   std::shuffle(plan.placement.begin(), plan.placement.end(), random.engine());
+  // Closed forms refuse choices that they do not include.
+  const bool is_ideal = study.assumptions().linear_kernels;
   for (const PlanChoiceRow& row : plan_choices()) {
-    if (!row.matters(plan.mesh) || random.chance()) continue;
+    if (!row.matters(plan.mesh) || random.chance() || (is_ideal && !row.beyond_ideal.empty())) continue;
     const bool is_size = row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards;
     const int value = is_size ? random_divisor(random, plan.mesh[Axis::data]) : random.whole(1, std::min(row.last, 15));
     if (row.possible == nullptr || row.possible(facts, plan, value)) row.set(plan, value);

@@ -98,8 +98,9 @@ std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const 
     passes.push_back({pass, launches_of(problem, pass.tensors())});
     starts += passes.back().parts.size();
   }
-  const std::size_t scratch = static_cast<std::size_t>(update_temporaries(problem.optimizer, problem.implementation)) *
-                              static_cast<std::size_t>(count) * sizeof(float);
+  const std::size_t scratch =
+      static_cast<std::size_t>(update_temporaries(timed_as(problem.optimizer), problem.implementation)) *
+      static_cast<std::size_t>(count) * sizeof(float);
   const auto temporary = std::make_shared<DeviceMemory>(scratch);
   const std::string name = fmt::format("own:update_{} in {} launches", to_string(problem.implementation), starts);
   const auto run = [=, &device](std::span<void* const> at) {

@@ -46,7 +46,7 @@ std::unique_ptr<PreparedKernel> prepare_passes(const Device& device, const Updat
   const bool by_tensor = problem.implementation == UpdateImplementation::single;
   const std::int64_t of_each = (count + problem.tensors - 1) / problem.tensors;
   const std::int64_t temporaries =
-      update_temporaries(problem.optimizer, problem.implementation) * (by_tensor ? of_each : count);
+      update_temporaries(timed_as(problem.optimizer), problem.implementation) * (by_tensor ? of_each : count);
   const std::span<const UpdatePass> passes = update_passes(problem.optimizer);
   const auto slots = static_cast<std::size_t>(optimizer_slots(problem.optimizer));
   return composed_kernel(

@@ -98,8 +98,8 @@ TEST_CASE("a run may state its degrees, micro-batch, precision, recomputation an
 
 TEST_CASE("the bundled table of ParaDL's runs is read completely") {
   CHECK(observation_names() == std::vector<std::string>{"known-outcomes", "megatron-a100", "neusight-fp32", "paradl-abci",
-                                                        "published-runs", "torchvision-a100", "vtrain-a100-cluster",
-                                                        "vtrain-a100-node"});
+                                                        "published-runs", "recommenders", "torchvision-a100",
+                                                        "vtrain-a100-cluster", "vtrain-a100-node"});
   const auto runs = load_runs("paradl-abci");
   // The file has a header and 1,023 rows. 15 rows do not state the number of GPUs.
   CHECK(runs.size() == 1023);

@@ -154,7 +154,7 @@ TEST_CASE("a unit in another spelling is corrected") {
 
 TEST_CASE("for an unknown unit, the hint lists the units") {
   CHECK(problem_of<Seconds>("5 fortnights") ==
-        "'5 fortnights' has the unknown unit 'fortnights'\nhint: known: ns, us, ms, s, min, h, d");
+        "'5 fortnights' has the unknown unit 'fortnights'\nhint: known: ns, us, ms, s, min, h, d, years");
   CHECK(problem_of<Seconds>("0x10 s").starts_with("'0x10 s' has the unknown unit 'x10 s'"));
   CHECK(problem_of<Bytes>("5 \u00B5B").starts_with("'5 \u00B5B' has the unknown unit '\u00B5B'"));
 }
