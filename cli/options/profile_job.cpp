@@ -8,7 +8,6 @@
 #include "cli/options/option_value.hpp"
 #include "cli/options/problem_file.hpp"
 #include "cli/options/split_options.hpp"
-#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/report.hpp"
 #include "core/error.hpp"
