@@ -3,14 +3,17 @@
 >>> import ddl_oracle
 >>> answer = ddl_oracle.recommend(model="llama3-8b", machine="h100", gpus=64, global_batch=128)
 >>> answer.best.strategy, answer.best.iteration_s, answer.best.verdict
+>>> answer.best.explain().phases
 >>> answer.to_frame()  # with pandas
+>>> answer  # in a notebook: the page of `--format html`, with its plots
 
-The options of a command are keywords: `batch_per_gpu=32` is `--batch-per-gpu 32`, `no_overlap=True` is `--no-overlap`. `raw`
-holds the program's whole JSON report.
+The options of a command are keywords: `batch_per_gpu=32` is `--batch-per-gpu 32`, `no_overlap=True` is `--no-overlap`,
+`for_="torchtitan"` is `--for torchtitan`. `raw` holds the program's whole JSON report.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shutil
@@ -30,7 +33,14 @@ __all__ = ["Check", "Explanation", "OracleError", "Plan", "Recommendation", "che
 Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], None]
 
 # Options that are repeated for each value. For all other options, values are joined by commas.
-_REPEATED = ("profile",)
+_REPEATED = ("profile", "set", "what_if")
+# Options of `recommend` that are about its search, not about a plan. `explain` does not have them.
+_OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "missing", "objective", "overwrite", "per_layer",
+              "risk", "save_dir", "save_job", "strategies", "time_limit", "top")
+# Options that fix a part of a plan, which the plan's notation contains.
+_OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "layers", "micro_batches", "offload", "offload_activations",
+            "placement", "plan", "recompute", "recompute_blocks", "recompute_modules", "reshard_after_forward", "schedule",
+            "secondary_shards", "sequence_parallel", "shard_group", "strategy", "tables", "virtual_stages", "zero")
 
 
 class OracleError(Exception):
@@ -69,7 +79,7 @@ def _words(options: Mapping[str, Option]) -> list[str]:
     for name, value in options.items():
         if value is None or value is False:
             continue
-        option = "--" + name.replace("_", "-")
+        option = "--" + name.rstrip("_").replace("_", "-")
         if value is True:
             words.append(option)
         elif isinstance(value, (str, int, float, os.PathLike)):
@@ -82,16 +92,15 @@ def _words(options: Mapping[str, Option]) -> list[str]:
     return words
 
 
-def run(*command: str | os.PathLike[str], **options: Option) -> dict[str, Any]:
-    """The JSON report of `ddl-oracle COMMAND... --format json`. Raises OracleError if there is no report."""
+def _report(command: Sequence[str | os.PathLike[str]], options: Mapping[str, Option], form: str) -> str:
+    """The report of `ddl-oracle COMMAND... --format FORM`. Raises OracleError if there is no report."""
     for name in ("format", "output"):
         if name in options:
-            raise TypeError(f"'{name}' is not an option here: the report is JSON, and is returned")
-    words = [str(program()), *(os.fspath(each) for each in command), *_words(options), "--format", "json"]
+            raise TypeError(f"'{name}' is not an option here: the report is returned")
+    words = [str(program()), *(os.fspath(each) for each in command), *_words(options), "--format", form]
     ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False)
     if ended.stdout.strip():
-        report: dict[str, Any] = json.loads(ended.stdout)
-        return report
+        return ended.stdout
     text = ended.stderr.strip()
     message, _, hint = text.partition("\nhint: ")
     if ended.returncode < 0:
@@ -99,13 +108,25 @@ def run(*command: str | os.PathLike[str], **options: Option) -> dict[str, Any]:
     raise OracleError(message[message.find("error: ") + len("error: ") :] if "error: " in message else message, hint)
 
 
+def run(*command: str | os.PathLike[str], **options: Option) -> dict[str, Any]:
+    """The JSON report of `ddl-oracle COMMAND... --format json`. Raises OracleError if there is no report."""
+    report: dict[str, Any] = json.loads(_report(command, options, "json"))
+    return report
+
+
+def _framed(page: str) -> str:
+    """A page as an element of a notebook. The frame keeps the styles of page and notebook apart."""
+    return f'<iframe srcdoc="{html.escape(page)}" style="width:100%;height:60rem;border:0"></iframe>'
+
+
 Made = TypeVar("Made")
 
 
-def _from_json(kind: Callable[..., Made], values: Mapping[str, Any]) -> Made:
+def _from_json(kind: Callable[..., Made], values: Mapping[str, Any], question: dict[str, Option] | None) -> Made:
     """An object with the fields of `kind`. Missing keys become None; keys without a field are only in `raw`."""
-    known = {each.name: values.get(each.name) for each in fields(kind) if each.name != "raw"}  # type: ignore[arg-type]
-    return kind(**known, raw=dict(values))
+    given = ("raw", "question")
+    known = {each.name: values.get(each.name) for each in fields(kind) if each.name not in given}  # type: ignore[arg-type]
+    return kind(**known, raw=dict(values), question=question)
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,17 @@ class Plan:
     throughput: dict[str, Any] | None
     interval: dict[str, Any] | None  # interval of time and cost that covers `level` (0.9) of measured steps
     raw: dict[str, Any] = field(repr=False)
+    question: dict[str, Option] | None = field(repr=False)  # options of recommend() or explain(); None from check()
+
+    def explain(self, **options: Option) -> Explanation:
+        """This plan in detail, for the same model, machine and batch. `options` are added to those of the question."""
+        if self.question is None:
+            raise OracleError("the plan of a job file has no question",
+                              "name its model and machine: ddl_oracle.explain(model, machine=..., plan=plan.raw['plan'])")
+        left_out = (*_OF_SEARCH, *_OF_PLAN, "batch_per_gpu")
+        asked = {name: value for name, value in self.question.items() if name.rstrip("_") not in left_out}
+        asked.update(plan=self.raw["plan"], global_batch=self.global_batch)
+        return explain(**{**asked, **options})  # type: ignore[arg-type]
 
     @property
     def iteration_s(self) -> float | None:
@@ -170,6 +202,14 @@ class Recommendation:
     inputs: dict[str, Any]
     search: dict[str, Any]
     raw: dict[str, Any] = field(repr=False)
+    question: dict[str, Option] = field(repr=False)
+
+    def page(self) -> str:
+        """The answer as an HTML page with plots, which needs no other file. Asks the question again."""
+        return _report(["recommend"], self.question, "html")
+
+    def _repr_html_(self) -> str:
+        return _framed(self.page())
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each plan. Needs pandas."""
@@ -187,6 +227,14 @@ class Explanation:
     layers: list[dict[str, Any]]
     exchanges: list[dict[str, Any]]
     raw: dict[str, Any] = field(repr=False)
+    question: dict[str, Option] = field(repr=False)
+
+    def page(self) -> str:
+        """The explanation as an HTML page with plots, which needs no other file. Asks the question again."""
+        return _report(["explain"], self.question, "html")
+
+    def _repr_html_(self) -> str:
+        return _framed(self.page())
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each layer. Needs pandas."""
@@ -208,27 +256,31 @@ class Check:
 
 def recommend(model: str | None = None, *, machine: str | None = None, gpus: int | None = None, **options: Option) -> Recommendation:
     """The plans for training `model` on `gpus` GPUs, ranked as by `ddl-oracle recommend`."""
-    report = run("recommend", model=model, machine=machine, gpus=gpus, **options)
+    question: dict[str, Option] = {"model": model, "machine": machine, "gpus": gpus, **options}
+    report = run("recommend", **question)
     if "plans" not in report:
         raise OracleError("a comparison of models or machines has no list of plans",
                           "name one model and one machine, or call run('recommend', ...)")
-    plans = [_from_json(Plan, each) for each in report["plans"]]
-    best = report["best"]
-    return Recommendation(_from_json(Plan, best) if best is not None else None, plans, report["inputs"], report["search"], report)
+    plans = [_from_json(Plan, each, question) for each in report["plans"]]
+    best = _from_json(Plan, report["best"], question) if report["best"] is not None else None
+    return Recommendation(best, plans, report["inputs"], report["search"], report, question)
 
 
 def explain(model: str | None = None, *, machine: str | None = None, **options: Option) -> Explanation:
-    """One plan in detail, as from `ddl-oracle explain`. Options name the plan: `strategy="data", gpus=64`, or a strategy with
-    `degrees="data=8,tensor=8"`."""
-    report = run("explain", model=model, machine=machine, **options)
-    return Explanation(_from_json(Plan, report["plan"]), report["phases"], report["layers"], report["exchanges"], report)
+    """One plan in detail, as from `ddl-oracle explain`. Options name the plan: `plan="dp64 z3"`, `strategy="data", gpus=64`, or
+    a strategy with `degrees="data=8,tensor=8"`."""
+    question: dict[str, Option] = {"model": model, "machine": machine, **options}
+    report = run("explain", **question)
+    plan = _from_json(Plan, report["plan"], question)
+    return Explanation(plan, report["phases"], report["layers"], report["exchanges"], report, question)
 
 
 def check(*jobs: str | os.PathLike[str], **options: Option) -> list[Check]:
     """A verdict for each job file or configuration of another tool, as from `ddl-oracle check`."""
     command = [os.fspath(each) for each in jobs]
     report = run("check", *(each if not each.startswith("-") else f"./{each}" for each in command), **options)
-    return [
-        Check(each["file"], each["verdict"], each["problem"], _from_json(Plan, each["plan"]) if each.get("plan") else None, each)
-        for each in report["jobs"]
-    ]
+
+    def plan_of(job: Mapping[str, Any]) -> Plan | None:
+        return _from_json(Plan, job["plan"], None) if job.get("plan") else None
+
+    return [Check(each["file"], each["verdict"], each["problem"], plan_of(each), each) for each in report["jobs"]]

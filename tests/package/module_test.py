@@ -1,6 +1,7 @@
 """Tests the module ddl_oracle with the program in $DDL_ORACLE: python3 module_test.py, with the module on PYTHONPATH."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,35 @@ class Answers(unittest.TestCase):
         self.assertEqual(explanation.plan.strategy, "data")
         self.assertEqual(explanation.layers[0]["name"], "conv1")
 
+    def test_a_plan_explains_itself_for_its_question(self):
+        answer = ddl_oracle.recommend("gpt2", machine="h100", gpus=8, batch_per_gpu=4, top=3, zero=1, risk=0.9)
+        for plan in answer.plans[:3]:
+            explanation = plan.explain(seq=512)
+            self.assertEqual(explanation.plan.raw["plan"], plan.raw["plan"])
+            self.assertEqual(explanation.plan.global_batch, 32)
+            self.assertLess(explanation.plan.iteration_s, plan.iteration_s)
+        same = answer.best.explain()
+        self.assertEqual(same.plan.iteration_s, answer.best.iteration_s)
+        self.assertEqual(same.plan.explain().plan.iteration_s, answer.best.iteration_s)
+
+    def test_the_options_that_fix_a_plan_are_those_of_the_program(self):
+        text = subprocess.run([ddl_oracle.program(), "explain", "--help-all"], capture_output=True, text=True, check=True).stdout
+        group = text.split("Fix the plan:", 1)[1].split("\n\n", 1)[0]
+        options = {name.replace("-", "_") for name in re.findall(r"^ +--([a-z-]+)", group, re.MULTILINE)}
+        self.assertGreater(len(options), 15)
+        self.assertEqual(options, set(ddl_oracle._OF_PLAN))
+
+    def test_notebooks_show_the_page_with_its_plots(self):
+        answer = ddl_oracle.recommend("resnet50", gpus=8, top=3)
+        for shown in (answer, answer.best.explain()):
+            self.assertIn("<svg", shown.page())
+            self.assertTrue(shown._repr_html_().startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;'))
+
+    def test_a_name_of_python_is_written_with_an_underscore(self):
+        answer = ddl_oracle.recommend("llama3-8b", machine="h100", gpus=8, for_="torchtitan", top=1)
+        self.assertEqual(answer.search["framework"], "torchtitan")
+        self.assertEqual(answer.best.explain(software="torchtitan").plan.iteration_s, answer.best.iteration_s)
+
     def test_checks_are_verdicts_in_order(self):
         with tempfile.TemporaryDirectory() as folder:
             names = []
@@ -67,6 +97,8 @@ class Answers(unittest.TestCase):
             checks = ddl_oracle.check(*names, margin="2GiB")
         self.assertEqual([each.verdict for each in checks], ["FITS", "DOES-NOT-FIT"])
         self.assertEqual(checks[0].plan.strategy, "data")
+        with self.assertRaisesRegex(ddl_oracle.OracleError, "has no question"):
+            checks[0].plan.explain()
 
     def test_an_error_has_its_hint(self):
         with self.assertRaises(ddl_oracle.OracleError) as raised:
