@@ -41,6 +41,10 @@ struct Setting {
   Optimizer optimizer = Optimizer::momentum;
 };
 
+/// Without DDL_LONG_TESTS, one in so many settings is tested. It shares no divisor with the numbers of sizes, machines and
+/// assumptions, so that each of these occurs.
+constexpr std::size_t usual_stride = 29;
+
 bool tests_are_long() { return std::getenv("DDL_LONG_TESTS") != nullptr; }
 
 /// Returns one in `stride` of all combinations; all combinations if DDL_LONG_TESTS is set.
@@ -168,7 +172,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
 
 void check_search(bool tight_memory) {
   bool allow_risk = false;
-  for (const Setting& setting : settings(19)) {
+  for (const Setting& setting : settings(usual_stride)) {
     INFO(setting.name << (tight_memory ? ", tight memory" : ""));
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -201,7 +205,7 @@ TEST_CASE("a pruning search finds the best plan of each family if half of the pl
 
 TEST_CASE("a plan of a family with measured runs ranks before a faster plan with a much wider interval") {
   int seen = 0;
-  for (const Setting& setting : settings(19)) {
+  for (const Setting& setting : settings(usual_stride)) {
     INFO(setting.name);
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -251,7 +255,7 @@ TEST_CASE("a plan of a family with measured runs ranks before a faster plan with
 TEST_CASE("among plans that tie, a plan that can be started ranks first") {
   constexpr double tie = 0.25;  // so that more plans tie
   int seen = 0;
-  for (const Setting& setting : settings(19)) {
+  for (const Setting& setting : settings(usual_stride)) {
     INFO(setting.name);
     const OwnedJob owned(setting.model, setting.machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
                          setting.optimizer, setting.coefficients);
@@ -298,7 +302,7 @@ void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
 }
 
 TEST_CASE("no plan is below its lower bounds of time and memory") {
-  for (const Setting& setting : settings(19)) {
+  for (const Setting& setting : settings(usual_stride)) {
     INFO(setting.name);
     Machine machine = setting.machine;
     machine.device.memory = Bytes(1e15);
@@ -349,7 +353,7 @@ MeasuredKernels erratic_kernels(const ModelFacts& facts, const Machine& machine,
 
 TEST_CASE("searches with measured kernel times find the best plan, even if the times are erratic") {
   std::uint64_t seed = 0;
-  for (const Setting& setting : settings(19)) {
+  for (const Setting& setting : settings(usual_stride)) {
     if (++seed % 4 != 0 || setting.assumptions.memory_reuse) continue;
     INFO(setting.name);
     Machine machine = setting.machine;
