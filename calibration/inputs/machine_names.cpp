@@ -63,6 +63,7 @@ std::string shell_name(const std::string& name) {
 
 [[noreturn]] void fail_unknown(const std::string& name) {
   const std::string problem = fmt::format("unknown machine {}", quote(name));
+  if (name.find(',') != std::string::npos) throw Error(problem, "only 'recommend' takes several machines; name one");
   std::vector<std::string> own;
   for (const EmbeddedFile& file : machine_files()) own.emplace_back(file.name);
   const auto meant = nearest(name, std::span<const std::string>(own));

@@ -58,14 +58,14 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   return outcome;
 }
 
-/// Throws Error for options that only apply to the plans of a single study.
-void refuse_about_one(const Command& command, std::string_view several) {
+/// Throws Error if the user gave an option that is about the plans of one answer. `asked`: what the question asks instead.
+void refuse_about_one(const Command& command, std::string_view asked, std::string_view hint) {
   for (const std::string_view option : {"--top", "--all", "--missing", "--save-job", "--save-dir", "--time-limit"}) {
     if (command.count(std::string(option)) > 0)
-      throw Error(fmt::format("{} {} the plans of {}", option, option == "--top" || option == "--all" ? "ranks" : "is about",
-                              several),
-                  several == "one study, but there are several" ? "leave it out, or name one model and one machine"
-                                                                : "leave it out, or ask for one number of GPUs");
+      throw Error(
+          fmt::format("{} {} {}", option,
+                      option == "--top" || option == "--all" ? "ranks the plans of" : "is about the plans of", asked),
+          std::string(hint));
   }
 }
 
@@ -105,7 +105,7 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
 }  // namespace
 
 Report recommend_each(const RecommendOptions& options, const Command& command) {
-  refuse_about_one(command, "one study, but there are several");
+  refuse_about_one(command, "one study, but there are several", "leave it out, or name one model and one machine");
   std::vector<StudyOutcome> outcomes;
   const Interrupt interrupt;
   for (const auto& [model, machine] : studies_named(options.study)) {
@@ -135,7 +135,13 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
     throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
-  refuse_about_one(command, "one number of GPUs and one batch, but there are several");
+  const bool is_list = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty();
+  if (options.goals.any() && !is_list) {
+    refuse_about_one(command, "one answer, but --deadline and --budget compare only best plans",
+                     "leave it out, or leave the deadline and the budget out");
+  }
+  refuse_about_one(command, "one number of GPUs and one batch, but there are several",
+                   "leave it out, or ask for one number of GPUs");
   Machine machine = load_machine(options.study.machine);
   apply_price(options.study.prices, machine);
   refuse_goals(options, machine);

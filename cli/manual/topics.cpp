@@ -137,6 +137,11 @@ bool mentions(std::string_view text, std::string_view word) {
   return false;
 }
 
+/// Whether a page explains a word, such as dp: the word stands in the first column of a list, behind two blanks.
+bool explains(std::string_view text, const std::string& word) {
+  return text.find("  " + word + " ") != std::string_view::npos;
+}
+
 /// Returns a line for each option of the program's commands that mentions the word; an option of several commands is listed
 /// once.
 std::string options_that_mention(const CommandDescription& program, const std::string& word) {
@@ -170,6 +175,7 @@ std::span<const HelpTopic> help_topics() { return topic_table; }
 
 std::optional<std::string> help_about(const CommandDescription& program, std::string_view word) {
   const std::string plain = plain_word(word);
+  if (plain.empty()) return std::nullopt;
   for (const HelpTopic& topic : topic_table) {
     if (topic.name == plain) return std::string(topic.text);
   }
@@ -179,7 +185,11 @@ std::optional<std::string> help_about(const CommandDescription& program, std::st
   }
   const std::string options = options_that_mention(program, plain);
   if (!options.empty()) text += fmt::format("{}Options that mention '{}':\n{}", text.empty() ? "" : "\n", plain, options);
-  return text.empty() ? std::nullopt : std::optional(text);
+  if (!text.empty()) return text;
+  for (const HelpTopic& topic : topic_table) {
+    if (explains(topic.text, plain)) return std::string(topic.text);
+  }
+  return std::nullopt;
 }
 
 }  // namespace ddl

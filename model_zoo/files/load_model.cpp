@@ -284,6 +284,7 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
   const std::string problem = fmt::format("unknown model {}", quote(name));
   if (name.ends_with(".json"))
     throw Error(problem, fmt::format("import it first: ddl-oracle models import {} -o net.yaml", name));
+  if (name.find(',') != std::string::npos) throw Error(problem, "only 'recommend' takes several models; name one");
   throw Error(problem, unknown_model_hint(name));
 }
 
