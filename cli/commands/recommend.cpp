@@ -42,6 +42,7 @@
 #include "estimator/explain/explanation.hpp"
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/search/memory_check.hpp"
+#include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -64,9 +65,9 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   search_options.objective = answer.objective;
   search_options.all = options.all;
   const std::int64_t rows = options.top.value_or(0);
-  // --save-dir writes the plans of all families, even families that are not shown. The plan with the least energy may be
-  // the best plan of any family.
-  const bool is_by_time = answer.objective != Objective::energy;
+  // --save-dir writes the plans of all families, even families that are not shown. The plan with the least energy, or with
+  // the least time at a risk, may be the best plan of any family.
+  const bool is_by_time = answer.objective != Objective::energy && !options.risk;
   search_options.top = (options.save_dir.empty() && is_by_time) || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
   search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
@@ -139,6 +140,17 @@ void find_possible(RecommendAnswer& answer) {
   }
 }
 
+/// Ranks plans by the time that a step does not exceed with the probability of --risk.
+void rank_by_risk(RecommendAnswer& answer, const SearchOptions& options) {
+  std::vector<Estimate>& plans = answer.options.all ? answer.result.first : answer.result.best;
+  add_intervals(plans, *answer.study, *answer.estimator);
+  const double chance = *answer.options.risk;
+  std::stable_sort(plans.begin(), plans.end(), [&](const Estimate& a, const Estimate& b) {
+    const Verdict of_a = verdict_for(a, options), of_b = verdict_for(b, options);
+    return of_a != of_b ? of_a < of_b : time_within(a, chance) < time_within(b, chance);
+  });
+}
+
 void search_into(RecommendAnswer& answer) {
   const RecommendOptions& options = answer.options;
   SearchOptions search_options = search_options_of(answer);
@@ -172,6 +184,7 @@ void search_into(RecommendAnswer& answer) {
 
   if (answer.objective == Objective::energy)
     rank_by_energy(options.all ? answer.result.first : answer.result.best, *answer.estimator, search_options);
+  if (options.risk) rank_by_risk(answer, search_options);
   const auto top = static_cast<std::size_t>(rows);
   if (options.all) {
     answer.shown = answer.result.first;
@@ -240,6 +253,10 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   settle_target(answer->options.training, answer->study->model());
   refuse_unknown_checkpoints(*answer->study, answer->options.training);
   if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());
+  if (options.risk && (answer->objective == Objective::memory || answer->objective == Objective::energy)) {
+    throw Error(fmt::format("--risk ranks by time, but --objective {} does not", options.objective),
+                "leave one of them out");
+  }
   if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
@@ -430,6 +447,11 @@ void add_recommend(const Command& program, Request& request) {
       });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   add_time_limit(command, options->time_limit);
+  const auto chance =
+      add_number(
+          command, "--risk", options->risk, least_risk, most_risk,
+          "rank by the time that a step does not exceed with this probability: 0.9 prefers plans that are surely fast")
+          .excludes(command.get_option("--ideal"));
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");
@@ -455,7 +477,7 @@ void add_recommend(const Command& program, Request& request) {
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   framework.excludes(all);
-  for (const auto sought : {strategies, framework, objective, all, risk, per_layer}) {
+  for (const auto sought : {strategies, framework, objective, all, risk, chance, per_layer}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
     handles.degrees.excludes(sought);

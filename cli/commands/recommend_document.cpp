@@ -206,7 +206,7 @@ void add_no_plan(Document& document, const RecommendAnswer& answer) {
 
 Document document_of(const RecommendAnswer& answer, bool drawn) {
   const Study& study = *answer.study;
-  const RankedRows rows = ranked_rows(answer.shown, answer.objective, answer.options.allow_risk);
+  const RankedRows rows = ranked_rows(answer.shown, answer.objective, answer.options.allow_risk, answer.options.risk);
   Document document;
   if (answer.configured) add_configured_plan(document, *answer.configured, answer.best(), study);
   if (answer.shown.empty()) {
@@ -240,7 +240,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn) {
 Json json_of(const RecommendAnswer& answer) {
   const Study& study = *answer.study;
   Json json = json_head();
-  const RankedRows rows = ranked_rows(answer.shown, answer.objective, answer.options.allow_risk);
+  const RankedRows rows = ranked_rows(answer.shown, answer.objective, answer.options.allow_risk, answer.options.risk);
   const auto shown = [&](std::size_t place) {
     Json plan = estimate_to_json(answer.shown[place], answer.single ? 0 : static_cast<int>(place) + 1, study,
                                  answer.options.training);
@@ -267,6 +267,7 @@ Json json_of(const RecommendAnswer& answer) {
   json["inputs"]["gpus"] = answer.gpus;
   json["inputs"]["global_batch"] = answer.global_batch;
   json["inputs"]["objective"] = to_string(answer.objective);
+  if (answer.options.risk) json["inputs"]["risk"] = *answer.options.risk;
   json["inputs"]["ideal"] = answer.options.study.ideal;
   json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   if (answer.best() != nullptr && answer.best()->feasible() && !answer.options.study.ideal) {

@@ -31,9 +31,13 @@ struct RecommendOptions {
   std::vector<std::string> set_words{};  ///< values of --set
   std::vector<std::string> what_if{};    ///< values of --what-if
   std::optional<Seconds> time_limit;
+  std::optional<double> risk{};
   bool all = false, allow_risk = false, overwrite = false, per_layer = false;
   Goals goals;
 };
+
+/// The smallest and largest values of --risk.
+inline constexpr double least_risk = 0.5, most_risk = 0.99;
 
 /// The largest value of --top.
 inline constexpr std::int64_t most_rows = 20'000;

@@ -8,11 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/runs/time_errors_file.hpp"
+#include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/step/step_sensitivity.hpp"
 
 namespace ddl {
 namespace {
+
+/// The ends of an interval are the 5 % and 95 % quantiles, so many standard deviations from the prediction.
+const double interval_quantile = normal_quantile((1 + interval_level) / 2);
 
 /// Formats a number with two digits and no exponent, because intervals are not more precise.
 std::string in_two_digits(double value) {
@@ -105,9 +109,14 @@ double chance_within(double limit, const std::optional<TimeInterval>& interval) 
   if (!(limit > 0)) return 0;
   const double width = interval ? std::abs(std::log(limit >= 1 ? interval->high : interval->low)) : 0;
   if (width <= 0) return limit >= 1 ? 1 : 0;
-  // The ends of the interval are the 5 % and 95 % quantiles, 1.645 standard deviations from the prediction.
-  constexpr double quantile = 1.6448536269514722;
-  return 0.5 * std::erfc(-std::log(limit) / width * quantile / std::sqrt(2.0));
+  return 0.5 * std::erfc(-std::log(limit) / width * interval_quantile / std::sqrt(2.0));
+}
+
+Seconds time_within(const Estimate& estimate, double chance) {
+  const Seconds time = estimate.time.step_time();
+  if (!estimate.interval) return time;
+  const double end = std::log(chance >= 0.5 ? estimate.interval->high : estimate.interval->low);
+  return time * std::exp(std::abs(end) / interval_quantile * normal_quantile(chance));
 }
 
 bool is_sure(double chance) {

@@ -27,6 +27,9 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// Returns the probability that a time is at most `limit` times as long as predicted. The logarithm of the error has a
 /// normal distribution on each side of the prediction, which reaches the end of the interval. Without an interval: 0 or 1.
 [[nodiscard]] double chance_within(double limit, const std::optional<TimeInterval>& interval);
+/// Returns the time that a step does not exceed with probability `chance`, which is above 0 and below 1. Without an
+/// interval: the predicted time.
+[[nodiscard]] Seconds time_within(const Estimate& estimate, double chance);
 /// Whether a limit holds at the upper end of the interval.
 [[nodiscard]] bool is_sure(double chance);
 [[nodiscard]] bool is_likely(double chance);

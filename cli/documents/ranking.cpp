@@ -230,8 +230,13 @@ std::string spent_text(const std::vector<double>& shares) {
 /// Makes the table of plans. A part of the step that is zero in all plans gets no column.
 class TableOfPlans {
  public:
-  TableOfPlans(std::vector<const Estimate*> plans, const Study& study, const Training& training)
-      : plans_(std::move(plans)), study_(study), training_(training), parts_(time_parts.begin(), time_parts.end()) {
+  TableOfPlans(std::vector<const Estimate*> plans, const Study& study, const Training& training,
+               std::optional<double> chance = {})
+      : plans_(std::move(plans)),
+        study_(study),
+        training_(training),
+        parts_(time_parts.begin(), time_parts.end()),
+        chance_(chance) {
     Seconds longest{};
     for (const Estimate* each : plans_) longest = max(longest, each->time.step_time());
     unit_ = time_unit(longest);
@@ -275,6 +280,7 @@ class TableOfPlans {
     columns.push_back(essential(words("plan")));
     columns.push_back(essential(figures(at_best ? "step at best" : "step")));
     if (has_intervals_) columns.push_back(essential(words(interval_name())));
+    if (chance_) columns.push_back(essential(figures(fmt::format("step at {}", share_text(*chance_)))));
     bars_.column = columns.size();
     bars_.pieces.assign(spent_names.begin(), spent_names.end());
     columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), words("verdict")});
@@ -297,6 +303,7 @@ class TableOfPlans {
     const bool timed = e.time.step_time().value() > 0;
     std::vector<std::string> row{plan_word(e.plan), timed ? humanize(e.time.step_time()) : "-"};
     if (has_intervals_) row.push_back(interval_text(e.time.step_time(), e.interval));
+    if (chance_) row.push_back(timed ? humanize(time_within(e, *chance_)) : "-");
     row.insert(row.end(), {spent_text(bars_.shares.back()), humanize(e.memory.total()),
                            timed ? std::string(to_string(e.verdict)) : ""});
     if (has_shares_) row.push_back(mfu_text(throughputs_[i]));
@@ -315,6 +322,7 @@ class TableOfPlans {
   const Study& study_;
   const Training& training_;
   std::vector<TimePart> parts_;
+  std::optional<double> chance_;
   TimeUnit unit_;
   std::vector<std::optional<Throughput>> throughputs_{};
   bool has_shares_ = false, has_intervals_ = false, priced_ = false, has_power_ = false, is_one_verdict_ = false;
@@ -338,7 +346,7 @@ Table ranked_table(const std::vector<Estimate>& estimates, const RankedRows& row
                    const Training& training) {
   std::vector<const Estimate*> ordered;
   for (const std::size_t position : rows.order) ordered.push_back(&estimates[position]);
-  return TableOfPlans(std::move(ordered), study, training).table(row_numbers(rows));
+  return TableOfPlans(std::move(ordered), study, training, rows.chance).table(row_numbers(rows));
 }
 
 Table plan_table(const Estimate& estimate, const Study& study, const Training& training) {

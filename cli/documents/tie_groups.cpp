@@ -34,8 +34,10 @@ const TieGroup* RankedRows::group_of(std::size_t row) const {
   return found == groups.end() ? nullptr : &*found;
 }
 
-RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk) {
+RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk,
+                       const std::optional<double>& chance) {
   RankedRows rows;
+  rows.chance = chance;
   rows.order.resize(ranked.size());
   std::iota(rows.order.begin(), rows.order.end(), std::size_t{0});
   const auto verdict_of = [&](std::size_t at) { return allow_risk ? Verdict::fits : ranked[at].verdict; };
@@ -44,6 +46,7 @@ RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective,
     if (verdict_of(a) != verdict_of(b)) return verdict_of(a) < verdict_of(b);
     // Plans by energy are in their order already.
     if (objective == Objective::energy) return a < b;
+    if (chance) return time_within(ranked[a], *chance) < time_within(ranked[b], *chance);
     return objective == Objective::memory ? ranked[a].memory.total() < ranked[b].memory.total()
                                           : ranked[a].time.step_time() < ranked[b].time.step_time();
   });

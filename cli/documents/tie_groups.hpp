@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,13 +30,17 @@ struct RankedRows {
   std::vector<std::size_t> order{};  ///< for each row, the position of its plan in the search's ranking
   std::vector<TieGroup> groups{};    ///< empty if plans are ranked by memory
   std::size_t recommended = 0;       ///< the row of the search's first plan
+  std::optional<double> chance{};    ///< with --risk: the probability of the times by which plans are ranked
 
   /// Returns the row of the plan at this position of the search's ranking, counted from 0.
   [[nodiscard]] std::size_t row_of(std::size_t position) const;
   /// Returns the group of a row; null if plans are not grouped.
   [[nodiscard]] const TieGroup* group_of(std::size_t row) const;
 };
-[[nodiscard]] RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk);
+/// `chance`: plans are ranked by the time that a step does not exceed with this probability. If unset, by the predicted
+/// time.
+[[nodiscard]] RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk,
+                                     const std::optional<double>& chance = {});
 
 /// Returns a number for each row, counted from 1, after a bracket that joins the rows of a tie: `┌  1`, `│  2`, `└ 10`. The
 /// recommended row is marked with a star if it is not the first: `│ ★3`.

@@ -110,6 +110,14 @@ TEST_CASE("the chance of a limit is 95 % at the upper end of an interval, and 5 
   CHECK(is_likely(chance_within(1, interval)));
   CHECK_FALSE(is_likely(chance_within(0.99, interval)));
   CHECK(chance_within(1, std::nullopt) == 1);
+  Estimate estimate;
+  estimate.time[Part::forward] = Seconds(2);
+  CHECK(time_within(estimate, 0.9) == Seconds(2));
+  estimate.interval = interval;
+  for (const double chance : {0.05, 0.3, 0.5, 0.9, 0.95, 0.99}) {
+    CHECK(chance_within(time_within(estimate, chance) / Seconds(2), interval) == Approx(chance));
+  }
+  CHECK(time_within(estimate, 0.95).value() == Approx(2 * 1.5));
   CHECK(chance_within(0.99, std::nullopt) == 0);
   CHECK(chance_within(0, interval) == 0);
 }
