@@ -77,17 +77,28 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
   return {};
 }
 
-/// The copies that a root-mean-square norm keeps for backward in addition to its input, if it runs operator by operator: the
-/// input in fp32 in place of half precision and, to train the weight, the normalized input in half precision [Hugging Face,
-/// transformers, modeling_llama.py, LlamaRMSNorm].
-Bytes copies_of_norm(const ShardContext& context, const LayerShard& shard) {
-  const Operation& operation = *context.operation(shard);
+/// Whether the operation of a layer is a root-mean-square norm of positions or of heads.
+bool is_mean_square_norm(const Operation& operation) {
+  return operation.type() == "query_key_norm" ||
+         (operation.type() == "norm" && operation.attribute_values().text("kind") == "rms");
+}
+
+/// What a layer keeps for backward in addition if it runs operator by operator: inputs and outputs of its operators
+/// [PyTorch, tools/autograd/derivatives.yaml]. A root-mean-square norm keeps the normalized input, to train its weight. In
+/// half precision, it keeps its input in fp32 in place of half precision [Hugging Face, transformers, modeling_llama.py,
+/// LlamaRMSNorm].
+Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   const bool by_operators = context.assumptions.composites == CompositeKernels::operators &&
                             kept_form(context.plan, context.assumptions) == KeptForm::computed;
-  if (!by_operators || !is_mixed(context.plan.precision) || operation.type() != "norm") return {};
-  if (!context.facts.kept[context.index()].input || operation.attribute_values().text("kind") != "rms") return {};
+  if (!by_operators || !context.facts.kept[context.index()].input) return {};
+  const Operation& operation = *context.operation(shard);
   constexpr double half = 2;
-  return Bytes(static_cast<double>(shard.inputs.front().items()) * shard.samples * half * (shard.trained_share > 0 ? 2 : 1));
+  const double item = item_bytes(context.plan.precision);
+  const bool is_norm = is_mean_square_norm(operation);
+  const bool is_trained = shard.weights > 0 && shard.trained_share > 0;
+  const double kept = is_norm && !is_trained ? 0 : local.operator_items * item;
+  const double wider = is_norm && is_mixed(context.plan.precision) ? local.operator_items * half : 0;
+  return Bytes((kept + wider) * shard.samples);
 }
 
 /// The number of frozen weights of a shard in a format that kernels do not read.
@@ -135,17 +146,18 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   const Operation& operation = *context.operation(shard);
   const double item = item_bytes(context.plan.precision);
   const Kept& whole = context.facts.kept[context.index()];
-  if (whole.mask_items > 0 || whole.extra_items > 0 || whole.statistics > 0 || whole.batch_statistics > 0) {
+  if (whole.mask_items > 0 || whole.extra_items > 0 || whole.operator_items > 0 || whole.statistics > 0 ||
+      whole.batch_statistics > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
     // Autocast's softmax writes scores in fp32, and the following matrix product converts them.
     const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
     const double extra_bytes = scores ? 4 + item : item;
     memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
+    memory.own += kept_by_operators(context, shard, local);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
   memory.copies = copies_for_backward(context, shard);
-  memory.own += copies_of_norm(context, shard);
   const auto scratch = [&](Pass pass) {
     return Bytes(operation.scratch_items(pass, shard.inputs, shard.output) * item * shard.samples);
   };

@@ -97,9 +97,10 @@ class Activation final : public Operation {
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   bool in_place() const override { return in_place_; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    const bool output = kind_.from == From::output || (kind_.from == From::output_in_place && in_place_);
-    return {.input = !output, .output = output};
+  /// The operators of a composed function also keep x/2, the tangent and the sum with 1.
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    const bool is_output = kind_.from == From::output || (kind_.from == From::output_in_place && in_place_);
+    return {.input = !is_output, .output = is_output, .operator_items = composed_ ? 3 * items(output) : 0};
   }
 
  private:

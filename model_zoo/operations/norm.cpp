@@ -97,6 +97,7 @@ class Norm final : public Operation {
         break;
       case NormKind::rms:
         kept.statistics = real(output.positions());
+        kept.operator_items = items(output);  // the normalized input
         break;
       case NormKind::group:
         kept.statistics = 2 * channels / real(group_channels_);

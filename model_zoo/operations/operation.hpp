@@ -120,6 +120,9 @@ struct Kept {
   /// sample's group of channels.
   double statistics = 0;
   double batch_statistics = 0;  ///< like `statistics`, but once per micro-batch: per channel, or a loss's weight
+  /// Items in the precision of activations that the operation keeps in addition if it runs operator by operator: inputs and
+  /// outputs of its operators.
+  double operator_items = 0;
 };
 
 /// The table of an operation, with 0 rows if there is none. A layer that names another layer in

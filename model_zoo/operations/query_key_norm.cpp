@@ -82,7 +82,7 @@ class QueryKeyNorm final : public Operation {
   /// Backward needs the inverse root mean square of each norm, and the input.
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const double norms = span_ == Span::all_heads ? real(kinds() * output.extent[0]) : normed(output) / real(head_size_);
-    return {.input = true, .statistics = norms};
+    return {.input = true, .statistics = norms, .operator_items = normed(output)};
   }
 
  private:

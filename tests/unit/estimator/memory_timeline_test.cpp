@@ -62,6 +62,29 @@ TEST_CASE("the tensors kept for backward are the tensors that PyTorch saves") {
   }
 }
 
+TEST_CASE("operators of norms and activations keep the tensors that PyTorch saves") {
+  // transformers_saved_bytes.csv has the bytes. Differences are the indices of the labels, angles of rotary embeddings, and
+  // values that the program counts both before and after the norm of queries and keys.
+  const CsvTable table = CsvTable::load(DATA_FOLDER "transformers_saved_bytes.csv");
+  REQUIRE(table.rows() == 10);
+  Assumptions assumptions;
+  assumptions.composites = CompositeKernels::operators;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const Precision precision = *parse_enum<Precision>(std::string(table.cell(row, table.column("precision"))));
+    const OwnedJob owned(load_model(std::string(table.cell(row, table.column("model")))), processor(), assumptions, 1000,
+                         std::nullopt, precision);
+    Plan plan;
+    plan.precision = precision;
+    plan.global_batch = static_cast<std::int64_t>(*table.number(row, table.column("batch")));
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
+    const LayerCostTable costs(owned.job, plan, kinds);
+    const StagePeaks peaks = stage_peaks({owned.job, plan, costs, 0, static_cast<int>(owned.model.layers.size())});
+    INFO(owned.model.name << " in " << to_string(precision));
+    CHECK(peaks.earlier[MemoryItem::activations].value() ==
+          Approx(*table.number(row, table.column("saved_bytes"))).epsilon(0.015));
+  }
+}
+
 TEST_CASE("a step's memory peak equals PyTorch's peak on a processor") {
   // The expected bytes are in torch_step_peak.csv: parameters, activations and gradients, without
   // the batch and without buffers. The slots of the update are allocated after the peak.

@@ -1,0 +1,79 @@
+"""Measures the bytes of the distinct tensors that autograd saves in a forward of small models of Hugging Face's transformers.
+
+python3 transformers_saved_bytes.py > transformers_saved_bytes.csv, with torch, transformers and peft on a CPU. Parameters are left
+out. Dropout and the cache of keys and values are off. Attention is scaled_dot_product_attention.
+"""
+
+import sys
+
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+BATCH, TOKENS, VOCABULARY = 3, 96, 640
+SIZES = "@layers=2@hidden=128@heads=8@vocabulary=640@tokens=96"
+GROUPED = "@kv_heads=2@feed_forward=352"
+SAME = {"hidden_size": 128, "intermediate_size": 352, "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2}
+
+
+def llama():
+    return LlamaForCausalLM(LlamaConfig(**SAME, vocab_size=VOCABULARY))
+
+
+def qwen():
+    return Qwen3ForCausalLM(Qwen3Config(**SAME, head_dim=16, vocab_size=VOCABULARY, tie_word_embeddings=False))
+
+
+def gpt():
+    return GPT2LMHeadModel(GPT2Config(n_embd=128, n_layer=2, n_head=8, vocab_size=VOCABULARY, n_positions=96, bos_token_id=0, eos_token_id=0,
+                                      attn_pdrop=0, resid_pdrop=0, embd_pdrop=0))
+
+
+def lora(model):
+    return get_peft_model(model, LoraConfig(r=16, lora_alpha=16, lora_dropout=0.0, target_modules="all-linear"))
+
+
+MODELS = {
+    "llama3-8b" + SIZES + GROUPED: llama,
+    "qwen3-8b" + SIZES + GROUPED + "@head_size=16": qwen,
+    "gpt2" + SIZES + "@dropout=0@attention_dropout=0@embedding_dropout=0": gpt,
+    "llama3-8b" + SIZES + GROUPED + "@lora=16": lambda: lora(llama()),
+    "qwen3-8b" + SIZES + GROUPED + "@head_size=16@lora=16": lambda: lora(qwen()),
+}
+
+
+def saved_bytes(model):
+    parameters = {each.untyped_storage().data_ptr() for each in model.parameters()}
+    storages = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            storages[storage.data_ptr()] = storage
+        return tensor
+
+    words = torch.randint(0, VOCABULARY, (BATCH, TOKENS))
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss = model(input_ids=words, labels=words, use_cache=False).loss
+    total = sum(each.nbytes() for each in storages.values())
+    del loss
+    return total
+
+
+def main():
+    print("model,batch,precision,saved_bytes")
+    for name, make in MODELS.items():
+        for precision, kind in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+            torch.manual_seed(0)
+            model = make().to(kind).train()
+            print(f"{name},{BATCH},{precision},{saved_bytes(model)}")
+
+
+sys.exit(main())
