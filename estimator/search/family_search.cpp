@@ -113,7 +113,7 @@ Seconds FamilySearch::guess(const Mesh& mesh) const {
   return least;
 }
 
-void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
+void FamilySearch::end(const std::vector<Mesh>& meshes) {
   allowed_ = Verdict::at_risk;
   if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
   save_most(nearest_->plan);
@@ -170,13 +170,13 @@ void FamilySearch::reject(const Plan& plan, const Limits& limits) {
   note(estimate);
 }
 
-std::optional<Plan> FamilySearch::smallest(const std::vector<const Mesh*>& meshes) const {
+std::optional<Plan> FamilySearch::smallest(const std::vector<Mesh>& meshes) const {
   constexpr std::size_t tried = 500;
   std::optional<Plan> found;
   Bytes least{};
   const std::size_t step = meshes.size() / tried + 1;
   for (std::size_t i = 0; i < meshes.size(); i += step) {
-    Plan plan = plan_of(*meshes[i]);
+    Plan plan = plan_of(meshes[i]);
     plan.micro_batches = space_.micro_batches(plan).back();
     for (const PlanChoiceRow& row : plan_choices()) {
       const std::vector<int> values = space_.values_of(row, plan);
@@ -184,7 +184,7 @@ std::optional<Plan> FamilySearch::smallest(const std::vector<const Mesh*>& meshe
     }
     const Bytes needed = estimator_.memory(plan).total();
     if (!found || needed < least) {
-      found = plan_of(*meshes[i]);
+      found = plan_of(meshes[i]);
       least = needed;
     }
   }

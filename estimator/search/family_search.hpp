@@ -69,7 +69,7 @@ class FamilySearch {
   /// Guesses the time of the best plan with these degrees. The guess may be too short or too long.
   [[nodiscard]] Seconds guess(const Mesh& mesh) const;
   /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes of the family.
-  void end(const std::vector<const Mesh*>& meshes);
+  void end(const std::vector<Mesh>& meshes);
 
   /// Adds the best plans and the counts to a result. `finished`: whether all plans were examined.
   void report(bool finished, SearchResult& result) const;
@@ -92,7 +92,7 @@ class FamilySearch {
 
   /// Returns the plan that needs the least memory with all memory savings. If there are very many
   /// plans, only an evenly spaced sample of the plans is searched.
-  [[nodiscard]] std::optional<Plan> smallest(const std::vector<const Mesh*>& meshes) const;
+  [[nodiscard]] std::optional<Plan> smallest(const std::vector<Mesh>& meshes) const;
 
   /// For a plan that does not fit, records the least memory that it can need, with all memory
   /// savings and the smallest micro-batches.
