@@ -84,6 +84,8 @@ class FamilySearch {
   }
   /// Returns whether any known plan could be better than another plan. Without a known plan, no bound has to be computed.
   [[nodiscard]] bool has_rivals() const;
+  /// Returns whether plans are ranked by time and a known plan could be better.
+  [[nodiscard]] bool may_be_beaten() const;
 
   /// Returns a lower bound of the memory of all plans with these degrees, for any offloading to host memory.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
@@ -112,7 +114,12 @@ class FamilySearch {
   /// recomputed blocks.
   [[nodiscard]] bool all_keep_too_much(Plan plan, const LikeChoices& choices) const;
 
-  void try_variants(Plan plan);
+  /// Returns the numbers of micro-batches with which a plan of this mesh may be the best, by the bound without exchanges.
+  [[nodiscard]] std::vector<std::int64_t> promising(Plan plan);
+  /// `count`: number of plans of the mesh.
+  void try_variants(Plan plan, std::int64_t count);
+  /// Estimates the plans with these placements and choices that may be the best.
+  void try_placements(Plan plan, const std::vector<Placement>& placements, const std::vector<LikeChoices>& groups);
 
   /// Returns the plan with the shard group that the user requested.
   [[nodiscard]] Plan asked(Plan plan) const;
