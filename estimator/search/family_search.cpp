@@ -1,10 +1,11 @@
+#include "estimator/search/family_search.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <tuple>
 #include <utility>
 
-#include "estimator/search/family_search.hpp"
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/step/step_of.hpp"
 
@@ -328,7 +329,8 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
     try_placements(plan, placements, groups);
     if (misfits_ == 0) settled.push_back(micro_batches);
     // With a pipeline, stages differ between numbers of micro-batches.
-    if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
+    if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all && micro_batches != left.back())
+      least_ = least_of(plan, groups);
   }
 }
 
@@ -462,8 +464,11 @@ void FamilySearch::try_blocks(Plan plan) {
   const int most = estimator_.steps().most_blocks_again(plan);
   if (most == 0 || is_too_slow(1)) return;
   // The memory that backward needs is cheap to compute, and gives a lower bound for the number of blocks.
-  const int least = least_blocks(0, most, keeps_little);
-  if (least > most || (least > 1 && is_too_slow(least))) return;
+  if (!keeps_little(most)) return;
+  const int least = least_blocks(0, most - 1, keeps_little);
+  if (least > 1 && is_too_slow(least)) return;
+  // Plans with equal virtual stages share most of the memory that is computed for the largest number of blocks.
+  if (!fits(most)) return;
   int few = least - 1, enough = least;
   for (int step = 1; enough <= most && !fits(enough); step *= 2) {
     few = enough;
@@ -574,8 +579,24 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     set_choices(whole, values);
     return wholes.emplace_back(values, keeps_more_than(estimator_, whole, estimator_.job().machine.device.memory)).second;
   };
+  // Plans that recompute one block of each stage, with any sharding of parameters, and whether they are too slow.
+  std::vector<std::pair<ChoiceValues, bool>> single_blocks;
+  const auto is_slow_with_blocks = [&](ChoiceValues values) {
+    if (!has_rivals()) return false;
+    values = with_whole_parameters(values);
+    values[static_cast<std::size_t>(PlanChoice::recompute)] = static_cast<int>(Recompute::full);
+    values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] = 1;
+    const auto known =
+        std::find_if(single_blocks.begin(), single_blocks.end(), [&](const auto& each) { return each.first == values; });
+    if (known != single_blocks.end()) return known->second;
+    Plan single = plan;
+    set_choices(single, values);
+    return single_blocks.emplace_back(values, beaten(commons_.time_bounds.of_step(single), simplest(plan))).second;
+  };
   const auto try_fewer = [&](const ChoiceValues& values) {
-    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values) || keep_all_too_much(values)) return;
+    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values) || is_slow_with_blocks(values) ||
+        keep_all_too_much(values))
+      return;
     set_choices(plan, values);
     try_blocks(plan);
   };
