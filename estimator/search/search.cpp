@@ -1,3 +1,5 @@
+#include "estimator/search/search.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -19,7 +21,6 @@
 #include "estimator/search/degrees.hpp"
 #include "estimator/search/family_search.hpp"
 #include "estimator/search/rank.hpp"
-#include "estimator/search/search.hpp"
 #include "estimator/search/ties.hpp"
 
 namespace ddl {
@@ -70,7 +71,8 @@ class Search {
       if (!stopped_) each.search.end(each.meshes);
       each.search.report(is_finished(each), result);
     }
-    // The search was stopped before it came to the few meshes that were tried first.
+    // The search was stopped before it found a plan.
+    if (stopped_ && !commons_.best) look_at_few();
     if (stopped_ && result.best.empty() && commons_.best)
       result.best.push_back(commons_.estimator.estimate(commons_.best->plan));
     result.first = commons_.first.ranked_first();
@@ -107,7 +109,7 @@ class Search {
         if (copies * stages * parts != options_.devices ||
             (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)))
           continue;
-        if (stops(0, 1)) return;
+        if (!stopped_ && stops(0, 1)) return;
         // The search itself starts afresh: it finds these plans again.
         SearchCommons commons(commons_.estimator, options_);
         FamilySearch family(commons, mesh.family());
