@@ -17,6 +17,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "core/error.hpp"
+#include "core/number_rows.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
@@ -127,12 +128,28 @@ struct YamlNode::Document {
 /// against the source.
 class YamlNode::Builder : public YAML::EventHandler {
  public:
-  explicit Builder(const SourceText& source) : source_(source) {}
+  /// `shortened`: the text to parse; null: the whole file.
+  explicit Builder(const SourceText& source, const ShortenedText* shortened = nullptr)
+      : source_(source), shortened_(shortened) {}
 
-  /// Parses the file, which must contain a single document, and returns its tree.
+  /// Parses a file, which must contain a single document, and returns its tree.
+  static Element tree_of(const SourceText& source) {
+    const ShortenedText shortened = shorten_number_rows(source.text());
+    if (!shortened.cuts.empty()) {
+      try {
+        Builder builder(source, &shortened);
+        Element root = builder.parse();
+        if (builder.rows_ == shortened.cuts.size()) return root;
+      } catch (const Error&) {
+        // The whole file has the same error, or none.
+      }
+    }
+    return Builder(source).parse();
+  }
+
   Element parse() {
     if (const auto at = find_hopeless_nesting(text())) throw too_deep(*at);
-    TextBuffer buffer(text());
+    TextBuffer buffer(shortened_ != nullptr ? shortened_->text : text());
     std::istream stream(&buffer);
     try {
       YAML::Parser parser(stream);
@@ -177,7 +194,15 @@ class YamlNode::Builder : public YAML::EventHandler {
     // Escapes in quotes can produce characters that are not allowed in the file itself.
     if (const auto bad = find_unprintable(value))
       throw source_.error(at, fmt::format("the character {} is not allowed in text", visible(*bad)), "remove it");
-    add({.kind = Element::Kind::scalar, .plain = tag == "?", .offset = at, .text = value, .children = {}});
+    const bool is_plain = tag == "?";
+    const bool is_row = is_plain && shortened_ != nullptr && rows_ < shortened_->cuts.size() &&
+                        shortened_->cuts[rows_].begin == at && !expects_key();
+    const std::size_t end = is_row ? shortened_->cuts[rows_++].end : at;
+    add({.kind = Element::Kind::scalar,
+         .plain = is_plain,
+         .offset = at,
+         .text = is_row ? text().substr(at, end - at) : value,
+         .children = {}});
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
@@ -202,7 +227,8 @@ class YamlNode::Builder : public YAML::EventHandler {
   [[nodiscard]] const std::string& text() const { return source_.text(); }
   /// The lines and columns of the parser are not used, because the parser resets them at the end of the file.
   [[nodiscard]] std::size_t offset(const YAML::Mark& mark) const {
-    return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text().size());
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    return std::min(shortened_ != nullptr ? shortened_->original(at) : at, text().size());
   }
 
   [[nodiscard]] Error too_deep(std::size_t at) const {
@@ -243,6 +269,7 @@ class YamlNode::Builder : public YAML::EventHandler {
   }
 
   [[nodiscard]] bool expects_key() const {
+    if (open_.empty()) return false;
     const Element& parent = open_.back().element;
     return parent.kind == Element::Kind::map && parent.children.size() % 2 == 0;
   }
@@ -323,6 +350,8 @@ class YamlNode::Builder : public YAML::EventHandler {
   }
 
   const SourceText& source_;
+  const ShortenedText* shortened_;
+  std::size_t rows_ = 0;  ///< number of cut items so far
   Element root_;
   std::vector<Open> open_;
   int documents_ = 0;
@@ -334,7 +363,7 @@ YamlNode YamlNode::parse(std::string text, std::string origin) {
     throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U));
   }
   auto document = std::make_shared<Document>(Document{.source = SourceText(std::move(text), std::move(origin)), .root = {}});
-  document->root = Builder(document->source).parse();
+  document->root = Builder::tree_of(document->source);
   const Element* const root = &document->root;
   return {std::move(document), root};
 }

@@ -117,7 +117,7 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
-  if (!ideal) options.is_startable = [&](const Estimate& estimate) { return !tools_that_start(study, estimate).empty(); };
+  if (!ideal) options.is_startable = [&](const Estimate& estimate) { return is_startable(study, estimate); };
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;

@@ -74,7 +74,7 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   search_options.errors = &bundled_time_errors();
   if (!options.study.ideal && options.framework.empty()) {
     search_options.is_startable = [study = answer.study](const Estimate& estimate) {
-      return !tools_that_start(*study, estimate).empty();
+      return is_startable(*study, estimate);
     };
   }
   const PlanOptions& chosen = options.plan;

@@ -65,7 +65,7 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
   const Estimate &first = answer.shown[rows.order.front()], &recommended = answer.shown.front();
   const bool is_near = recommended.time.step_time() <= first.time.step_time() * (1 + usual_tie);
   if (!is_near) return "★ is recommended: measured runs cover this kind of plan, and its time is more certain";
-  const bool is_started = !tools_that_start(*answer.study, recommended).empty();
+  const bool is_started = is_startable(*answer.study, recommended);
   return fmt::format("★ is recommended: of the plans within {:.0f} % of the fastest, the simplest{}", usual_tie * 100,
                      is_started ? " that a tool starts" : "");
 }

@@ -54,7 +54,7 @@ std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimat
   for (const Plan& plan : plans) {
     Estimate shape;
     shape.plan = plan;
-    if (!starts(shape) || !estimator.limits(plan).empty()) continue;
+    if (!estimator.limits(plan).empty() || !starts(shape)) continue;
     Estimate estimate = estimator.estimate(plan);
     if (!estimate.feasible() || estimate.verdict > most) continue;
     if (!best || estimate.time.step_time() < best->time.step_time()) best = std::move(estimate);
@@ -134,6 +134,12 @@ std::vector<std::string_view> tools_that_start(const Study& study, const Estimat
   return names;
 }
 
+bool is_startable(const Study& study, const Estimate& estimate) {
+  return std::any_of(launchers().begin(), launchers().end(), [&](const Launcher& launcher) {
+    return launcher.name != submitter && std::holds_alternative<Launch>(launch_outcome(launcher, study, estimate));
+  });
+}
+
 FixedChoices fixed_by(const SearchOptions& options) {
   return {options.admitted, options.chosen, options.placement.has_value(), options.micro_batches.has_value()};
 }
@@ -156,7 +162,7 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
                const FixedChoices& fixed) {
   Start start;
   if (plans.empty()) return start;
-  const auto is_started = [&](const Estimate& estimate) { return !tools_that_start(study, estimate).empty(); };
+  const auto is_started = [&](const Estimate& estimate) { return is_startable(study, estimate); };
   start.tools = tools_that_start(study, *plans.front());
   if (!start.tools.empty()) return start;
   for (const Launcher& launcher : launchers()) {

@@ -38,6 +38,8 @@ inline constexpr std::string_view submitter = "Slurm";
 void keep_to(const Framework& framework, SearchOptions& options);
 /// Returns the names of all tools with launch files for the plan: `PyTorch`, `torchtitan`.
 [[nodiscard]] std::vector<std::string_view> tools_that_start(const Study& study, const Estimate& estimate);
+/// Returns whether some tool starts a plan.
+[[nodiscard]] bool is_startable(const Study& study, const Estimate& estimate);
 
 /// What a change of a plan must keep: the values that the software has, and the choices that the user has fixed.
 struct FixedChoices {

@@ -23,20 +23,23 @@ Degrees::Degrees(const SearchOptions& options, const ModelFacts& facts)
       square_(mirrors_alike(facts)),
       facts_(facts) {
   for (const std::int64_t d : divisors(options.devices)) divisors_.emplace(d, divisors(d));
-  Mesh mesh;
-  fill(mesh, 0, options.devices);
 }
 
-void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
+void Degrees::each(const Take& take) const {
+  Mesh mesh;
+  fill(mesh, 0, options_.devices, take);
+}
+
+bool Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left, const Take& take) const {
   Mesh::Degrees& degrees = mesh.degrees();
   if (slot + 1 == degrees.size()) {
     degrees[slot] = static_cast<int>(left);
     const Family family = mesh.family();
-    if (!is_meaningful(family)) return;
+    if (!is_meaningful(family)) return true;
     const auto is_asked = [&](const NamedFamily& each) { return each.family == family; };
-    if (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)) return;
-    by_family_[family].push_back(mesh);
-    return;
+    if (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked))
+      return true;
+    return take(family, mesh);
   }
   // If a model has no extents, one plan of a spatial family is tried, so that its limit is reported.
   constexpr std::size_t first = first_dimension_of(Axis::spatial);
@@ -49,8 +52,9 @@ void Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left) {
     // For square samples, 2×4 tiles and 4×2 tiles are mirror images, so only ascending numbers of tiles are tried.
     if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
     degrees[slot] = static_cast<int>(d);
-    fill(mesh, slot + 1, left / d);
+    if (!fill(mesh, slot + 1, left / d, take)) return false;
   }
+  return true;
 }
 
 bool Degrees::is_never_used(std::size_t slot) const {

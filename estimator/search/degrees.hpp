@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -15,14 +15,18 @@ namespace ddl {
 /// Returns all divisors of a number, in ascending order.
 [[nodiscard]] std::vector<std::int64_t> divisors(std::int64_t number);
 
-/// Enumerates all ways to write `devices` as a product of degrees, grouped by family.
+/// Enumerates all ways to write `devices` as a product of degrees.
 class Degrees {
  public:
+  /// Takes a mesh and its family. Returns whether to go on.
+  using Take = std::function<bool(Family family, const Mesh& mesh)>;
   Degrees(const SearchOptions& options, const ModelFacts& facts);
-  [[nodiscard]] const std::map<Family, std::vector<Mesh>>& by_family() const { return by_family_; }
+  /// Calls `take` for each mesh of the families that the options request. Meshes of one family come in a fixed order.
+  void each(const Take& take) const;
 
  private:
-  void fill(Mesh& mesh, std::size_t slot, std::int64_t left);
+  /// Returns whether to go on.
+  bool fill(Mesh& mesh, std::size_t slot, std::int64_t left, const Take& take) const;
 
   /// Returns whether the model has nothing that the axis could divide, and the user did not request the axis.
   [[nodiscard]] bool is_never_used(std::size_t slot) const;
@@ -32,7 +36,6 @@ class Degrees {
   bool square_;
   const ModelFacts& facts_;
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< keyed by the divisors of the number of devices
-  std::map<Family, std::vector<Mesh>> by_family_;
 };
 
 }  // namespace ddl

@@ -96,7 +96,7 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   // If no plan of this mesh fits, and a plan that does not fit is already known, the mesh is skipped.
   const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
   if (cannot_fit && nearest_ && !options_.all) return;
-  try_variants(plan);
+  try_variants(plan, count);
 }
 
 Seconds FamilySearch::guess(const Mesh& mesh) const {
@@ -113,7 +113,7 @@ Seconds FamilySearch::guess(const Mesh& mesh) const {
   return least;
 }
 
-void FamilySearch::end(const std::vector<const Mesh*>& meshes) {
+void FamilySearch::end(const std::vector<Mesh>& meshes) {
   allowed_ = Verdict::at_risk;
   if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
   save_most(nearest_->plan);
@@ -134,6 +134,8 @@ void FamilySearch::report(bool finished, SearchResult& result) const {
     result.rejected.push_back(*nearest_);
   }
 }
+
+bool FamilySearch::may_be_beaten() const { return !options_.all && options_.objective != Objective::memory && has_rivals(); }
 
 bool FamilySearch::has_rivals() const { return best_ || commons_.leaders.are_enough(); }
 
@@ -170,13 +172,13 @@ void FamilySearch::reject(const Plan& plan, const Limits& limits) {
   note(estimate);
 }
 
-std::optional<Plan> FamilySearch::smallest(const std::vector<const Mesh*>& meshes) const {
+std::optional<Plan> FamilySearch::smallest(const std::vector<Mesh>& meshes) const {
   constexpr std::size_t tried = 500;
   std::optional<Plan> found;
   Bytes least{};
   const std::size_t step = meshes.size() / tried + 1;
   for (std::size_t i = 0; i < meshes.size(); i += step) {
-    Plan plan = plan_of(*meshes[i]);
+    Plan plan = plan_of(meshes[i]);
     plan.micro_batches = space_.micro_batches(plan).back();
     for (const PlanChoiceRow& row : plan_choices()) {
       const std::vector<int> values = space_.values_of(row, plan);
@@ -184,7 +186,7 @@ std::optional<Plan> FamilySearch::smallest(const std::vector<const Mesh*>& meshe
     }
     const Bytes needed = estimator_.memory(plan).total();
     if (!found || needed < least) {
-      found = plan_of(*meshes[i]);
+      found = plan_of(meshes[i]);
       least = needed;
     }
   }
@@ -245,7 +247,8 @@ bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
   // The bound adds up the same times as an estimate, but in a different order, so the sums differ by rounding.
   constexpr double rounding = 1 - 1e-9;
-  return limit && std::all_of(choices.begin(), choices.end(), [&](const ChoiceValues& values) {
+  // The last choices shard most.
+  return limit && std::all_of(choices.rbegin(), choices.rend(), [&](const ChoiceValues& values) {
            set_choices(plan, values);
            return parameters_lower_bound(estimator_.job(), plan) * rounding > *limit;
          });
@@ -266,7 +269,25 @@ bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) cons
   });
 }
 
-void FamilySearch::try_variants(Plan plan) {
+std::vector<std::int64_t> FamilySearch::promising(Plan plan) {
+  const std::vector<std::int64_t>& all = space_.micro_batches(plan);
+  if (may_break_limits_ || plan.mesh[Axis::pipeline] == 1 || !may_be_beaten()) return all;
+  std::vector<std::int64_t> left;
+  double least_beaten = std::numeric_limits<double>::infinity();
+  for (const auto& [bound, micro_batches] : commons_.bounds.by_micro_batches(plan)) {
+    if (rounded(bound) > rounded(least_beaten)) break;
+    plan.micro_batches = micro_batches;
+    if (beaten(Seconds(bound), plan)) {
+      least_beaten = std::min(least_beaten, bound);
+    } else {
+      left.push_back(micro_batches);
+    }
+  }
+  std::sort(left.begin(), left.end());
+  return left;
+}
+
+void FamilySearch::try_variants(Plan plan, std::int64_t count) {
   const std::vector<Placement> placements = space_.placements(plan);
   const bool by_time = !options_.all && options_.objective != Objective::memory;
   // Parts of a batch, or of a message, may take less time together than the whole in three cases: measurements predict their
@@ -278,7 +299,11 @@ void FamilySearch::try_variants(Plan plan) {
                                  !estimator_.job().coefficients.software.overlaps_expert_exchanges.value_or(false);
   std::vector<std::int64_t> settled;
   least_ = {};
-  for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
+  // The number of plans is almost equal for all numbers of micro-batches.
+  const auto all = static_cast<std::int64_t>(space_.micro_batches(plan).size());
+  const std::vector<std::int64_t> left = promising(plan);
+  counts_.pruned += count / all * (all - static_cast<std::int64_t>(left.size()));
+  for (const std::int64_t micro_batches : left) {
     plan.micro_batches = micro_batches;
     // The placement of ranks does not affect their memory. The memory of activations is proportional to the size of
     // micro-batches. If even the smallest micro-batches need too much memory, no plan of this mesh is estimated.
@@ -291,57 +316,64 @@ void FamilySearch::try_variants(Plan plan) {
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
                                                            [&](std::int64_t fewer) { return micro_batches % fewer == 0; });
     plan.placement = placements.front();
+    // If requested choices are impossible, the reason is reported, so these choices are examined first.
+    if (may_break_limits_ && possible_choices(plan).empty()) continue;
+    if (needless || (may_be_beaten() && beaten(Closeness::degrees, plan, plan))) {
+      counts_.pruned += count / all;
+      settled.push_back(micro_batches);
+      continue;
+    }
     const std::vector<LikeChoices>& groups = possible_choices(plan);
     if (groups.empty()) continue;
-    const auto may_be_beaten = [&] { return by_time && has_rivals(); };
-    const bool all_beaten = needless || (may_be_beaten() && beaten(Closeness::degrees, plan, plan));
     misfits_ = 0;
-    // For each group of choices, the stages with which no plan fits.
-    std::vector<std::vector<std::vector<int>>> too_full(groups.size());
-    for (const Placement& placement : placements) {
-      plan.placement = placement;
-      // Bounds that are closer to the estimate take longer to compute.
-      const bool placed_beaten = all_beaten || (may_be_beaten() && beaten(Closeness::placement, asked(plan), plan));
-      if (placed_beaten) {
-        for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
-        continue;
-      }
-      for (std::size_t group = 0; group < groups.size(); ++group) {
-        const LikeChoices& choices = groups[group];
-        if (are_hopeless(plan, choices)) {
-          ++misfits_;
-          continue;
-        }
-        set_choices(plan, choices.front());
-        const auto is_beaten = [&](Closeness first, Closeness last) {
-          if (!may_be_beaten()) return false;
-          for (Closeness closeness = first; closeness <= last; closeness = next(closeness)) {
-            if (!beaten(closeness, plan, simplest(plan))) continue;
-            counts_.pruned += static_cast<std::int64_t>(choices.size());
-            return true;
-          }
-          return false;
-        };
-        if (is_beaten(Closeness::exchanges, Closeness::split)) continue;
-        if (all_keep_too_much(plan, choices)) {
-          ++misfits_;
-          continue;
-        }
-        // If the plan probably needs too much memory, the most expensive bounds are computed later.
-        if (is_beaten(Closeness::tasks, memory_first_ ? Closeness::tasks : Closeness::layers)) continue;
-        // The placement affects memory only because it changes the layers of the stages.
-        std::vector<std::vector<int>>& known = too_full[group];
-        const bool is_too_full =
-            !known.empty() && (plan.mesh[Axis::pipeline] == 1 ||
-                               std::find(known.begin(), known.end(), estimator_.stages(plan)) != known.end());
-        if (is_too_full) continue;
-        if (try_choices(plan, choices) && !options_.all) known.push_back(estimator_.stages(plan));
-      }
-      plan = simplest(plan);
-    }
+    try_placements(plan, placements, groups);
     if (misfits_ == 0) settled.push_back(micro_batches);
     // With a pipeline, stages differ between numbers of micro-batches.
-    if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all) least_ = least_of(plan, groups);
+    if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all && micro_batches != left.back())
+      least_ = least_of(plan, groups);
+  }
+}
+
+void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& placements,
+                                  const std::vector<LikeChoices>& groups) {
+  // For each group of choices, the stages with which no plan fits.
+  std::vector<std::vector<std::vector<int>>> too_full(groups.size());
+  for (const Placement& placement : placements) {
+    plan.placement = placement;
+    // Bounds that are closer to the estimate take longer to compute.
+    if (may_be_beaten() && beaten(Closeness::placement, asked(plan), plan)) {
+      for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
+      continue;
+    }
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      const LikeChoices& choices = groups[group];
+      // The placement affects memory only because it changes the layers of the stages.
+      std::vector<std::vector<int>>& known = too_full[group];
+      if (!known.empty() && plan.mesh[Axis::pipeline] == 1) continue;
+      if (are_hopeless(plan, choices)) {
+        ++misfits_;
+        continue;
+      }
+      set_choices(plan, choices.front());
+      const auto is_beaten = [&](Closeness first, Closeness last) {
+        if (!may_be_beaten()) return false;
+        for (Closeness closeness = first; closeness <= last; closeness = next(closeness)) {
+          if (!beaten(closeness, plan, simplest(plan))) continue;
+          counts_.pruned += static_cast<std::int64_t>(choices.size());
+          return true;
+        }
+        return false;
+      };
+      // If the plan probably needs too much memory, the most expensive bound is computed later.
+      if (is_beaten(Closeness::exchanges, memory_first_ ? Closeness::stages : Closeness::layers)) continue;
+      if (all_keep_too_much(plan, choices)) {
+        ++misfits_;
+        continue;
+      }
+      if (!known.empty() && std::find(known.begin(), known.end(), estimator_.stages(plan)) != known.end()) continue;
+      if (try_choices(plan, choices) && !options_.all) known.push_back(estimator_.stages(plan));
+    }
+    plan = simplest(plan);
   }
 }
 
@@ -432,8 +464,11 @@ void FamilySearch::try_blocks(Plan plan) {
   const int most = estimator_.steps().most_blocks_again(plan);
   if (most == 0 || is_too_slow(1)) return;
   // The memory that backward needs is cheap to compute, and gives a lower bound for the number of blocks.
-  const int least = least_blocks(0, most, keeps_little);
-  if (least > most || (least > 1 && is_too_slow(least))) return;
+  if (!keeps_little(most)) return;
+  const int least = least_blocks(0, most - 1, keeps_little);
+  if (least > 1 && is_too_slow(least)) return;
+  // Plans with equal virtual stages share most of the memory that is computed for the largest number of blocks.
+  if (!fits(most)) return;
   int few = least - 1, enough = least;
   for (int step = 1; enough <= most && !fits(enough); step *= 2) {
     few = enough;
@@ -544,8 +579,24 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     set_choices(whole, values);
     return wholes.emplace_back(values, keeps_more_than(estimator_, whole, estimator_.job().machine.device.memory)).second;
   };
+  // Plans that recompute one block of each stage, with any sharding of parameters, and whether they are too slow.
+  std::vector<std::pair<ChoiceValues, bool>> single_blocks;
+  const auto is_slow_with_blocks = [&](ChoiceValues values) {
+    if (!has_rivals()) return false;
+    values = with_whole_parameters(values);
+    values[static_cast<std::size_t>(PlanChoice::recompute)] = static_cast<int>(Recompute::full);
+    values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] = 1;
+    const auto known =
+        std::find_if(single_blocks.begin(), single_blocks.end(), [&](const auto& each) { return each.first == values; });
+    if (known != single_blocks.end()) return known->second;
+    Plan single = plan;
+    set_choices(single, values);
+    return single_blocks.emplace_back(values, beaten(commons_.time_bounds.of_step(single), simplest(plan))).second;
+  };
   const auto try_fewer = [&](const ChoiceValues& values) {
-    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values) || keep_all_too_much(values)) return;
+    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values) || is_slow_with_blocks(values) ||
+        keep_all_too_much(values))
+      return;
     set_choices(plan, values);
     try_blocks(plan);
   };

@@ -69,7 +69,7 @@ class FamilySearch {
   /// Guesses the time of the best plan with these degrees. The guess may be too short or too long.
   [[nodiscard]] Seconds guess(const Mesh& mesh) const;
   /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes of the family.
-  void end(const std::vector<const Mesh*>& meshes);
+  void end(const std::vector<Mesh>& meshes);
 
   /// Adds the best plans and the counts to a result. `finished`: whether all plans were examined.
   void report(bool finished, SearchResult& result) const;
@@ -84,6 +84,8 @@ class FamilySearch {
   }
   /// Returns whether any known plan could be better than another plan. Without a known plan, no bound has to be computed.
   [[nodiscard]] bool has_rivals() const;
+  /// Returns whether plans are ranked by time and a known plan could be better.
+  [[nodiscard]] bool may_be_beaten() const;
 
   /// Returns a lower bound of the memory of all plans with these degrees, for any offloading to host memory.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
@@ -92,7 +94,7 @@ class FamilySearch {
 
   /// Returns the plan that needs the least memory with all memory savings. If there are very many
   /// plans, only an evenly spaced sample of the plans is searched.
-  [[nodiscard]] std::optional<Plan> smallest(const std::vector<const Mesh*>& meshes) const;
+  [[nodiscard]] std::optional<Plan> smallest(const std::vector<Mesh>& meshes) const;
 
   /// For a plan that does not fit, records the least memory that it can need, with all memory
   /// savings and the smallest micro-batches.
@@ -112,7 +114,12 @@ class FamilySearch {
   /// recomputed blocks.
   [[nodiscard]] bool all_keep_too_much(Plan plan, const LikeChoices& choices) const;
 
-  void try_variants(Plan plan);
+  /// Returns the numbers of micro-batches with which a plan of this mesh may be the best, by the bound without exchanges.
+  [[nodiscard]] std::vector<std::int64_t> promising(Plan plan);
+  /// `count`: number of plans of the mesh.
+  void try_variants(Plan plan, std::int64_t count);
+  /// Estimates the plans with these placements and choices that may be the best.
+  void try_placements(Plan plan, const std::vector<Placement>& placements, const std::vector<LikeChoices>& groups);
 
   /// Returns the plan with the shard group that the user requested.
   [[nodiscard]] Plan asked(Plan plan) const;

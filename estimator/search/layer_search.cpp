@@ -30,14 +30,15 @@ struct LayerUnit {
 std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts) {
   constexpr Family allowed = weight_axes | family_bit(Axis::data) | family_bit(Axis::spatial);
   constexpr Family data = family_bit(Axis::data);
+  std::map<Family, std::vector<Mesh>> by_family;
+  Degrees(options, facts).each([&](Family family, const Mesh& mesh) {
+    if ((family & ~allowed) == 0 && std::popcount(family & ~data) <= 1 &&
+        mesh.batch_parts() * options.micro_batches.value_or(1) <= options.global_batch)
+      by_family[family].push_back(mesh);
+    return true;
+  });
   std::vector<Mesh> meshes;
-  const Degrees degrees(options, facts);
-  for (const auto& [family, of_family] : degrees.by_family()) {
-    if ((family & ~allowed) != 0 || std::popcount(family & ~data) > 1) continue;
-    for (const Mesh& mesh : of_family) {
-      if (mesh.batch_parts() * options.micro_batches.value_or(1) <= options.global_batch) meshes.push_back(mesh);
-    }
-  }
+  for (const auto& [family, of_family] : by_family) meshes.insert(meshes.end(), of_family.begin(), of_family.end());
   return meshes;
 }
 

@@ -5,7 +5,7 @@
 
 namespace ddl {
 
-const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
+const MeshBounds::BareBounds& MeshBounds::by_micro_batches(Plan plan) {
   // Factors fitted to measured runs may make kernels faster. The factors differ between families.
   const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
   BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline], plan.mesh[Axis::expert],
@@ -22,7 +22,7 @@ const MeshBounds::BareBounds& MeshBounds::bare_bounds(Plan plan) {
 
 Seconds MeshBounds::full(Plan plan) {
   Seconds least(std::numeric_limits<double>::max());
-  for (const auto& [bare, micro_batches] : bare_bounds(plan)) {
+  for (const auto& [bare, micro_batches] : by_micro_batches(plan)) {
     if (bare >= least.value()) break;
     plan.micro_batches = micro_batches;
     least = min(least, bounds_.least(Closeness::degrees, plan));

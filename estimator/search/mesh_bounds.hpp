@@ -22,16 +22,17 @@ class MeshBounds {
 
   /// Returns the bound without exchanges. The bound is shared by all meshes with equal numbers of
   /// stages and equal degrees that divide the batch, experts and contexts.
-  [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(bare_bounds(plan).front().first); }
+  [[nodiscard]] Seconds bare(const Plan& plan) { return Seconds(by_micro_batches(plan).front().first); }
   /// Returns the smallest bound over all numbers of micro-batches. A number of micro-batches is
   /// skipped if its bound without exchanges exceeds the full bound of another number.
   [[nodiscard]] Seconds full(Plan plan);
 
- private:
   /// Bounds in ascending order; each bound belongs to a number of micro-batches.
   using BareBounds = std::vector<std::pair<double, std::int64_t>>;
-  [[nodiscard]] const BareBounds& bare_bounds(Plan plan);
+  /// Returns the bounds without exchanges; without a pipeline, only the bound of the fewest micro-batches.
+  [[nodiscard]] const BareBounds& by_micro_batches(Plan plan);
 
+ private:
   const Estimator& estimator_;
   const TimeBounds& bounds_;
   const VariantSpace& space_;

@@ -10,10 +10,10 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <queue>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -54,10 +54,7 @@ class Search {
 
   SearchResult result() {
     if (divisors(options_.devices).size() >= many_divisors) look_at_few();
-    if (!stops(0, 1)) {
-      degrees_.emplace(options_, commons_.estimator.job().facts);
-      look_at_shapes();
-    }
+    if (!stops(0, 1)) look_at_shapes();
     std::vector<std::size_t> families(families_.size());
     std::iota(families.begin(), families.end(), std::size_t{0});
     const bool risk = options_.all || options_.allow_risk;
@@ -74,7 +71,8 @@ class Search {
       if (!stopped_) each.search.end(each.meshes);
       each.search.report(is_finished(each), result);
     }
-    // The search was stopped before it came to the few meshes that were tried first.
+    // The search was stopped before it found a plan.
+    if (stopped_ && !commons_.best) look_at_few();
     if (stopped_ && result.best.empty() && commons_.best)
       result.best.push_back(commons_.estimator.estimate(commons_.best->plan));
     result.first = commons_.first.ranked_first();
@@ -88,7 +86,7 @@ class Search {
 
   struct OfFamily {
     FamilySearch search;
-    std::vector<const Mesh*> meshes;   ///< meshes with a possible shape
+    std::vector<Mesh> meshes;          ///< meshes with a possible shape
     std::vector<std::int64_t> counts;  ///< number of plans of each mesh
     Meshes left;
   };
@@ -111,7 +109,7 @@ class Search {
         if (copies * stages * parts != options_.devices ||
             (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)))
           continue;
-        if (stops(0, 1)) return;
+        if (!stopped_ && stops(0, 1)) return;
         // The search itself starts afresh: it finds these plans again.
         SearchCommons commons(commons_.estimator, options_);
         FamilySearch family(commons, mesh.family());
@@ -126,18 +124,22 @@ class Search {
 
   /// Excludes meshes with an impossible shape, without estimating plans.
   void look_at_shapes() {
-    std::int64_t all = 0, done = 0;
-    for (const auto& [family, meshes] : degrees_->by_family()) all += static_cast<std::int64_t>(meshes.size());
-    for (const auto& [family, meshes] : degrees_->by_family()) {
-      OfFamily& own = families_.emplace_back(OfFamily{FamilySearch(commons_, family), {}, {}, {}});
-      for (const Mesh& mesh : meshes) {
-        if (done++ % often == 0 && stops(done, all)) return;
-        if (!own.search.admits(mesh)) continue;
-        own.meshes.push_back(&mesh);
-        own.counts.push_back(own.search.count(mesh));
-        all_plans_ += own.counts.back();
-      }
-    }
+    std::map<Family, OfFamily> families;
+    std::int64_t done = 0;
+    Degrees(options_, commons_.estimator.job().facts).each([&](Family family, const Mesh& mesh) {
+      if (done++ % often == 0 && stops(0, 1)) return false;
+      auto known = families.find(family);
+      if (known == families.end())
+        known = families.emplace(family, OfFamily{FamilySearch(commons_, family), {}, {}, {}}).first;
+      OfFamily& own = known->second;
+      if (!own.search.admits(mesh)) return true;
+      own.meshes.push_back(mesh);
+      own.counts.push_back(own.search.count(mesh));
+      all_plans_ += own.counts.back();
+      return true;
+    });
+    for (auto& [family, own] : families) families_.push_back(std::move(own));
+    if (stopped_) return;
     has_all_shapes_ = true;
   }
 
@@ -149,7 +151,7 @@ class Search {
       own.left.clear();
       for (std::size_t mesh = 0; mesh < own.meshes.size(); ++mesh) {
         if (static_cast<std::int64_t>(mesh) % often == 0 && stops(0, all_plans_)) return;
-        const double bound = commons_.bounds.bare(own.search.plan_of(*own.meshes[mesh])).value();
+        const double bound = commons_.bounds.bare(own.search.plan_of(own.meshes[mesh])).value();
         own.left.add({bound, false, mesh});
       }
     }
@@ -186,7 +188,7 @@ class Search {
   /// Returns a guess of the time of the first mesh of a family; infinite if no mesh is left.
   double hope(const OfFamily& own) {
     if (own.left.empty()) return std::numeric_limits<double>::infinity();
-    return own.search.guess(*own.meshes[own.left.first().mesh]).value();
+    return own.search.guess(own.meshes[own.left.first().mesh]).value();
   }
 
   /// Returns all families in the order in which they were first tried.
@@ -205,7 +207,7 @@ class Search {
   void refine(OfFamily& own) {
     Meshes::Entry entry = own.left.first();
     own.left.drop_first();
-    entry.bound = commons_.bounds.full(own.search.plan_of(*own.meshes[entry.mesh])).value();
+    entry.bound = commons_.bounds.full(own.search.plan_of(own.meshes[entry.mesh])).value();
     entry.is_full = true;
     own.left.add(entry);
   }
@@ -215,7 +217,7 @@ class Search {
     while (!own.left.empty() && tries > 0) {
       if (stops(done_, all_plans_)) return;
       const Meshes::Entry entry = own.left.first();
-      const Mesh& mesh = *own.meshes[entry.mesh];
+      const Mesh& mesh = own.meshes[entry.mesh];
       const std::int64_t count = own.counts[entry.mesh];
       const bool beaten = own.search.is_beaten(Seconds(entry.bound), mesh);
       if (!beaten && !entry.is_full) {
@@ -268,7 +270,6 @@ class Search {
   }
 
   const SearchOptions& options_;
-  std::optional<Degrees> degrees_;
   SearchCommons commons_;
   std::vector<OfFamily> families_;
   std::vector<Place> order_;

@@ -246,13 +246,9 @@ double TimeBounds::least_crossing(const Plan& plan) const {
   return items / (parts * plan.mesh[Axis::context]);
 }
 
-std::vector<Schedule> TimeBounds::fillers_of(const Plan& plan) const {
-  std::vector<Schedule> fillers;
-  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return fillers;
-  for (const ScheduleOrder* order : all_schedules()) {
-    if (order->fills_bubbles && may_schedule(job_.facts, plan, order->schedule)) fillers.push_back(order->schedule);
-  }
-  return fillers;
+bool TimeBounds::may_fill_bubbles(const Plan& plan, const ScheduleOrder& order) const {
+  return order.fills_bubbles && plan.mesh[Axis::pipeline] > 1 && !job_.assumptions.slot_pipeline &&
+         may_schedule(job_.facts, plan, order.schedule);
 }
 
 Seconds TimeBounds::shortest_of_all(RelaxedStep step, const Plan& plan) const {
@@ -261,9 +257,12 @@ Seconds TimeBounds::shortest_of_all(RelaxedStep step, const Plan& plan) const {
     step.chunks = chunks;
     least = min(least, shortest_run(step));
   }
+  const auto orders = all_schedules();
+  const auto fills = [&](const ScheduleOrder* order) { return may_fill_bubbles(plan, *order); };
+  if (std::none_of(orders.begin(), orders.end(), fills)) return least;
   step.chunks = 1;
   step.fills_bubbles = true;
-  return fillers_of(plan).empty() ? least : min(least, shortest_run(step));
+  return min(least, shortest_run(step));
 }
 
 Seconds TimeBounds::of_layers(const Plan& plan) const {
@@ -279,8 +278,9 @@ Seconds TimeBounds::of_layers(const Plan& plan) const {
     least = min(least, least_run(steps_.staged(bare).step, steps_.staged(bare).timing));
   }
   bare.virtual_stages = 1;
-  for (const Schedule schedule : fillers_of(plan)) {
-    bare.schedule = schedule;
+  for (const ScheduleOrder* order : all_schedules()) {
+    if (!may_fill_bubbles(plan, *order)) continue;
+    bare.schedule = order->schedule;
     least = min(least, least_run(steps_.staged(bare).step, steps_.staged(bare).timing));
   }
   return least;
@@ -446,7 +446,11 @@ Seconds TimeBounds::of_exchanges(const Plan& plan, Seconds kernels) const {
   OfSplit split{kernels, {}};
   // If shard times are scaled from unsplit layers, kernels of shards give no bound.
   const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
-  if (!in_slots && !job_.machine.levels.empty()) split.exchanges = traffic_.time(plan, tables_.exchanges(plan));
+  if (!in_slots && !job_.machine.levels.empty()) {
+    // The bounds by exchanges and by split are requested one after the other.
+    if (!exchanged_ || exchanged_->first != plan) exchanged_.emplace(plan, traffic_.time(plan, tables_.exchanges(plan)));
+    split.exchanges = exchanged_->second;
+  }
   // A single bound of exchanges holds for all ways to divide layers.
   Plan usual = plan;
   for (const PlanChoiceRow& row : plan_choices()) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -96,8 +97,8 @@ class TimeBounds {
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
   /// Returns a lower bound of the items per sample that cross the largest cut of a pipeline, for any split of the tokens.
   [[nodiscard]] double least_crossing(const Plan& plan) const;
-  /// Returns the schedules that fill bubbles and that this plan may have.
-  [[nodiscard]] std::vector<Schedule> fillers_of(const Plan& plan) const;
+  /// Returns whether this plan may have this schedule, and the schedule fills bubbles.
+  [[nodiscard]] bool may_fill_bubbles(const Plan& plan, const ScheduleOrder& order) const;
   /// Returns the shortest step time over all numbers of virtual stages.
   [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
   /// Values that are equal for the bounds of all plans with the same degrees.
@@ -134,6 +135,8 @@ class TimeBounds {
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
   mutable std::optional<Parts> parts_;         ///< of the latest degrees
   mutable std::optional<PlacedParts> placed_;  ///< of the latest plan
+  /// The latest plan whose exchanges were requested, with the time of its layer-wise exchanges.
+  mutable std::optional<std::pair<Plan, Seconds>> exchanged_;
 };
 
 }  // namespace ddl

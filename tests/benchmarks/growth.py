@@ -49,7 +49,10 @@ def exponent(points):
 def large_machine(program, folder):
     """A machine file with nodes for 720,720 devices."""
     path = os.path.join(folder, "large.yaml")
-    against.user_time(program, ["machines", "new", "large", "--like", "dgx-h100", "--nodes", "90112", "-o", path], folder)
+    arguments = ["machines", "new", "large", "--like", "dgx-h100", "--nodes", "90112", "--assume-gpus", "-o", path]
+    _, status = against.user_time(program, arguments, folder)
+    if status != 0:
+        sys.exit(f"{program} machines new fails with {status}")
     return path
 
 

@@ -108,12 +108,10 @@ TEST_CASE("a stopped search bounds the plans that it has not examined") {
     if (!found.stopped) continue;
     ++stopped;
     bounded += found.least_left > Seconds{} ? 1 : 0;
-    Seconds least = found.least_left;
-    if (!found.best.empty()) {
-      REQUIRE(reported);
-      CHECK(std::abs(*reported / found.best.front().time.step_time() - 1) < 1e-9);
-      least = min(least, *reported);
-    }
+    REQUIRE(!found.best.empty());
+    REQUIRE(reported);
+    CHECK(std::abs(*reported / found.best.front().time.step_time() - 1) < 1e-9);
+    const Seconds least = min(found.least_left, *reported);
     CHECK(least <= best * (1 + 1e-9));
   }
   CHECK(stopped > 2);

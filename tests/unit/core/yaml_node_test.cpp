@@ -722,3 +722,32 @@ TEST_CASE("control characters and marks of direction are refused, also if they a
   CHECK(error_at_x("x: a\u2066b", text).starts_with("f.yaml:1:4: the character \\u2066 is not allowed in text"));
   CHECK(error_at_x("x: \"two\\nlines\\tand \u00B5\"", text) == "no error");
 }
+
+TEST_CASE("long rows of numbers are read like other texts") {
+  std::string row = "4 -12.5 0.033";
+  while (row.size() < 300) row += "; 7 8 -12.32";
+  const std::string after = "z: 1\n";
+  const auto rows_of = [&](const std::string& text) {
+    std::vector<std::string> rows;
+    for (const YamlNode& each : parsed(text).at("x").items()) rows.push_back(each.text());
+    return rows;
+  };
+  const std::vector<std::string> both{row, "-" + row};
+  CHECK(rows_of("x:\n  - " + row + "\n  -   -" + row + "\n" + after) == both);
+  CHECK(rows_of("x:\n- " + row + "\n- -" + row) == both);
+  CHECK(rows_of("x:\n  - '" + row + "'\n  - -" + row + "\n") == both);
+  // A row may continue on the next line.
+  CHECK(rows_of("x:\n  - " + row + "\n    5 6\n") == std::vector<std::string>{row + " 5 6"});
+  CHECK(rows_of("x:\n  - " + row + "\n\n    5 6\n") == std::vector<std::string>{row + "\n5 6"});
+  // Rows in a block of text or in quotes are parts of the text.
+  CHECK(rows_of("x:\n  - |\n    - " + row + "\n    - 5\n") == std::vector<std::string>{"- " + row + "\n- 5\n"});
+  CHECK(rows_of("x:\n  - 'a\n    - " + row + "\n    - 5'\n  - " + row) ==
+        std::vector<std::string>{"a - " + row + " - 5", row});
+  // Places after a row are those of the file.
+  const YamlNode map = parsed("x:\n  - " + row + "\n  - " + row + "\n  - b\n" + after);
+  CHECK(place(map.at("x").items()[1]) == std::pair(3, 5));
+  CHECK(place(map.at("x").items()[2]) == std::pair(4, 5));
+  CHECK(place(map.at("z")) == std::pair(5, 4));
+  CHECK(yaml_error("x:\n  - " + row + "\ny: [1\n").starts_with("f.yaml:3:4: this bracket is never closed"));
+  CHECK(yaml_error("x:\n  - " + row + "\nx: 2\n").starts_with("f.yaml:3:1: duplicate key 'x', already at line 1"));
+}
