@@ -24,7 +24,8 @@ namespace ddl {
 
 /// Returns the costs of the layers that full recomputation recomputes in backward, without spared layers if recomputation
 /// stops early.
-[[nodiscard]] LayerCosts recomputed_costs(const Job& job, const LayerCostTable& costs, const Plan& plan, int first, int last);
+[[nodiscard]] LayerCosts recomputed_costs(const Job& job, const LayerCostTable& costs, const Plan& plan, int first,
+                                          int last);
 
 /// Returns the forward FLOPs of the recomputed layers, divided by the forward FLOPs of all blocks; 0 if no block has FLOPs.
 [[nodiscard]] double recomputed_share(const Job& job, const LayerKinds& kinds, const Plan& plan,
