@@ -10,6 +10,7 @@
 #include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/narrow_copies.hpp"
 #include "estimator/facts/recomputed_tensors.hpp"
+#include "estimator/facts/spared_layers.hpp"
 #include "estimator/facts/tables.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 
@@ -446,6 +447,7 @@ ModelFacts facts_of(const Model& model) {
     facts.blocks_before.push_back(facts.blocks_before.back() + (starts ? 1 : 0));
   }
   facts.again_with_products = again_with_products(model);
+  find_spared_layers(model, consumers, facts);
   facts.modules = module_layers(model, facts);
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   facts.has_attention = std::any_of(model.layers.begin(), model.layers.end(),

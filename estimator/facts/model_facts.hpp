@@ -145,6 +145,9 @@ struct ModelFacts {
   /// Whether selective recomputation of products recomputes the layer. Recomputation of products
   /// includes all layers of a block, except attention and the first of every two matrix products.
   std::vector<bool> again_with_products;
+  /// Whether backward of the layer's block needs neither the layer's output nor other results of the layer, nor those of any
+  /// later layer of the block (find_spared_layers).
+  std::vector<bool> spared;
   /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts.
   std::int64_t experts = 0;
   double expert_parameters = 0;

@@ -158,6 +158,9 @@ struct Assumptions {
   /// Whether backward recomputes elementwise operations and norms from tensors that are kept anyway, as the partitioner of
   /// torch.compile does [Horace He, "Min-cut optimal(*) recomputation with AOTAutograd", PyTorch developer forum, 2022].
   bool recomputes_elementwise = false;
+  /// Whether full recomputation leaves out the layers at the end of a block whose results backward does not need
+  /// (ModelFacts::spared) [PyTorch, torch/utils/checkpoint.py, set_checkpoint_early_stop; XLA, HloDCE].
+  bool recompute_stops_early = false;
   /// Whether tensor-parallel ranks keep a gathered input of a matrix product for backward, instead of the shard that they
   /// gather again [Korthikanti et al., 2022, section 4.2.2, gathers again].
   bool keeps_gathered = false;

@@ -27,6 +27,35 @@ std::vector<LayerRange> first_blocks(const Model& model, const LayerKinds& kinds
   return blocks;
 }
 
+/// Adds the costs of the layers of whole or cut blocks, without the spared layers at their ends.
+void add_unspared(const ModelFacts& facts, const LayerCostTable& costs, const LayerRange& blocks, LayerCosts& again) {
+  struct Alike {
+    LayerRange layers{};
+    double count = 0;
+  };
+  const LayerKinds& kinds = costs.kinds();
+  const std::vector<int>& starts = kinds.block_runs;
+  std::vector<Alike> classes(kinds.block_run_class.size());
+  auto run = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), blocks.first) - starts.begin()) - 1;
+  for (; starts[run] < blocks.last; ++run) {
+    LayerRange own{std::max(blocks.first, starts[run]), std::min(blocks.last, starts[run + 1])};
+    const bool is_whole = own.first == starts[run] && own.last == starts[run + 1];
+    while (own.last > own.first && facts.spared[static_cast<std::size_t>(own.last) - 1]) --own.last;
+    if (own.last == own.first) continue;
+    Alike& alike = classes[kinds.block_run_class[run]];
+    const bool is_first = alike.count == 0;
+    if (is_whole && (is_first || own.last - own.first == alike.layers.last - alike.layers.first)) {
+      if (is_first) alike.layers = own;
+      ++alike.count;
+    } else {
+      again.add(costs.between(own.first, own.last), 1.0);
+    }
+  }
+  for (const Alike& alike : classes) {
+    if (alike.count > 0) again.add(costs.between(alike.layers.first, alike.layers.last), alike.count);
+  }
+}
+
 }  // namespace
 
 std::int64_t most_recomputed_blocks(const Plan& plan) {
@@ -62,17 +91,24 @@ std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& 
   return again;
 }
 
-LayerCosts recomputed_costs(const Model& model, const LayerCostTable& costs, const Plan& plan, int first, int last) {
+LayerCosts recomputed_costs(const Job& job, const LayerCostTable& costs, const Plan& plan, int first, int last) {
   LayerCosts again;
-  for (const LayerRange& range : recomputed_blocks(model, costs.kinds(), plan, first, last))
-    again.add(costs.between(range.first, range.last), 1.0);
+  for (const LayerRange& range : recomputed_blocks(*job.facts.model, costs.kinds(), plan, first, last)) {
+    if (job.assumptions.recompute_stops_early) {
+      add_unspared(job.facts, costs, range, again);
+    } else {
+      again.add(costs.between(range.first, range.last), 1.0);
+    }
+  }
   return again;
 }
 
-double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan, const std::vector<int>& firsts) {
-  const auto macs = [&](const LayerRange& range) {
+double recomputed_share(const Job& job, const LayerKinds& kinds, const Plan& plan, const std::vector<int>& firsts) {
+  const ModelFacts& facts = job.facts;
+  const auto macs = [&](const LayerRange& range, bool leaves_out) {
     double sum = 0;
     for (int i = range.first; i < range.last; ++i) {
+      if (leaves_out && facts.spared[static_cast<std::size_t>(i)]) continue;
       const Layer& layer = facts.model->layers[static_cast<std::size_t>(i)];
       sum += layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
     }
@@ -83,9 +119,9 @@ double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const 
   double again = 0, of_blocks = 0;
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1]))
-      again += macs(range);
+      again += macs(range, job.assumptions.recompute_stops_early);
     for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, all, firsts[stage], firsts[stage + 1]))
-      of_blocks += macs(range);
+      of_blocks += macs(range, false);
   }
   return of_blocks > 0 ? again / of_blocks : 0.0;
 }
@@ -96,8 +132,10 @@ std::vector<bool> runs_again(const Plan& plan, const ModelFacts& facts, const As
   for (std::size_t layer = 0; layer < again.size() && plan.recompute == Recompute::selective; ++layer)
     again[layer] = is_selected(facts, assumptions, plan, static_cast<int>(layer));
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1]))
-      std::fill(again.begin() + range.first, again.begin() + range.last, true);
+    for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1])) {
+      for (auto layer = static_cast<std::size_t>(range.first); layer < static_cast<std::size_t>(range.last); ++layer)
+        again[layer] = !assumptions.recompute_stops_early || !facts.spared[layer];
+    }
   }
   return again;
 }

@@ -22,12 +22,13 @@ namespace ddl {
 [[nodiscard]] std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan,
                                                         int first, int last);
 
-/// Returns the costs of the layers that full recomputation recomputes in backward.
-[[nodiscard]] LayerCosts recomputed_costs(const Model& model, const LayerCostTable& costs, const Plan& plan, int first,
+/// Returns the costs of the layers that full recomputation recomputes in backward, without spared layers if recomputation
+/// stops early.
+[[nodiscard]] LayerCosts recomputed_costs(const Job& job, const LayerCostTable& costs, const Plan& plan, int first,
                                           int last);
 
-/// Returns the forward FLOPs of the recomputed blocks, divided by the forward FLOPs of all blocks; 0 if no block has FLOPs.
-[[nodiscard]] double recomputed_share(const ModelFacts& facts, const LayerKinds& kinds, const Plan& plan,
+/// Returns the forward FLOPs of the recomputed layers, divided by the forward FLOPs of all blocks; 0 if no block has FLOPs.
+[[nodiscard]] double recomputed_share(const Job& job, const LayerKinds& kinds, const Plan& plan,
                                       const std::vector<int>& firsts);
 
 /// Returns, for each layer, whether backward recomputes its forward. Full recomputation recomputes layers in blocks.

@@ -164,11 +164,12 @@ void Estimator::complete(Estimate& result) const {
   const std::vector<int>& firsts = this->stages(plan);
   Seconds computed_again = plan.recompute == Recompute::selective ? total[LayerTime::selected_forward] : Seconds{};
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage)
-    computed_again += recomputed_costs(*job_.facts.model, costs, plan, firsts[stage], firsts[stage + 1])[LayerTime::forward];
+    computed_again += recomputed_costs(job_, costs, plan, firsts[stage], firsts[stage + 1])[LayerTime::forward];
   const double again =
       computed_again.value() > 0 ? computed_again / (total[LayerTime::forward] + total[LayerTime::backward]) : 0.0;
   const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
-  if (plan.recompute_blocks > 0) result.recomputed_share = recomputed_share(job_.facts, costs.kinds(), plan, firsts);
+  if (plan.recompute_blocks > 0 || (plan.recompute == Recompute::full && job_.assumptions.recompute_stops_early))
+    result.recomputed_share = recomputed_share(job_, costs.kinds(), plan, firsts);
   Seconds all_kernels{}, longest_kernels{};
   for (const Timing<double>::Stage& stage : timing.stages) {
     const Seconds own(stage.kernels());

@@ -130,7 +130,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     const LayerCosts& of_stage = costs.between(first, firsts[index + 1]);
     const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
     if (plan.recompute == Recompute::full) {
-      const LayerCosts again = recomputed_costs(*job.facts.model, costs, plan, first, firsts[index + 1]);
+      const LayerCosts again = recomputed_costs(job, costs, plan, first, firsts[index + 1]);
       add_tasks({of_stage, &again, hidden}, stage, plan, origin, step.tasks);
     } else {
       add_tasks({of_stage, nullptr, hidden}, stage, plan, origin, step.tasks);

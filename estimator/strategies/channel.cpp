@@ -62,8 +62,10 @@ void channel_shard(const ShardContext& context, LayerShard& shard) {
   const bool sums = context.assumptions.last_layer_exchange || context.layer != context.facts.last_matrix;
   const AxisLayout layout{.read = Spread::channels, .written = Spread::sums, .output = sums ? Spread::whole : Spread::sums};
   const bool has_gradient = context.facts.needs_input_gradient[context.index()];
-  set_layout(shard, Axis::channel, layout,
-             {whole_input, static_cast<double>(shard.output.items()) / filters, has_gradient ? whole_input : 0.0});
+  const double output = static_cast<double>(shard.output.items()) / filters;
+  double gradient = has_gradient ? whole_input : 0.0;
+  if (!context.assumptions.last_layer_exchange) gradient = printed_gradient(context, output);
+  set_layout(shard, Axis::channel, layout, {whole_input, output, gradient});
 }
 
 }  // namespace

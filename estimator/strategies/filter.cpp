@@ -59,13 +59,19 @@ void filter_shard(const ShardContext& context, LayerShard& shard) {
   const AxisLayout layout{.written = Spread::channels, .output = gathers ? Spread::whole : Spread::channels};
   const auto input = static_cast<double>(shard.inputs.front().items());
   const bool has_gradient = context.facts.needs_input_gradient[context.index()];
-  set_layout(shard, Axis::filter, layout, {input, gathered, has_gradient ? input : 0.0});
+  double gradient = has_gradient ? input : 0.0;
+  if (!context.assumptions.last_layer_exchange) gradient = printed_gradient(context, gathered);
+  set_layout(shard, Axis::filter, layout, {input, gathered, gradient});
 }
 
 }  // namespace
 
 bool splits_filters(const ModelFacts& facts, int layer, int degree) {
   return degree > 1 && facts.divisible[static_cast<std::size_t>(layer)].matrix && filter_units(facts, layer) >= degree;
+}
+
+double printed_gradient(const ShardContext& context, double output) {
+  return context.layer != context.facts.last_matrix ? output : 0.0;
 }
 
 const Strategy filter_strategy{Axis::filter, "each rank has a shard of every layer's filters; outputs are gathered",

@@ -328,6 +328,33 @@ TEST_CASE("the channel row: work, update and weights divided by p, an Allreduce 
   check_layer_split_row(Axis::channel, 7);
 }
 
+// The table sums |y| of all layers but the last for both passes, also if a pool makes the input of the next layer smaller.
+TEST_CASE("with pools, filter and channel exchange |y| both ways, as the table prints") {
+  const char* const text = R"(format: 1
+model: pools
+input: {channels: 24, size: 24x24}
+layers:
+  - convolution: {filters: 48, kernel: 3, padding: same, bias: no}
+  - pool: {kind: max, kernel: 2, stride: 2}
+  - convolution: {filters: 24, kernel: 3, padding: same, bias: no}
+  - pool: {kind: max, kernel: 2, stride: 2}
+  - convolution: {filters: 12, kernel: 3, padding: same, bias: no}
+)";
+  constexpr double alpha = 1e-5, beta = 1e-9, samples = 8, parts = 4, item = 4;
+  constexpr double first = 48 * 24 * 24, second = 24 * 12 * 12;
+  const double expected = 3 * (parts - 1) * (2 * alpha + samples * (first + second) / parts * item * beta);
+  const LayerTimes none{Seconds(0), Seconds(0), Seconds(0)};
+  const OwnedJob owned(parse_model(text, "pools.yaml"), one_level(alpha, beta), ideal_assumptions(), 1e3,
+                       std::vector<LayerTimes>(5, none));
+  for (const Axis axis : {Axis::filter, Axis::channel}) {
+    Plan plan;
+    plan.precision = Precision::fp32;
+    plan.mesh.set(axis, static_cast<int>(parts));
+    plan.global_batch = static_cast<std::int64_t>(samples);
+    REQUIRE(Estimator(owned.job).estimate(plan).time[Part::layer_collectives].value() == about(expected));
+  }
+}
+
 /// Checks a row with p1 replicas, each split p2 ways: (D/p) Σ(FW+BW) + D/(B·p2) ΣWU, exchanges of
 /// layers with B/p1, and gradients of |w|/p2 among p1 ranks.
 void check_hybrid_with_data(Axis axis, std::uint64_t seed) {

@@ -249,6 +249,26 @@ TEST_CASE("recomputed layers exchange their forward again") {
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(2 * 1.16));
 }
 
+// Two products of 8 · 10 and 10 · 6 weights take 1 s and 3 s a sample forward, 2 s and 6 s backward.
+TEST_CASE("recomputation that stops early leaves out the last product of a block, and its exchange") {
+  const std::vector<LayerTimes> times{{Seconds(1), Seconds(2), Seconds(0)}, {Seconds(3), Seconds(6), Seconds(0)}};
+  const char* const two = "  - fully_connected: {features: 10, bias: no}\n  - fully_connected: {features: 6, bias: no}\n";
+  Assumptions early;
+  early.recompute_stops_early = true;
+  const OwnedJob owned(in_block(features(two)), nodes_of_four(), early, 1000, times);
+  Plan plan = plan_of(32);
+  plan.recompute = Recompute::full;
+  const Estimate estimate = Estimator(owned.job).estimate(plan);
+  CHECK(estimate.time[Part::backward].value() == Approx(32.0 * (2 + 6 + 1)));
+  CHECK(estimate.recomputed_share == Approx(80.0 / (80 + 60)));
+  const Matrix matrix(early, {}, true);
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::backward].value() == Approx(64.0));
+  plan = plan_of(8);
+  plan.mesh.set(Axis::filter, 2);
+  plan.recompute = Recompute::full;
+  CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(1.16));
+}
+
 TEST_CASE("micro-batches run one after the other, followed by one update") {
   const Matrix matrix(Assumptions{});
   Plan plan = plan_of(32);
