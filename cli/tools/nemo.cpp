@@ -162,6 +162,7 @@ constexpr auto harmless = argument_names(
     "model.use_flash_attention", "model.rotary_scaling*", "model.scale_positional_embedding");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
@@ -171,8 +172,14 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},
     {"model.mm_cfg*", "a model of images is trained as well", other_model, true},
     {"model.vision*", "a model of images is trained as well", other_model, true},
-    {"model.peft.peft_scheme", "only low-rank adapters are read", "name the model with --model", true,
-     "ptuning adapter ia3 adapter_tuning"},
+    {"model.peft.peft_scheme", "only low-rank adapters are read", as_lora, false, "ptuning adapter ia3 adapter_tuning"},
+    {"model.virtual_prompt_style", "only low-rank adapters are read", as_lora},
+    {"model.adapter_tuning*", "only low-rank adapters are read", as_lora},
+    {"model.ia3_tuning*", "only low-rank adapters are read", as_lora},
+    {"model.eval_batch_size", "it evaluates a model", "give the configuration of the training instead"},
+    {"inference.outfile_path", "it generates text", "give the configuration of the training instead"},
+    {"inference.tokens_to_generate", "it generates text", "give the configuration of the training instead"},
+    {"run.convert_name", "it converts checkpoints", "give the configuration of the training instead"},
 });
 
 }  // namespace nemo_tables

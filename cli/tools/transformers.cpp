@@ -9,7 +9,7 @@ namespace transformers_tables {
 // trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat, fastchat/train/train_lora.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
-constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
@@ -24,7 +24,7 @@ constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=
 constexpr auto offloads = argument_words("offload=weights");
 constexpr auto four_bits = argument_words("true=nf4", "false=");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
-constexpr auto adapters = argument_words("true=lora", "false=none");
+constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
@@ -84,6 +84,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--vision_tower", "a model of images is trained as well", other_model, true},
     {"--mm_*", "a model of images is trained as well", other_model, true},
     {"--vision_path", "a model of images is trained as well", other_model, true},
+    {"--image_folder", "a model of images is trained as well", other_model, true},
+    {"--image_encoder_*", "a model of images is trained as well", other_model, true},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
     {"--num_generations", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},

@@ -27,6 +27,15 @@ bool is_neutral(std::string_view value) {
   return false;
 }
 
+bool is_word_of(std::string_view words, std::string_view value) {
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    if (is_named(lower_case(words.substr(at, end - at)), lower_case(value))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 namespace {
 
 /// Returns the whole value. If the argument takes a list, returns the items of the list.
