@@ -70,7 +70,7 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 }  // namespace
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 23> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 24> formats{&megatron_arguments,
                                                                   &verl_overrides,
                                                                   &maxtext_overrides,
                                                                   &slime_arguments,
@@ -86,6 +86,7 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                   &gpt_neox_yaml,
                                                                   &levanter_yaml,
                                                                   &picotron_json,
+                                                                  &oumi_yaml,
                                                                   &deepspeed_json,
                                                                   &accelerate_yaml,
                                                                   &axolotl_yaml,

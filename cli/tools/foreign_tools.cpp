@@ -10,8 +10,8 @@ namespace foreign_tables {
 // openrlhf/cli; THUDM/slime, slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI;
 // AI-Hypercomputer/maxtext, configs/post_train; stanford-crfm/levanter, main; PrimeIntellect-ai/prime-rl, examples;
 // karpathy/nanochat, runs; mlfoundations/open_lm; foundation-model-stack/fms-fsdp, scripts; InternLM/xtuner;
-// facebookresearch/lingua, apps/main/configs; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech, examples/asr/conf;
-// huggingface/alignment-handbook, recipes.
+// facebookresearch/lingua, apps/main/configs; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech,
+// examples/asr/conf; huggingface/alignment-handbook, recipes.
 constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
                                                 "trainer.callbacks*", "seed_everything");
 constexpr auto lingua_marks = argument_names("distributed.fsdp_type", "distributed.model_dtype");
@@ -30,8 +30,8 @@ constexpr auto maxtext_programs =
                    "maxtext.inference*", "maxtext.experimental*", "MaxText.maxengine*");
 constexpr auto levanter_programs = argument_names("levanter.main.lora_lm", "levanter.main.sft*", "levanter.main.viz*",
                                                   "levanter.main.eval*", "levanter.main.export*", "levanter.main.cache*");
-constexpr auto prime_marks = argument_names("orchestrator.*", "inference.vllm*", "model.ac.*", "trainer.model.*", "renderer.name",
-                                            "max_off_policy_steps", "data.micro_batch_size");
+constexpr auto prime_marks = argument_names("orchestrator.*", "inference.vllm*", "model.ac.*", "trainer.model.*",
+                                            "renderer.name", "max_off_policy_steps", "data.micro_batch_size");
 constexpr auto prime_programs = argument_names("prime_rl.*", "src/prime_rl/*");
 constexpr auto nanochat_programs =
     argument_names("scripts.base_train", "scripts.mid_train", "scripts.chat_sft", "scripts.chat_rl", "scripts.base_eval");

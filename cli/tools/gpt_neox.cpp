@@ -93,19 +93,19 @@ constexpr auto harmless = argument_names(
     "train_epochs", "lr_*", "warmup", "min_lr", "weight_decay*", "clip_grad", "gradient_clipping", "distributed_backend",
     "eval_*", "log_*", "keep_last_n_checkpoints", "steps_per_print", "wall_clock_breakdown", "tensorboard*", "use_wandb",
     "wandb*", "init_method*", "output_layer_*", "scaled_*_fusion", "bias_*_fusion", "rope_fusion", "layernorm_fusion",
-    "rmsnorm_fusion", "masked_softmax_fusion", "gpt_j_tied", "optimizer.params*", "optimizer_type",
-    "zero_optimization.*", "fp16.*", "bf16.*", "data_impl", "split", "synchronize_each_layer", "fp32_allreduce",
-    "fp32_reduce_scatter", "data_types*", "scheduler*", "finetune", "checkpoint_*", "extra_save_iters", "num_workers",
-    "hostfile", "launcher", "deepspeed_*", "include", "exclude", "rotary_emb_base", "rotary_save_freqs_buffer",
-    "attention_softmax_in_fp32", "exit_interval", "attention_precision", "make_*", "use_bias_in_norms", "layernorm_epsilon",
-    "rms_norm_epsilon", "no_load_*", "no_save_*", "override_lr_scheduler", "use_cpu_*", "zero_allow_untested_optimizer",
-    "comment", "git_hash", "iteration", "text_gen_type", "temperature", "top_*", "maximum_tokens", "num_samples", "sample_*",
-    "recompute", "pipe_partition_method", "dataset_impl", "reduce_bucket_size", "tokenizer*", "print_*", "s3_*", "seed",
-    "mup_*", "comms_*", "profile*", "memory_profiling*", "nsys*", "use_fused_layernorm", "use_bnb_optimizer",
-    "moe_loss_coeff", "moe_*_freq", "moe_type", "moe_router_type", "moe_expert_interval", "moe_glu", "use_bias_in_mlp",
-    "pack_impl", "allow_chopped", "amp*", "short_seq_prob", "opt_pos_emb_offset", "gmlp_attn_dim", "csv_monitor*",
-    "flops_profiler*", "base_shapes_file", "coord_check", "use_checkpoint_*", "log_gradient_noise_scale",
-    "prescale_gradients", "communication_data_type");
+    "rmsnorm_fusion", "masked_softmax_fusion", "gpt_j_tied", "optimizer.params*", "optimizer_type", "zero_optimization.*",
+    "fp16.*", "bf16.*", "data_impl", "split", "synchronize_each_layer", "fp32_allreduce", "fp32_reduce_scatter",
+    "data_types*", "scheduler*", "finetune", "checkpoint_*", "extra_save_iters", "num_workers", "hostfile", "launcher",
+    "deepspeed_*", "include", "exclude", "rotary_emb_base", "rotary_save_freqs_buffer", "attention_softmax_in_fp32",
+    "exit_interval", "attention_precision", "make_*", "use_bias_in_norms", "layernorm_epsilon", "rms_norm_epsilon",
+    "no_load_*", "no_save_*", "override_lr_scheduler", "use_cpu_*", "zero_allow_untested_optimizer", "comment", "git_hash",
+    "iteration", "text_gen_type", "temperature", "top_*", "maximum_tokens", "num_samples", "sample_*", "recompute",
+    "pipe_partition_method", "dataset_impl", "reduce_bucket_size", "tokenizer*", "print_*", "s3_*", "seed", "mup_*",
+    "comms_*", "profile*", "memory_profiling*", "nsys*", "use_fused_layernorm", "use_bnb_optimizer", "moe_loss_coeff",
+    "moe_*_freq", "moe_type", "moe_router_type", "moe_expert_interval", "moe_glu", "use_bias_in_mlp", "pack_impl",
+    "allow_chopped", "amp*", "short_seq_prob", "opt_pos_emb_offset", "gmlp_attn_dim", "csv_monitor*", "flops_profiler*",
+    "base_shapes_file", "coord_check", "use_checkpoint_*", "log_gradient_noise_scale", "prescale_gradients",
+    "communication_data_type");
 
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({

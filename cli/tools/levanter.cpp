@@ -74,9 +74,9 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "rms"},
 constexpr auto not_modelled = argument_names("trainer.parameter_axis_resources*", "trainer.replica_dcn_axis_size",
                                              "trainer.quantization*", "trainer.model_averaging*", "trainer.fp8*");
 
-constexpr auto marks = argument_names("trainer.per_device_parallelism", "trainer.mp", "trainer.fsdp_axis",
-                                      "trainer.tensor_parallel_axes", "trainer.train_batch_size", "trainer.model_axis_size",
-                                      "trainer.steps_per_eval");
+constexpr auto marks =
+    argument_names("trainer.per_device_parallelism", "trainer.mp", "trainer.fsdp_axis", "trainer.tensor_parallel_axes",
+                   "trainer.train_batch_size", "trainer.model_axis_size", "trainer.steps_per_eval");
 constexpr auto programs = argument_names("levanter.main.train_lm", "*/levanter/main/train_lm.py");
 
 constexpr auto harmless = argument_names(

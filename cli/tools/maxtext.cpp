@@ -11,11 +11,11 @@ constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto names = argument_words("default=", "*=*");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32", "float16=fp16");
 constexpr auto gates = argument_words("silu linear=yes", "gelu=no", "relu=no");
-constexpr auto quantized =
-    argument_words("fp8=yes", "fp8_full=yes", "nanoo_fp8=yes", "te_fp8_delayedscaling=yes", "te_fp8_currentscaling=yes",
-                   "te_mxfp8=yes");
+constexpr auto quantized = argument_words("fp8=yes", "fp8_full=yes", "nanoo_fp8=yes", "te_fp8_delayedscaling=yes",
+                                          "te_fp8_currentscaling=yes", "te_mxfp8=yes");
 // `minimal` keeps all matrix products, but not the output of attention. Its other forms keep this output, too.
-constexpr auto policies = argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none");
+constexpr auto policies =
+    argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none");
 constexpr auto attentions = argument_words("autoselected=fused", "flash=fused", "cudnn_flash_te=fused",
                                            "cudnn_flash_jax=fused", "dot_product=unfused");
 constexpr auto optimizers = argument_words("adamw=adamw", "adam_pax=adam", "sgd=sgd", "muon=muon");

@@ -312,11 +312,11 @@ std::string resized(const Configuration& configuration, const std::string& name)
   for (const auto& [field, parameter] : sizes) {
     const auto said = configuration.number(field, 1, most_configured_layers);
     if (!said) continue;
-    const bool has_parameter =
-        std::any_of(model.family_parameters.begin(), model.family_parameters.end(),
-                    [&, wanted = parameter](const auto& each) { return each.first == wanted; });
+    const bool has_parameter = std::any_of(model.family_parameters.begin(), model.family_parameters.end(),
+                                           [&, wanted = parameter](const auto& each) { return each.first == wanted; });
     if (!has_parameter)
-      configuration.fail({field}, fmt::format("the model {} has no other sizes", quote(name)), "name the model with --model");
+      configuration.fail({field}, fmt::format("the model {} has no other sizes", quote(name)),
+                         "name the model with --model");
     if (model.family_parameter(parameter) != fmt::format("{}", *said)) text += fmt::format("@{}={}", parameter, *said);
   }
   return text;

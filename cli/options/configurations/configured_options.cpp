@@ -331,7 +331,8 @@ class Options {
     const std::string text = read_.word(ConfigField::device_batch);
     char* end = nullptr;
     const double samples = std::strtod(text.c_str(), &end) * static_cast<double>(gpus_ / replicas_);
-    const bool is_number = end == text.c_str() + text.size() && samples >= 1 && samples < static_cast<double>(most_configured);
+    const bool is_number =
+        end == text.c_str() + text.size() && samples >= 1 && samples < static_cast<double>(most_configured);
     if (!is_number || samples != std::floor(samples)) {
       read_.fail({ConfigField::device_batch},
                  fmt::format("{} samples per device on {} devices of a replica are not a whole number of samples",

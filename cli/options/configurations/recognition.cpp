@@ -106,8 +106,9 @@ const ConfigurationFormat* format_of(const ConfiguredText& text) {
       continue;
     }
     if (format->language == ConfigurationLanguage::json) continue;
-    // Programs of other tools may have arguments with the same names, so a format needs one of its marks.
-    if (!has_mark(format->marks, keys)) continue;
+    // Programs of other tools may have arguments with the same names, so a format needs one of its marks, which may also be
+    // the name of a program.
+    if (!has_mark(format->marks, keys) && !has_mark(format->marks, text.programs)) continue;
     if (is_of_arguments && !format->programs.empty()) return format;
     // Arguments on a command line may belong to several tools, so the format that knows most of the arguments is chosen.
     const std::size_t known = known_arguments(*format, keys);

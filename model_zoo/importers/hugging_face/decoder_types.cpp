@@ -16,9 +16,8 @@ constexpr DecoderSwitch attention_bias{"attention_bias"}, attention_bias_on{"att
 constexpr DecoderSwitch use_bias{"use_bias"}, use_bias_on{"use_bias", true};
 
 // Sources of defaults and parts: configuration_*.py and modeling_*.py of transformers 5.24. For bailing_moe, deepseek,
-// internlm, internlm2, mimo, minicpm and orion, which the library lacks, the sources are the files that their authors publish
-// with the weights. The sizes of a type are:
-// vocabulary, hidden, feed forward, layers, heads, heads of keys, tokens.
+// internlm, internlm2, mimo, minicpm and orion, which the library lacks, the sources are the files that their authors
+// publish with the weights. The sizes of a type are: vocabulary, hidden, feed forward, layers, heads, heads of keys, tokens.
 constexpr DecoderType types[] = {
     {"apertus",
      "Apertus",
