@@ -16,6 +16,13 @@ constexpr auto gates = argument_words("gpt2=no", "llama=yes", "mistral=yes", "mi
 constexpr auto biases = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixtral=no", "qwen=no", "qwen3=no");
 constexpr auto qkv_biases = argument_words("qwen=yes", "gpt2=", "llama=", "mistral=", "mixtral=", "qwen3=");
 constexpr auto head_norms = argument_words("qwen3=yes", "gpt2=", "llama=", "mistral=", "mixtral=", "qwen=");
+// Defaults of the sizes depend on the type.
+constexpr auto layers = argument_words("gpt2=12", "llama=32", "*=");
+constexpr auto widths = argument_words("gpt2=768", "llama=4096", "*=");
+constexpr auto heads = argument_words("gpt2=12", "llama=32", "*=");
+constexpr auto groups = argument_words("llama=32", "*=");
+constexpr auto inner = argument_words("llama=11008", "*=");
+constexpr auto lengths = argument_words("gpt2=1024", "llama=2048", "*=");
 constexpr auto ties = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixtral=no", "qwen=no", "qwen3=no");
 // A policy gives the precisions of weights (p), computation (c) and output (o), or one for all.
 constexpr auto precisions = argument_words("*bfloat16*=bf16", "*bf16*=bf16", "*f32*=fp32", "*float32*=fp32");
@@ -40,6 +47,12 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.tie_word_embeddings", ConfigField::tied, "", flags},
     {"model.embd_pdrop", ConfigField::hidden_dropout},
     {"model.attn_pdrop", ConfigField::attention_dropout},
+    weak({"model.type", ConfigField::layers, "", layers}),
+    weak({"model.type", ConfigField::hidden, "", widths}),
+    weak({"model.type", ConfigField::heads, "", heads}),
+    weak({"model.type", ConfigField::kv_heads, "", groups}),
+    weak({"model.type", ConfigField::feed_forward, "", inner}),
+    weak({"model.type", ConfigField::sequence, "", lengths}),
     weak({"model.type", ConfigField::norm, "", norms}),
     weak({"model.type", ConfigField::position, "", positions}),
     weak({"model.type", ConfigField::gated, "", gates}),

@@ -208,6 +208,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--hybrid-attention-ratio", "not all of its layers are transformer blocks", other_model, true},
     {"--experimental-attention-variant", "no supported family of models has such attention", other_model, true},
     {"--linear-attention-freq", "no supported family of models has such attention", other_model, true},
+    {"--full-attention-interval", "not all of its layers are transformer blocks", other_model, true},
+    {"--linear-num-key-heads", "not all of its layers are transformer blocks", other_model, true},
     {"--heterogeneous-layers-config-*", "its blocks differ from each other", other_model, true},
     // In MindSpeed, -1 gives experts to all blocks [Ascend/MindSpeed-LLM, docs of --moe-layer-freq].
     {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},

@@ -33,7 +33,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::optimizer, "adamw"},
                                                   {PlanChoice::zero, "0"}});
 
-constexpr auto marks = argument_names("distributed.tp_size", "distributed.dp_size", "distributed.pp_engine");
+constexpr auto marks = argument_names("distributed.pp_size", "distributed.dp_size", "distributed.pp_engine");
 
 constexpr auto harmless = argument_names("model.use_fused_adam", "training.*", "distributed.backend", "dataset*",
                                          "checkpoint*", "logging*", "environment*");

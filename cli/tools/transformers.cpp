@@ -22,7 +22,7 @@ constexpr auto shards =
     argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "hybrid_shard_zero2=2", "no_shard=0");
 constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");
 constexpr auto offloads = argument_words("offload=weights");
-constexpr auto four_bits = argument_words("true=nf4", "false=");
+constexpr auto four_bits = argument_words("true=nf4", "false=", "1>nf4", "0>");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
 
@@ -47,6 +47,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use_peft", ConfigField::adapter, "lora", adapters},
     {"--use_lora", ConfigField::adapter, "lora", adapters},
     {"--lora_enable", ConfigField::adapter, "lora", adapters},
+    {"--use_qlora", ConfigField::base, "nf4", four_bits},
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},

@@ -21,7 +21,7 @@ bool is_neutral(std::string_view value) {
   const bool is_pattern = word.starts_with("[1]*") || word.starts_with("([1]*");
   if (is_pattern && word.find('+') == std::string::npos) return true;
   for (const std::string_view each :
-       {"false", "no", "0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
+       {"false", "no", "0", "0.0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
     if (word == each) return true;
   }
   return false;
