@@ -18,6 +18,7 @@ enum class ConfigField {
   // The model.
   model,      ///< the name of a bundled model or of a model on Hugging Face
   flavor,     ///< the size of the model in torchtitan: `8B`
+  family,     ///< the family to which the sizes belong, if the program decides it: `bert`
   tokenizer,  ///< the tokenizer's name, which determines the vocabulary
   layers,
   hidden,
@@ -49,6 +50,7 @@ enum class ConfigField {
   attention_dropout,
   attention,       ///< attention kernels: fused or unfused
   implementation,  ///< fused or unfused; used if `attention` is not given
+  parallel,        ///< yes: attention and MLP of a block have the same input
   latent,          ///< yes: multi-head latent attention
   // Devices.
   gpus,
@@ -66,6 +68,7 @@ enum class ConfigField {
   global_batch,
   samples_each,    ///< sequences in each sample that global_batch counts
   micro_batch,     ///< samples that a replica processes at once
+  device_batch,    ///< samples that a replica processes at once, divided by the devices of a replica; may be a fraction
   accumulation,    ///< micro-batches that a replica processes per update
   pipeline_batch,  ///< samples per micro-batch of a pipeline, if micro_batch counts all samples of a replica
   micro_batches,

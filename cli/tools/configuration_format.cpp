@@ -70,8 +70,9 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 }  // namespace
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 20> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 24> formats{&megatron_arguments,
                                                                   &verl_overrides,
+                                                                  &maxtext_overrides,
                                                                   &slime_arguments,
                                                                   &nemo_rl_yaml,
                                                                   &litgpt_yaml,
@@ -83,6 +84,9 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                   &olmo_yaml,
                                                                   &llm_foundry_yaml,
                                                                   &gpt_neox_yaml,
+                                                                  &levanter_yaml,
+                                                                  &picotron_json,
+                                                                  &oumi_yaml,
                                                                   &deepspeed_json,
                                                                   &accelerate_yaml,
                                                                   &axolotl_yaml,

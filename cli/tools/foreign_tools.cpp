@@ -8,22 +8,36 @@ namespace foreign_tables {
 
 // Keys that only configurations of one tool have. Sources: Lightning-AI/pytorch-lightning, cli.py; OpenRLHF/OpenRLHF,
 // openrlhf/cli; THUDM/slime, slime/utils/arguments.py; AMD-AGI/Primus, examples; hpcaitech/ColossalAI;
-// AI-Hypercomputer/maxtext, base.yml; stanford-crfm/levanter, config; facebookresearch/fairseq, hydra_train.py;
-// NVIDIA-NeMo/Speech, examples/asr/conf; huggingface/alignment-handbook, recipes.
+// AI-Hypercomputer/maxtext, configs/post_train; stanford-crfm/levanter, main; PrimeIntellect-ai/prime-rl, examples;
+// karpathy/nanochat, runs; mlfoundations/open_lm; foundation-model-stack/fms-fsdp, scripts; InternLM/xtuner;
+// facebookresearch/lingua, apps/main/configs; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech,
+// examples/asr/conf; huggingface/alignment-handbook, recipes.
 constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
-                                                "model.init_args*", "trainer.callbacks*", "seed_everything");
+                                                "trainer.callbacks*", "seed_everything");
+constexpr auto lingua_marks = argument_names("distributed.fsdp_type", "distributed.model_dtype");
 constexpr auto openrlhf_marks =
     argument_names("--critic_num_gpus_per_node", "--vllm_num_engines", "--ref_num_gpus_per_node");
 constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
 constexpr auto primus_marks = argument_names("modules.pre_trainer*", "modules.post_trainer*", "work_group");
 constexpr auto primus_programs = argument_names("primus", "primus.cli*");
 constexpr auto colossal_programs = argument_names("colossalai");
-constexpr auto maxtext_marks = argument_names("per_device_batch_size", "ici_fsdp_parallelism", "ici_tensor_parallelism",
-                                              "dcn_data_parallelism", "base_emb_dim", "base_num_decoder_layers");
-constexpr auto maxtext_programs = argument_names("MaxText.train", "maxtext*");
-constexpr auto levanter_marks =
-    argument_names("trainer.mp", "trainer.per_device_parallelism", "trainer.fsdp_axis", "trainer.tensor_parallel_axes");
-constexpr auto levanter_programs = argument_names("levanter.main.*", "src/levanter/*");
+// MaxText's other programs and forms of training.
+constexpr auto maxtext_marks = argument_names("rl_parameters*", "loss_algo", "num_generations", "use_dpo", "dpo_beta",
+                                              "distill_*", "student_overrides*", "teacher_overrides*");
+constexpr auto maxtext_programs =
+    argument_names("MaxText.rl*", "MaxText.sft*", "MaxText.decode*", "MaxText.elastic*", "MaxText.experimental*",
+                   "MaxText.inference*", "MaxText.distill*", "maxtext.trainers.post_train*", "maxtext.trainers.diloco*",
+                   "maxtext.inference*", "maxtext.experimental*", "MaxText.maxengine*");
+constexpr auto levanter_programs = argument_names("levanter.main.lora_lm", "levanter.main.sft*", "levanter.main.viz*",
+                                                  "levanter.main.eval*", "levanter.main.export*", "levanter.main.cache*");
+constexpr auto prime_marks = argument_names("orchestrator.*", "inference.vllm*", "model.ac.*", "trainer.model.*",
+                                            "renderer.name", "max_off_policy_steps", "data.micro_batch_size");
+constexpr auto prime_programs = argument_names("prime_rl.*", "src/prime_rl/*");
+constexpr auto nanochat_programs =
+    argument_names("scripts.base_train", "scripts.mid_train", "scripts.chat_sft", "scripts.chat_rl", "scripts.base_eval");
+constexpr auto open_lm_programs = argument_names("open_lm.main", "open_lm/main.py", "*/open_lm/main.py");
+constexpr auto fms_marks = argument_names("--fsdp_activation_checkpointing", "--model_variant");
+constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/v1/train/*");
 constexpr auto fairseq_marks = argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name",
                                               "model._name", "criterion._name", "--max-tokens", "--update-freq");
 constexpr auto fairseq_programs = argument_names("fairseq-train", "fairseq-hydra-train", "fairseq_cli*");
@@ -44,8 +58,14 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"OpenRLHF", openrlhf_marks, openrlhf_programs, as_options},
     {"Primus", primus_marks, primus_programs, as_megatron},
     {"Colossal-AI", {}, colossal_programs, as_options},
-    {"MaxText", maxtext_marks, maxtext_programs, as_options},
-    {"Levanter", levanter_marks, levanter_programs, as_options},
+    {"MaxText for another purpose than pre-training", maxtext_marks, maxtext_programs, as_options},
+    {"Levanter for another purpose than pre-training", {}, levanter_programs, as_options},
+    {"prime-rl", prime_marks, prime_programs, as_options},
+    {"nanochat", {}, nanochat_programs, as_options},
+    {"OpenLM", {}, open_lm_programs, as_options},
+    {"fms-fsdp", fms_marks, {}, as_options},
+    {"XTuner", {}, xtuner_programs, as_options},
+    {"Lingua", lingua_marks, {}, as_options},
     {"fairseq", fairseq_marks, fairseq_programs, as_options},
     {"a speech model of NeMo", speech_marks, {}, "write a model file of its layers: docs/models.md"},
     {"Lightning Fabric", fabric_marks, {}, as_options},
@@ -55,6 +75,7 @@ constexpr auto all = std::to_array<ForeignTool>({
 });
 
 constexpr auto no_training = "it trains nothing";
+constexpr auto name_trained_alone = "give options for the training step alone: --model, --gpus, --global-batch";
 constexpr auto name_trained = "give the script of the training instead";
 constexpr auto encoder = "it trains an encoder with other inputs and another head than a GPT";
 constexpr auto decoder_of_two = "it trains an encoder and a decoder";
@@ -65,7 +86,8 @@ constexpr auto as_model = "name the trained model with --model: the other argume
 
 /// Programs of NVIDIA/Megatron-LM and its forks, of transformers, and of TRL.
 constexpr auto programs = std::to_array<OtherProgram>({
-    {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file count", true},
+    {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file count", true,
+     "bert"},
     {"pretrain_ict*", encoder, as_model, true},
     {"pretrain_biencoder*", encoder, as_model, true},
     {"finetune_bert*", encoder, as_model, true},
@@ -97,10 +119,13 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*evaluate*", no_training, name_trained},
     {"eval*", no_training, name_trained},
     {"quantize*", no_training, name_trained},
-    {"*dpo*", "it runs a second model without gradients", as_model, true},
-    {"*grpo*", reinforced, "give options for the training step alone: --model, --gpus, --global-batch"},
-    {"*ppo*", reinforced, "give options for the training step alone: --model, --gpus, --global-batch"},
-    {"*rlhf*", reinforced, "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"*dpo*", "it runs a second model without gradients", name_trained_alone},
+    {"*orpo*", "it trains on pairs of answers", name_trained_alone},
+    {"*raft_align*", reinforced, name_trained_alone},
+    {"*chatbot*", no_training, name_trained},
+    {"*grpo*", reinforced, name_trained_alone},
+    {"*ppo*", reinforced, name_trained_alone},
+    {"*rlhf*", reinforced, name_trained_alone},
 });
 
 bool may_be_equal(char a, char b) { return a == b || ((a == '-' || a == '_') && (b == '-' || b == '_')); }

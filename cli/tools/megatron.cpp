@@ -152,8 +152,12 @@ constexpr auto not_modelled =
                    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
-constexpr auto marks = argument_names("--num-layers", "--tensor-model-parallel-size", "--num-attention-heads",
-                                      "--pipeline-model-parallel-size", "--use-distributed-optimizer");
+constexpr auto marks =
+    argument_names("--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
+                   "--expert-model-parallel-size", "--model-parallel-size", "--num-attention-heads", "--num-query-groups",
+                   "--max-position-embeddings", "--ffn-hidden-size", "--use-distributed-optimizer",
+                   "--recompute-granularity", "--transformer-impl", "--use-mcore-models", "--multi-latent-attention",
+                   "--use-megatron-fsdp", "*pretrain_gpt*", "*pretrain_llama*", "*pretrain_bert*", "*pretrain_t5*");
 
 // Arguments that change the time and the memory of a step by less than the accuracy of an estimate.
 constexpr auto harmless = argument_names(
@@ -204,8 +208,12 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--hybrid-attention-ratio", "not all of its layers are transformer blocks", other_model, true},
     {"--experimental-attention-variant", "no supported family of models has such attention", other_model, true},
     {"--linear-attention-freq", "no supported family of models has such attention", other_model, true},
+    {"--full-attention-interval", "not all of its layers are transformer blocks", other_model, true},
+    {"--linear-num-key-heads", "not all of its layers are transformer blocks", other_model, true},
     {"--heterogeneous-layers-config-*", "its blocks differ from each other", other_model, true},
-    {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true},
+    // In MindSpeed, -1 gives experts to all blocks [Ascend/MindSpeed-LLM, docs of --moe-layer-freq].
+    {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},
+    {"--first-k-dense-replace", "only a part of its blocks has experts", other_model, true, "", "-1"},
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
     {"--expert-interval", "only a part of its blocks has experts", other_model, true},
     {"--mlp-type", "no supported family of models has shared experts", other_model, true, "residual"},

@@ -94,6 +94,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.peft.lora_tuning.adapter_dim", ConfigField::adapter_rank}),
     only_read({"peft.dim", ConfigField::adapter_rank}),
     only_read({"optimizer.optimizer", ConfigField::optimizer, "", optimizers}),
+    only_read({"model.qkv_bias", ConfigField::qkv_bias, "", flags}),
     only_read({"model.vocab_size", ConfigField::vocabulary}),
     only_read({"model.seq_length", ConfigField::sequence}),
     only_read({"model.data.seq_length", ConfigField::sequence}),
@@ -159,20 +160,31 @@ constexpr auto harmless = argument_names(
     "model.nccl_communicator_config_path", "model.reduce_amax", "model.use_emha", "model.optimizer_offload_fraction",
     "train.*", "optimizer.*", "scheduler.*", "checkpoint.*", "logger.*", "rng.*", "tokenizer.*", "dataset.*", "dist.*",
     "profiling.*", "validation.*", "ddp.*", "model.perform_initialization", "model.onnx_safe", "model.sync_batch_comm",
-    "model.use_flash_attention", "model.rotary_scaling*", "model.scale_positional_embedding");
+    "model.use_flash_attention", "model.rotary_scaling*", "model.scale_positional_embedding", "model.use_scaled_init_method",
+    "model.normalize_attention_scores", "model.grad_div_ar_fusion", "model.apex_transformer_log_level",
+    "model.apply_rope_fusion", "model.layernorm_zero_centered_gamma");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
     {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},
     {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
+    {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true},
+    {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},
     {"model.mm_cfg*", "a model of images is trained as well", other_model, true},
     {"model.vision*", "a model of images is trained as well", other_model, true},
-    {"model.peft.peft_scheme", "only low-rank adapters are read", "name the model with --model", true,
-     "ptuning adapter ia3 adapter_tuning"},
+    {"model.peft.peft_scheme", "only low-rank adapters are read", as_lora, false, "ptuning adapter ia3 adapter_tuning"},
+    {"model.virtual_prompt_style", "only low-rank adapters are read", as_lora},
+    {"model.adapter_tuning*", "only low-rank adapters are read", as_lora},
+    {"model.ia3_tuning*", "only low-rank adapters are read", as_lora},
+    {"model.eval_batch_size", "it evaluates a model", "give the configuration of the training instead"},
+    {"inference.outfile_path", "it generates text", "give the configuration of the training instead"},
+    {"inference.tokens_to_generate", "it generates text", "give the configuration of the training instead"},
+    {"run.convert_name", "it converts checkpoints", "give the configuration of the training instead"},
 });
 
 }  // namespace nemo_tables

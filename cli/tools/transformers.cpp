@@ -9,7 +9,7 @@ namespace transformers_tables {
 // trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat, fastchat/train/train_lora.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
-constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
@@ -22,9 +22,9 @@ constexpr auto shards =
     argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "hybrid_shard_zero2=2", "no_shard=0");
 constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");
 constexpr auto offloads = argument_words("offload=weights");
-constexpr auto four_bits = argument_words("true=nf4", "false=");
+constexpr auto four_bits = argument_words("true=nf4", "false=", "1>nf4", "0>");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
-constexpr auto adapters = argument_words("true=lora", "false=none");
+constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
@@ -47,6 +47,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use_peft", ConfigField::adapter, "lora", adapters},
     {"--use_lora", ConfigField::adapter, "lora", adapters},
     {"--lora_enable", ConfigField::adapter, "lora", adapters},
+    {"--use_qlora", ConfigField::base, "nf4", four_bits},
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
@@ -84,6 +85,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--vision_tower", "a model of images is trained as well", other_model, true},
     {"--mm_*", "a model of images is trained as well", other_model, true},
     {"--vision_path", "a model of images is trained as well", other_model, true},
+    {"--image_folder", "a model of images is trained as well", other_model, true},
+    {"--image_encoder_*", "a model of images is trained as well", other_model, true},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
     {"--num_generations", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},

@@ -21,8 +21,17 @@ bool is_neutral(std::string_view value) {
   const bool is_pattern = word.starts_with("[1]*") || word.starts_with("([1]*");
   if (is_pattern && word.find('+') == std::string::npos) return true;
   for (const std::string_view each :
-       {"false", "no", "0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
+       {"false", "no", "0", "0.0", "1", "none", "null", "off", "uniform", "", "backward_pre", "core_attn"}) {
     if (word == each) return true;
+  }
+  return false;
+}
+
+bool is_word_of(std::string_view words, std::string_view value) {
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    if (is_named(lower_case(words.substr(at, end - at)), lower_case(value))) return true;
+    at = end + 1;
   }
   return false;
 }

@@ -49,9 +49,12 @@ std::optional<std::int64_t> Configuration::number(RunField field, std::int64_t l
   const Fact* fact = find(field);
   if (fact == nullptr) return std::nullopt;
   const std::string text = word(field);
+  std::string digits = text;
+  // Python and YAML group the digits of a number by underscores: 128_256.
+  if (!text.starts_with('_') && !text.ends_with('_')) std::erase(digits, '_');
   std::int64_t value = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem == std::errc{} && stop == text.data() + text.size() && value >= low && value <= high) return value;
+  const auto [stop, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (problem == std::errc{} && stop == digits.data() + digits.size() && value >= low && value <= high) return value;
   const std::string message = fmt::format("{} is not a whole number from {} to {}", quote(text), low, high);
   if (!fact->from) throw Error(message);
   throw fact->from->error(message, "write it in digits");

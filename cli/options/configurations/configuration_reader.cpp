@@ -9,10 +9,10 @@
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/recognition.hpp"
+#include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/wrapped_settings.hpp"
-#include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
 namespace ddl {
@@ -40,6 +40,7 @@ class ConfigurationReader {
   std::optional<Configuration> read(const std::string& text) {
     language_ = language_of(text);
     if (!read_settings(text)) return std::nullopt;
+    join_meshes(settings_);
     bool has_arguments = language_ == ConfigurationLanguage::script;
     for (const ConfigEntry& setting : settings_) {
       // For example, in `MODEL_ARGS: {--num-layers: 12}`, the argument is the last part of the key.
@@ -142,6 +143,10 @@ class ConfigurationReader {
                               .source = script.sources[program.origin().file],
                               .key_offset = program.offset(),
                               .value_offset = program.offset()};
+      if (!other.family.empty() && program.is_known()) {
+        result_.set(ConfigField::family, {.value = std::string(other.family), .from = entry});
+        continue;
+      }
       if (!program.is_known()) {
         result_.refusals.push_back(
             {.at = entry,
@@ -282,17 +287,14 @@ class ConfigurationReader {
   }
 
   [[nodiscard]] bool asks_for(const RefusedArgument& refused, const ConfigEntry& setting) const {
-    if (!setting.is_known) return false;
+    if (!setting.is_known || is_word_of(refused.allowed, setting.value)) return false;
+    // Values that show an encoder are as expected if the program trains one.
+    if (refused.is_of_model && !refused.values.empty() && result_.says(ConfigField::family)) return false;
     if (refused.values.empty()) {
       const bool is_flag = setting.value.empty() && language_ == ConfigurationLanguage::script;
       return is_flag || !(is_neutral(setting.value) || says_nothing(setting.value)) || setting.value == "1";
     }
-    for (std::size_t at = 0; at < refused.values.size();) {
-      const std::size_t end = std::min(refused.values.find(' ', at), refused.values.size());
-      if (is_named(lower_case(refused.values.substr(at, end - at)), lower_case(setting.value))) return true;
-      at = end + 1;
-    }
-    return false;
+    return is_word_of(refused.values, setting.value);
   }
 
   void add_refusal(const RefusedArgument& refused, const ConfigEntry& setting) {

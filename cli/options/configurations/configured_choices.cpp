@@ -189,8 +189,9 @@ void choose_choices(ConfiguredOptions& options, const Configuration& configurati
 }
 
 std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
-  // Some tools write 0 for a degree of 1.
-  return std::max<std::int64_t>(configuration.number(axis, 0, most_configured_gpus).value_or(1), 1);
+  // Some tools write 0 for a degree of 1, and -1 for copies that take the remaining devices.
+  const int low = axis == ConfigField::data_replicate ? -1 : 0;
+  return std::max<std::int64_t>(configuration.number(axis, low, most_configured_gpus).value_or(1), 1);
 }
 
 std::int64_t expert_degree(const Configuration& read) {

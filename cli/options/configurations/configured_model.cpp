@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,8 @@ namespace {
 constexpr std::int64_t most_configured_layers = 10'000;
 /// Number of tokens in GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer uses.
 constexpr std::int64_t gpt2_vocabulary = 50'257;
+/// Number of tokens in the vocabulary of BERT without upper case [Devlin et al. 2019].
+constexpr std::int64_t bert_vocabulary = 30'522;
 
 /// Returns a hint that suggests bundled models for `name`, as a complete sentence.
 std::string suggest_model(const std::string& name) {
@@ -49,6 +53,7 @@ class SizedModel {
       read_.fail({ConfigField::latent}, "multi-head latent attention cannot be built from these sizes", model_hint);
     head_size_ = number(ConfigField::head_size).value_or(hidden_ / heads_);
     kv_heads_ = kv_heads();
+    if (read_.word(ConfigField::family) == "bert") return bert();
     const std::string activation = read_.word(ConfigField::activation);
     gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu";
     has_bias_ = read_.word(ConfigField::bias) != "no";
@@ -105,7 +110,7 @@ class SizedModel {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
     const Fact* tokenizer = read_.find(ConfigField::tokenizer);
     if (tokens > 0 && tokenizer != nullptr && tokenizer->value == null_tokenizer) ++tokens;
-    if (tokens == 0) tokens = vocabulary_of_tokenizer();
+    if (tokens == 0) tokens = read_.says(ConfigField::family) ? bert_vocabulary : vocabulary_of_tokenizer();
     const std::int64_t multiple =
         number(ConfigField::vocabulary_multiple).value_or(1) * read_.number(ConfigField::tensor, 1, 1 << 20).value_or(1);
     const std::int64_t step = std::min<std::int64_t>(multiple, 1 << 24);
@@ -190,6 +195,19 @@ class SizedModel {
     return text_;
   }
 
+  std::string bert() {
+    begin("bert");
+    add("head", "pretraining");
+    const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
+    if (positions && tokens && *positions != *tokens) add("positions", *positions);
+    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
+    add_flag("fused", is_fused(), true);
+    const std::string hidden = dropout(ConfigField::hidden_dropout), attention = dropout(ConfigField::attention_dropout);
+    if (hidden != "0.1") add("dropout", hidden);
+    if (attention != hidden) add("attention_dropout", attention);
+    return text_;
+  }
+
   std::string mpt(bool has_alibi) {
     begin("mpt");
     add("alibi", has_alibi ? "yes" : "no");
@@ -213,7 +231,7 @@ class SizedModel {
   std::string gpt_neox() {
     begin("gpt-neox");
     add("turned", turned());
-    add("parallel", "no");
+    add("parallel", read_.word(ConfigField::parallel) == "yes" ? "yes" : "no");
     add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
     add_flag("fused", is_fused(), true);
     add_flag("attention_bias", has_bias_, true);
@@ -282,13 +300,37 @@ std::optional<std::string> bundled_model_named(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+/// Adds the sizes with which a file of picotron changes the model that it names. Throws Error if the model has no such size.
+std::string resized(const Configuration& configuration, const std::string& name) {
+  if (configuration.format != &picotron_json) return name;
+  constexpr std::array sizes{std::pair{ConfigField::layers, "layers"}, std::pair{ConfigField::heads, "heads"},
+                             std::pair{ConfigField::kv_heads, "kv_heads"}};
+  const Model model = load_model(name);
+  std::string text = name;
+  for (const auto& [field, parameter] : sizes) {
+    const auto said = configuration.number(field, 1, most_configured_layers);
+    if (!said) continue;
+    const bool has_parameter = std::any_of(model.family_parameters.begin(), model.family_parameters.end(),
+                                           [&, wanted = parameter](const auto& each) { return each.first == wanted; });
+    if (!has_parameter)
+      configuration.fail({field}, fmt::format("the model {} has no other sizes", quote(name)),
+                         "name the model with --model");
+    if (model.family_parameter(parameter) != fmt::format("{}", *said)) text += fmt::format("@{}={}", parameter, *said);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string model_of(const Configuration& configuration) {
   if (!configuration.says(ConfigField::model)) return SizedModel(configuration).name();
   const std::string said = configuration.word(ConfigField::model);
   const std::string flavor = configuration.word(ConfigField::flavor);
   std::string name = configuration.format->model_named == nullptr ? "" : configuration.format->model_named(said, flavor);
   if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
-  if (const auto known = bundled_model_named(name)) return *known;
+  if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
   configuration.fail(
       {configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
       fmt::format("there is no bundled model {}", quote(name)),

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -224,7 +226,7 @@ class Options {
     if (const auto replicas = read_.number(ConfigField::replicas, 1, most_configured_gpus))
       return of_a_model * *replicas * degree(ConfigField::expert);
     const auto shard = read_.number(ConfigField::data_shard, -1, most_configured_gpus);
-    if (read_.writes(ConfigField::data_shard) && shard && *shard > 0)
+    if (read_.writes(ConfigField::data_shard) && shard && *shard > 0 && !takes_rest())
       return of_a_model * *shard * degree(ConfigField::data_replicate);
     const auto global = read_.number(ConfigField::global_batch, -1, most_configured);
     const auto micro = read_.number(ConfigField::micro_batch, 1, most_configured);
@@ -294,9 +296,13 @@ class Options {
     all_.own.degrees = degrees;
   }
 
+  /// Whether the copies of the shards take the devices that the other axes leave.
+  [[nodiscard]] bool takes_rest() const { return read_.word(ConfigField::data_replicate) == "-1"; }
+
   void check_shards() {
-    const std::int64_t copies = degree(ConfigField::data_replicate);
+    std::int64_t copies = degree(ConfigField::data_replicate);
     const auto shard = read_.number(ConfigField::data_shard, -1, most_configured_gpus);
+    if (takes_rest() && shard && *shard > 0 && replicas_ % *shard == 0) copies = replicas_ / *shard;
     if (replicas_ % copies != 0) {
       read_.fail({ConfigField::data_replicate},
                  fmt::format("{} shard replicas do not divide {} replicas of the model", copies, replicas_),
@@ -318,8 +324,26 @@ class Options {
     }
   }
 
+  /// Returns the samples that a replica processes at once; empty if the file does not give them.
+  [[nodiscard]] std::optional<std::int64_t> samples_at_once() const {
+    if (read_.writes(ConfigField::micro_batch) || !read_.says(ConfigField::device_batch))
+      return read_.number(ConfigField::micro_batch, 1, most_configured);
+    const std::string text = read_.word(ConfigField::device_batch);
+    char* end = nullptr;
+    const double samples = std::strtod(text.c_str(), &end) * static_cast<double>(gpus_ / replicas_);
+    const bool is_number =
+        end == text.c_str() + text.size() && samples >= 1 && samples < static_cast<double>(most_configured);
+    if (!is_number || samples != std::floor(samples)) {
+      read_.fail({ConfigField::device_batch},
+                 fmt::format("{} samples per device on {} devices of a replica are not a whole number of samples",
+                             quote(text), gpus_ / replicas_),
+                 "the samples of a replica are the samples per device times its devices");
+    }
+    return static_cast<std::int64_t>(samples);
+  }
+
   void choose_batch() {
-    const auto micro = read_.number(ConfigField::micro_batch, 1, most_configured);
+    const auto micro = samples_at_once();
     auto steps = read_.number(ConfigField::accumulation, 1, most_configured);
     if (!steps) steps = read_.number(ConfigField::micro_batches, 1, most_configured);
     std::optional<std::int64_t> global;

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/expanded_yaml.hpp"
 #include "core/json_source.hpp"
 #include "core/yaml_node.hpp"
 
@@ -123,7 +125,14 @@ ConfigEntries json_settings(const std::string& text, const std::string& origin) 
 
 ConfigEntries yaml_settings(const std::string& text, const std::string& origin) {
   NestedReader reader(text, origin);
-  reader.read_yaml(YamlNode::parse(text, origin), "");
+  try {
+    reader.read_yaml(YamlNode::parse(text, origin), "");
+  } catch (const Error&) {
+    // Tools read anchors, aliases and tags, which the files of this program do not have.
+    if (text.find_first_of("&!") == std::string::npos) throw;
+    if (std::optional<ConfigEntries> expanded = expanded_yaml_settings(text, origin)) return *std::move(expanded);
+    throw;
+  }
   return reader.take();
 }
 

@@ -44,43 +44,6 @@ ConfigurationLanguage language_of(const std::string& text) {
   return ConfigurationLanguage::script;
 }
 
-namespace {
-
-/// Maximum length of a chain of references, in which each value refers to the next.
-constexpr int most_references = 4;
-
-}  // namespace
-
-void resolve_references(ConfigEntries& settings) {
-  const auto value_of = [&](const std::string& key) -> const ConfigEntry* {
-    const auto found =
-        std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
-    return found == settings.end() ? nullptr : &*found;
-  };
-  for (ConfigEntry& setting : settings) {
-    for (int step = 0; step < most_references && setting.value.find("${") != std::string::npos; ++step) {
-      std::string path = setting.value.starts_with("${") && setting.value.ends_with("}")
-                             ? setting.value.substr(2, setting.value.size() - 3)
-                             : std::string();
-      if (path.starts_with('.')) {
-        std::string folder = setting.key;
-        while (path.starts_with('.')) {
-          folder = folder.substr(0, folder.rfind('.') == std::string::npos ? 0 : folder.rfind('.'));
-          path.erase(0, 1);
-        }
-        if (!folder.empty()) path.insert(0, folder + ".");
-      }
-      const ConfigEntry* other = path.empty() || path == setting.key ? nullptr : value_of(path);
-      if (other == nullptr) {
-        setting.is_known = false;
-        break;
-      }
-      setting.value = other->value;
-    }
-    if (setting.value.find("${") != std::string::npos) setting.is_known = false;
-  }
-}
-
 const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
@@ -143,14 +106,13 @@ const ConfigurationFormat* format_of(const ConfiguredText& text) {
       continue;
     }
     if (format->language == ConfigurationLanguage::json) continue;
-    // A format with program names also needs one of its marks, because other tools may have arguments with the same names.
-    if (is_of_arguments && !format->programs.empty()) {
-      if (has_mark(format->marks, keys)) return format;
-      continue;
-    }
+    // Programs of other tools may have arguments with the same names, so a format needs one of its marks, which may also be
+    // the name of a program.
+    if (!has_mark(format->marks, keys) && !has_mark(format->marks, text.programs)) continue;
+    if (is_of_arguments && !format->programs.empty()) return format;
     // Arguments on a command line may belong to several tools, so the format that knows most of the arguments is chosen.
     const std::size_t known = known_arguments(*format, keys);
-    if (known > most && (is_of_arguments || has_mark(format->marks, keys))) {
+    if (known > most) {
       most = known;
       best = format;
     }

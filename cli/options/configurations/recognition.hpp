@@ -20,8 +20,6 @@ struct ConfiguredText {
 
 /// Returns the language of a configuration's text.
 [[nodiscard]] ConfigurationLanguage language_of(const std::string& text);
-/// Replaces references such as `${model.seq_length}` and `${.seq_length}` by the values of these keys.
-void resolve_references(ConfigEntries& settings);
 /// Returns the first row for `key`; null if no row has the key. `key` must be in the spelling of `argument_key`.
 [[nodiscard]] const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key);
 /// Whether a pattern matches the key. A pattern may end in `*`.

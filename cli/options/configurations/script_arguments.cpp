@@ -282,8 +282,8 @@ class ArgumentsReader {
         } else {
           read_values(words, i, end, key, launches);
         }
-      } else if (!launches && equals != std::string::npos && word.find_first_of(".+/") < equals) {
-        // Hydra's overrides may begin with plus signs, as in ++model.micro_batch_size=4.
+      } else if (!launches && equals != std::string::npos && word.find_first_of(".+/_") < equals) {
+        // Hydra's overrides may begin with plus signs, as in ++model.micro_batch_size=4. MaxText's have underscores.
         const PlacedText value = words[i].part(equals + 1);
         std::string key = word.substr(0, equals);
         key.erase(0, std::min(key.find_first_not_of('+'), key.size()));

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
+
+#include "cli/options/configurations/recognition.hpp"
+#include "cli/tools/configuration_format.hpp"
 
 namespace ddl {
 namespace {
@@ -74,11 +80,62 @@ void unwrap_flagscale(ConfigEntries& settings) {
   }
 }
 
-/// Whether an argument of Megatron-LM or torchtitan changes the model's sizes.
-bool is_size(std::string_view argument) {
-  constexpr std::array<std::string_view, 6> sizes{"num_layers",          "hidden_size", "ffn_hidden_size",
-                                                  "num_attention_heads", "num_experts", "model.n_layers"};
-  return std::find(sizes.begin(), sizes.end(), argument) != sizes.end();
+/// Whether an argument changes the sizes or the kinds of layers of a model, by its row in the table of the tool.
+bool is_of_model(const ConfigurationFormat& format, std::string_view argument) {
+  const std::string key = argument_key(argument);
+  const auto is_size = [&](const ArgumentRow& row) {
+    return argument_key(row.key) == key && row.field.number() >= RunField(ConfigField::layers).number() &&
+           row.field.number() <= RunField(ConfigField::latent).number() && row.field != ConfigField::sequence &&
+           row.field != ConfigField::positions && row.field != ConfigField::attention &&
+           row.field != ConfigField::implementation && row.field != ConfigField::vocabulary_multiple &&
+           row.field != ConfigField::hidden_dropout && row.field != ConfigField::attention_dropout;
+  };
+  return std::any_of(format.rows.begin(), format.rows.end(), is_size) || key == "model.n-layers";
+}
+
+/// Whether a value leaves the named model as it is.
+bool leaves_model(const std::string& value) { return value == "null" || value == "false" || value == "0" || value.empty(); }
+
+/// An axis of MaxText's mesh within a slice (`ici_`) or among slices (`dcn_`), and the axis of this program that it is a
+/// part of [AI-Hypercomputer/maxtext, configs/base.yml].
+struct MeshAxis {
+  std::string_view name, of;
+};
+constexpr std::array<MeshAxis, 13> mesh_axes{{{"data", "data"},
+                                              {"fsdp", "fsdp"},
+                                              {"fsdp_transpose", "fsdp"},
+                                              {"tensor", "tensor"},
+                                              {"tensor_transpose", "tensor"},
+                                              {"tensor_sequence", "tensor"},
+                                              {"sequence", "context"},
+                                              {"context", "context"},
+                                              {"context_usp_ulysses", "context"},
+                                              {"expert", "expert"},
+                                              {"pipeline", "pipeline"},
+                                              {"diloco", "diloco"},
+                                              {"autoregressive", "autoregressive"}}};
+
+/// Returns the axis that an argument sets: `tensor` of `dcn_tensor_sequence_parallelism`; empty if it sets none.
+std::string_view mesh_axis_of(std::string_view key) {
+  constexpr std::string_view ending = "_parallelism";
+  if ((!key.starts_with("ici_") && !key.starts_with("dcn_")) || !key.ends_with(ending)) return {};
+  const std::string_view name = key.substr(4, key.size() - 4 - ending.size());
+  const auto found =
+      std::find_if(mesh_axes.begin(), mesh_axes.end(), [&](const MeshAxis& each) { return each.name == name; });
+  return found == mesh_axes.end() ? std::string_view() : found->of;
+}
+
+/// Multiplies two degrees. -1 stands for the remaining devices. Returns an empty text if the product is no degree.
+std::string product_of(const std::string& a, const std::string& b) {
+  if (a == "1") return b;
+  if (b == "1") return a;
+  std::int64_t first = 0, second = 0, product = 0;
+  const auto reads = [](const std::string& text, std::int64_t& value) {
+    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return problem == std::errc{} && stop == text.data() + text.size() && value > 0;
+  };
+  if (!reads(a, first) || !reads(b, second)) return a == "-1" || b == "-1" ? "-1" : "";
+  return __builtin_mul_overflow(first, second, &product) ? "" : std::to_string(product);
 }
 
 }  // namespace
@@ -105,7 +162,8 @@ std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
       take_defaults(setting);
       std::string argument = setting.key.substr(prefix.size());
       if (is_harmless(argument)) continue;
-      wrapped.is_resized = wrapped.is_resized || is_size(argument);
+      const ConfigurationFormat& format = is_megatron ? megatron_arguments : torchtitan_toml;
+      wrapped.is_resized = wrapped.is_resized || (is_of_model(format, argument) && !leaves_model(setting.value));
       if (is_megatron) {
         std::replace(argument.begin(), argument.end(), '_', '-');
         setting.key = prefix + "--" + argument;
@@ -119,6 +177,34 @@ std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
     return wrapped;
   }
   return std::nullopt;
+}
+
+void join_meshes(ConfigEntries& settings) {
+  // If the file does not set these, their default is -1: all devices that remain.
+  const bool has_copies = entry_named(settings, "dcn_data_parallelism") != nullptr;
+  const bool has_shards = entry_named(settings, "ici_fsdp_parallelism") != nullptr;
+  ConfigEntries joined;
+  for (ConfigEntry& setting : settings) {
+    const std::string_view axis = mesh_axis_of(setting.key);
+    if ((axis == "data" && !has_copies) || (axis == "fsdp" && !has_shards)) continue;
+    if (axis.empty()) {
+      joined.push_back(std::move(setting));
+      continue;
+    }
+    setting.key = "ici_" + std::string(axis) + "_parallelism";
+    ConfigEntry* const other = entry_named(joined, setting.key);
+    if (other == nullptr) {
+      joined.push_back(std::move(setting));
+    } else if (other->is_known && setting.is_known) {
+      const std::string product = product_of(other->value, setting.value);
+      if (!product.empty() && product != other->value) {
+        ConfigEntry entry = std::move(setting);
+        entry.value = product;
+        *other = std::move(entry);
+      }
+    }
+  }
+  settings = std::move(joined);
 }
 
 }  // namespace ddl

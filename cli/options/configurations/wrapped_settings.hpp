@@ -19,5 +19,8 @@ struct WrappedModel {
 /// that the tables of this tool apply. Returns the model that the file names; empty if it names none, if the settings are of
 /// another tool, or if they wrap a tool that is not read.
 [[nodiscard]] std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings);
+/// MaxText gives each axis of its mesh a degree within a slice and one among slices: `ici_tensor_parallelism` and
+/// `dcn_tensor_parallelism`. Multiplies both, under the name of the first.
+void join_meshes(ConfigEntries& settings);
 
 }  // namespace ddl

@@ -1,0 +1,196 @@
+#include "cli/options/configurations/expanded_yaml.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <yaml-cpp/emitterstyle.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include "core/error.hpp"
+
+namespace ddl {
+namespace {
+
+/// Maximum nesting, and maximum number of values that are visited when aliases are expanded.
+constexpr std::size_t most_nested = 64, most_visited = 10 * most_settings;
+constexpr std::ptrdiff_t most_brackets = 1000;
+
+/// A value of a YAML text. Aliases share the value that has the anchor.
+struct YamlPart {
+  enum class Kind { scalar, list, map };
+  Kind kind = Kind::scalar;
+  std::string text{};
+  std::size_t offset = 0;
+  std::vector<std::shared_ptr<const YamlPart>> children{};  ///< for a map, keys and values in turn
+};
+using SharedPart = std::shared_ptr<const YamlPart>;
+
+class PartsBuilder : public YAML::EventHandler {
+ public:
+  explicit PartsBuilder(const SourceText& source) : source_(source) {}
+
+  [[nodiscard]] SharedPart root() const { return documents_ == 1 ? root_ : nullptr; }
+  [[nodiscard]] bool has_properties() const { return has_properties_; }
+
+  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(scalar("null", mark), anchor); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    has_properties_ = true;
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) throw source_.error(offset(mark), "this alias is a part of the value that it stands for");
+    add(found->second, 0);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+    has_properties_ = has_properties_ || tag.size() > 1;
+    add(scalar(value, mark), anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(YamlPart::Kind::list, mark, tag, anchor);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(YamlPart::Kind::map, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    std::shared_ptr<YamlPart> part;
+    YAML::anchor_t anchor;
+  };
+
+  [[nodiscard]] std::size_t offset(const YAML::Mark& mark) const {
+    return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), source_.text().size());
+  }
+  [[nodiscard]] SharedPart scalar(const std::string& text, const YAML::Mark& mark) const {
+    return std::make_shared<const YamlPart>(YamlPart{.text = text, .offset = offset(mark)});
+  }
+
+  void open(YamlPart::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (open_.size() == most_nested)
+      throw source_.error(offset(mark), fmt::format("nested deeper than {} levels", most_nested));
+    has_properties_ = has_properties_ || tag.size() > 1;
+    open_.push_back({std::make_shared<YamlPart>(YamlPart{.kind = kind, .offset = offset(mark)}), anchor});
+  }
+  void close() {
+    const Open done = std::move(open_.back());
+    open_.pop_back();
+    add(done.part, done.anchor);
+  }
+  void add(const SharedPart& part, YAML::anchor_t anchor) {
+    if (anchor != 0) {
+      has_properties_ = true;
+      anchors_[anchor] = part;
+    }
+    if (open_.empty()) {
+      root_ = part;
+    } else {
+      open_.back().part->children.push_back(part);
+    }
+  }
+
+  const SourceText& source_;
+  SharedPart root_;
+  std::vector<Open> open_;
+  std::unordered_map<YAML::anchor_t, SharedPart> anchors_;
+  int documents_ = 0;
+  bool has_properties_ = false;
+};
+
+/// Converts the parts of a YAML text to arguments.
+class Flattener {
+ public:
+  explicit Flattener(std::shared_ptr<const SourceText> source) : source_(std::move(source)) {}
+
+  void flatten(const YamlPart& part, const std::string& path) {
+    visit(part);
+    if (part.kind == YamlPart::Kind::map) {
+      std::set<std::string> seen;
+      return flatten_map(part, path, seen);
+    }
+    if (path.empty()) return;
+    std::string text;
+    add_scalars(text, part);
+    add_setting(settings_,
+                {.key = path, .value = text, .source = source_, .key_offset = part.offset, .value_offset = part.offset});
+  }
+  [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
+
+ private:
+  /// `seen`: the keys of the map and of the maps that take precedence.
+  void flatten_map(const YamlPart& map, const std::string& path, std::set<std::string>& seen) {
+    visit(map);
+    std::vector<SharedPart> merged;
+    for (std::size_t i = 0; i + 1 < map.children.size(); i += 2) {
+      const YamlPart& key = *map.children[i];
+      if (key.kind != YamlPart::Kind::scalar) continue;
+      if (key.text == "<<") {
+        merged.push_back(map.children[i + 1]);
+      } else if (seen.insert(key.text).second) {
+        flatten(*map.children[i + 1], path.empty() ? key.text : path + "." + key.text);
+      }
+    }
+    for (const SharedPart& each : merged) {
+      if (each->kind == YamlPart::Kind::map) flatten_map(*each, path, seen);
+      if (each->kind != YamlPart::Kind::list) continue;
+      for (const SharedPart& one : each->children) {
+        if (one->kind == YamlPart::Kind::map) flatten_map(*one, path, seen);
+      }
+    }
+  }
+
+  void add_scalars(std::string& text, const YamlPart& part) {
+    if (part.kind == YamlPart::Kind::scalar) text += (text.empty() ? "" : " ") + part.text;
+    if (part.kind != YamlPart::Kind::list) return;
+    for (const SharedPart& item : part.children) {
+      visit(*item);
+      add_scalars(text, *item);
+    }
+  }
+
+  void visit(const YamlPart& part) {
+    if (++visited_ > most_visited)
+      throw source_->error(part.offset, fmt::format("aliases expand to more than {} values", most_visited));
+  }
+
+  std::shared_ptr<const SourceText> source_;
+  ConfigEntries settings_;
+  std::size_t visited_ = 0;
+};
+
+}  // namespace
+
+std::optional<ConfigEntries> expanded_yaml_settings(const std::string& text, const std::string& origin) {
+  // The parser would look ahead from each of very many brackets.
+  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > most_brackets)
+    return std::nullopt;
+  const auto source = std::make_shared<const SourceText>(text, origin);
+  PartsBuilder builder(*source);
+  std::istringstream stream(source->text());
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {}
+  } catch (const YAML::Exception&) {
+    return std::nullopt;
+  }
+  if (!builder.has_properties() || builder.root() == nullptr) return std::nullopt;
+  Flattener flattener(source);
+  flattener.flatten(*builder.root(), "");
+  return flattener.take();
+}
+
+}  // namespace ddl

@@ -1,0 +1,107 @@
+#include "cli/options/configurations/references.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+namespace ddl {
+namespace {
+
+/// Maximum number of references that are replaced in one value, and maximum length of the value.
+constexpr int most_references = 16;
+constexpr std::size_t most_letters = 10'000;
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  text = trimmed(text);
+  std::int64_t value = 0;
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+class References {
+ public:
+  explicit References(ConfigEntries& settings) : settings_(settings) {
+    for (ConfigEntry& setting : settings_) {
+      make_absolute(setting);
+      values_.try_emplace(setting.key, setting.value);
+    }
+  }
+
+  void resolve() {
+    for (ConfigEntry& setting : settings_) {
+      for (int step = 0; step < most_references; ++step) {
+        // The last `${` is the innermost reference of its kind: its text contains no other.
+        const std::size_t from = setting.value.rfind("${");
+        const std::size_t end = from == std::string::npos ? from : setting.value.find('}', from);
+        if (end == std::string::npos) break;
+        const auto text = value_of(setting.key, setting.value.substr(from + 2, end - from - 2));
+        if (!text || setting.value.size() + text->size() > most_letters) break;
+        setting.value.replace(from, end + 1 - from, *text);
+      }
+      if (setting.value.find("${") != std::string::npos) setting.is_known = false;
+    }
+  }
+
+ private:
+  /// Replaces references relative to the folder of a key, `${.hidden_size}` and `${..size}`, by absolute references.
+  static void make_absolute(ConfigEntry& setting) {
+    for (std::size_t at = setting.value.find("${."); at != std::string::npos; at = setting.value.find("${.", at + 1)) {
+      std::string folder = setting.key;
+      std::size_t dots = 0;
+      for (; setting.value[at + 2 + dots] == '.'; ++dots)
+        folder = folder.substr(0, folder.rfind('.') == std::string::npos ? 0 : folder.rfind('.'));
+      if (setting.value.size() + folder.size() > most_letters) return;
+      setting.value.replace(at + 2, dots, folder.empty() ? folder : folder + ".");
+    }
+  }
+
+  [[nodiscard]] std::optional<std::string> value_of(const std::string& key, const std::string& reference) const {
+    const std::size_t colon = reference.find(':');
+    if (colon != std::string::npos) return result_of(reference.substr(0, colon), reference.substr(colon + 1));
+    const std::string path(trimmed(reference));
+    if (path == key) return std::nullopt;
+    if (const auto found = values_.find(path); found != values_.end()) return found->second;
+    // A file of a group, such as `peft`, refers to its own keys by the name of the group.
+    const std::size_t group = path.find('.');
+    const auto found = group == std::string::npos ? values_.end() : values_.find(path.substr(group + 1));
+    if (found == values_.end() || found->first == key) return std::nullopt;
+    return found->second;
+  }
+
+  /// Returns the result of a function [NVIDIA/NeMo-Framework-Launcher, launcher_scripts/main.py; OmegaConf, oc.env].
+  static std::optional<std::string> result_of(std::string_view function, std::string_view arguments) {
+    const std::size_t comma = arguments.find(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    if (function == "oc.env" || function == "env") return std::string(trimmed(arguments.substr(comma + 1)));
+    const auto a = whole_number(arguments.substr(0, comma)), b = whole_number(arguments.substr(comma + 1));
+    if (!a || !b || *a < 0 || *b < 0) return std::nullopt;
+    std::int64_t product = 0;
+    if (function == "multiply")
+      return __builtin_mul_overflow(*a, *b, &product) ? std::nullopt : std::optional(std::to_string(product));
+    if (*b == 0) return std::nullopt;
+    if (function == "divide_ceil") return std::to_string(*a / *b + (*a % *b > 0 ? 1 : 0));
+    if (function == "divide_floor") return std::to_string(*a / *b);
+    return std::nullopt;
+  }
+
+  ConfigEntries& settings_;
+  std::unordered_map<std::string, std::string> values_;
+};
+
+}  // namespace
+
+void resolve_references(ConfigEntries& settings) { References(settings).resolve(); }
+
+}  // namespace ddl

@@ -1,0 +1,131 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace levanter_tables {
+
+// Sources of names and defaults: stanford-crfm/levanter, src/levanter/trainer.py, models/llama.py, models/gpt2.py and
+// main/train_lm.py.
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto norms = argument_words("gpt2=layer", "llama=rms", "mistral=rms", "mixtral=rms", "qwen=rms", "qwen3=rms");
+constexpr auto positions =
+    argument_words("gpt2=learned", "llama=rope", "mistral=rope", "mixtral=rope", "qwen=rope", "qwen3=rope");
+constexpr auto gates = argument_words("gpt2=no", "llama=yes", "mistral=yes", "mixtral=yes", "qwen=yes", "qwen3=yes");
+constexpr auto biases = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixtral=no", "qwen=no", "qwen3=no");
+constexpr auto qkv_biases = argument_words("qwen=yes", "gpt2=", "llama=", "mistral=", "mixtral=", "qwen3=");
+constexpr auto head_norms = argument_words("qwen3=yes", "gpt2=", "llama=", "mistral=", "mixtral=", "qwen=");
+// Defaults of the sizes depend on the type.
+constexpr auto layers = argument_words("gpt2=12", "llama=32", "*=");
+constexpr auto widths = argument_words("gpt2=768", "llama=4096", "*=");
+constexpr auto heads = argument_words("gpt2=12", "llama=32", "*=");
+constexpr auto groups = argument_words("llama=32", "*=");
+constexpr auto inner = argument_words("llama=11008", "*=");
+constexpr auto lengths = argument_words("gpt2=1024", "llama=2048", "*=");
+constexpr auto ties = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixtral=no", "qwen=no", "qwen3=no");
+// A policy gives the precisions of weights (p), computation (c) and output (o), or one for all.
+constexpr auto precisions = argument_words("*bfloat16*=bf16", "*bf16*=bf16", "*f32*=fp32", "*float32*=fp32");
+// -1 stands for all samples of a replica, or for the samples of one pass.
+constexpr auto counts = argument_words("-1=", "*=*");
+constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"model.num_layers", ConfigField::layers},
+    {"model.hidden_dim", ConfigField::hidden},
+    {"model.num_heads", ConfigField::heads},
+    {"model.num_kv_heads", ConfigField::kv_heads},
+    {"model.head_dim", ConfigField::head_size},
+    {"model.intermediate_dim", ConfigField::feed_forward},
+    {"model.mlp_scale", ConfigField::feed_forward_ratio},
+    {"model.n_routed_experts", ConfigField::experts},
+    {"model.num_experts_per_tok", ConfigField::active_experts},
+    {"model.seq_len", ConfigField::sequence},
+    weak({"max_seq_len", ConfigField::sequence}),
+    {"max_train_length", ConfigField::sequence},
+    {"model.use_bias", ConfigField::bias, "", flags},
+    {"model.tie_word_embeddings", ConfigField::tied, "", flags},
+    {"model.embd_pdrop", ConfigField::hidden_dropout},
+    {"model.attn_pdrop", ConfigField::attention_dropout},
+    weak({"model.type", ConfigField::layers, "", layers}),
+    weak({"model.type", ConfigField::hidden, "", widths}),
+    weak({"model.type", ConfigField::heads, "", heads}),
+    weak({"model.type", ConfigField::kv_heads, "", groups}),
+    weak({"model.type", ConfigField::feed_forward, "", inner}),
+    weak({"model.type", ConfigField::sequence, "", lengths}),
+    weak({"model.type", ConfigField::norm, "", norms}),
+    weak({"model.type", ConfigField::position, "", positions}),
+    weak({"model.type", ConfigField::gated, "", gates}),
+    weak({"model.type", ConfigField::bias, "", biases}),
+    weak({"model.type", ConfigField::qkv_bias, "", qkv_biases}),
+    weak({"model.type", ConfigField::query_key_norm, "", head_norms}),
+    weak({"model.type", ConfigField::tied, "", ties}),
+    {"data.tokenizer", ConfigField::tokenizer},
+    {"model.gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"trainer.mp", ConfigField::precision, "", precisions},
+    {"trainer.train_batch_size", ConfigField::global_batch, "", counts},
+    {"trainer.per_device_parallelism", ConfigField::micro_batch, "", counts},
+    {"trainer.model_axis_size", ConfigField::tensor},
+    {"trainer.replica_ici_axis_size", ConfigField::data_replicate},
+    {"optimizer.type", ConfigField::optimizer, "", optimizers},
+});
+
+// FSDP shards the embedding axis of all weights.
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "rms"},
+                                                  {ConfigField::position, "rope"},
+                                                  {ConfigField::gated, "yes"},
+                                                  {ConfigField::bias, "no"},
+                                                  {ConfigField::tied, "no"},
+                                                  {ConfigField::hidden_dropout, "0"},
+                                                  {ConfigField::attention_dropout, "0"},
+                                                  {ConfigField::global_batch, "512"},
+                                                  {ConfigField::precision, "fp32"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {PlanChoice::zero, "3"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled = argument_names("trainer.parameter_axis_resources*", "trainer.replica_dcn_axis_size",
+                                             "trainer.quantization*", "trainer.model_averaging*", "trainer.fp8*");
+
+constexpr auto marks =
+    argument_names("trainer.per_device_parallelism", "trainer.mp", "trainer.fsdp_axis", "trainer.tensor_parallel_axes",
+                   "trainer.train_batch_size", "trainer.model_axis_size", "trainer.steps_per_eval");
+constexpr auto programs = argument_names("levanter.main.train_lm", "*/levanter/main/train_lm.py");
+
+constexpr auto harmless = argument_names(
+    "data*", "trainer.*", "optimizer.*", "model.initializer_range", "model.layer_norm_epsilon", "model.activation_function",
+    "model.attn_backend", "model.flash_attention_block_size", "model.use_flash_attention", "model.upcast_attn",
+    "model.scan_layers", "model.rope.*", "model.reference_checkpoint", "model.scale_attn_by_inverse_layer_idx",
+    "model.use_layer_norm_weight", "model.resid_pdrop", "model.cross_entropy_block_size", "hf_*", "eval_*", "epoch",
+    "initialize_from*", "tokenizer", "log_*", "out_dir", "z_loss_weight", "chat_*", "supervised_data*", "mixture_*",
+    "dataset_type", "messages_field", "input_role", "output_role", "stop_strategy", "model_name_or_path");
+
+constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"model.type", "no supported family of models is built from its sizes", other_model, true,
+     "gemma* olmo* whisper backpack gpt2_hyena hyena mpt mini"},
+    {"model.hybrid_norm", "no supported family of models has such norms", other_model, true},
+    {"use_hf_model_config", "the sizes of the model are not in this file", other_model, true},
+    {"lora.*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"peft_save_path", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16",
+     true},
+});
+
+}  // namespace levanter_tables
+
+const ConfigurationFormat levanter_yaml{
+    .name = "Levanter",
+    .software = "tensorflow-xla",
+    .language = ConfigurationLanguage::yaml,
+    .rows = levanter_tables::rows,
+    .usual = levanter_tables::usual,
+    .not_modelled = levanter_tables::not_modelled,
+    .missing = {},
+    .marks = levanter_tables::marks,
+    .programs = levanter_tables::programs,
+    .harmless = levanter_tables::harmless,
+    .refused = levanter_tables::refused,
+    .note = "JAX compiles a whole step, so the step is predicted with the software tensorflow-xla",
+};
+
+}  // namespace ddl

@@ -1,0 +1,134 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace maxtext_tables {
+
+// Sources of names and defaults: AI-Hypercomputer/maxtext, src/maxtext/configs/base.yml, configs/types.py and
+// trainers/pre_train; layers/decoders.py for the policies of recomputation.
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto names = argument_words("default=", "*=*");
+constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32", "float16=fp16");
+constexpr auto gates = argument_words("silu linear=yes", "gelu=no", "relu=no");
+constexpr auto quantized = argument_words("fp8=yes", "fp8_full=yes", "nanoo_fp8=yes", "te_fp8_delayedscaling=yes",
+                                          "te_fp8_currentscaling=yes", "te_mxfp8=yes");
+// `minimal` keeps all matrix products, but not the output of attention. Its other forms keep this output, too.
+constexpr auto policies =
+    argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none");
+constexpr auto attentions = argument_words("autoselected=fused", "flash=fused", "cudnn_flash_te=fused",
+                                           "cudnn_flash_jax=fused", "dot_product=unfused");
+constexpr auto optimizers = argument_words("adamw=adamw", "adam_pax=adam", "sgd=sgd", "muon=muon");
+constexpr auto offloads = argument_words("true=optimizer", "false=none");
+constexpr auto weights = argument_words("true=yes", "false=no");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"model_name", ConfigField::model, "", names},
+    {"base_num_decoder_layers", ConfigField::layers},
+    {"base_emb_dim", ConfigField::hidden},
+    {"base_num_query_heads", ConfigField::heads},
+    {"base_num_kv_heads", ConfigField::kv_heads},
+    {"head_dim", ConfigField::head_size},
+    {"base_mlp_dim", ConfigField::feed_forward},
+    {"vocab_size", ConfigField::vocabulary},
+    {"num_experts", ConfigField::experts},
+    {"num_experts_per_tok", ConfigField::active_experts},
+    {"base_moe_mlp_dim", ConfigField::expert_feed_forward},
+    {"mlp_activations", ConfigField::gated, "", gates},
+    {"use_qk_norm", ConfigField::query_key_norm, "", flags},
+    {"attention_bias", ConfigField::qkv_bias, "", flags},
+    {"logits_via_embedding", ConfigField::tied, "", flags},
+    {"attention", ConfigField::attention, "", attentions},
+    {"dtype", ConfigField::precision, "", precisions},
+    {"quantization", ConfigField::fp8, "", quantized},
+    {"max_target_length", ConfigField::sequence},
+    {"per_device_batch_size", ConfigField::device_batch},
+    {"gradient_accumulation_steps", ConfigField::accumulation},
+    {"ici_data_parallelism", ConfigField::data_replicate},
+    {"ici_fsdp_parallelism", ConfigField::data_shard},
+    {"ici_tensor_parallelism", ConfigField::tensor},
+    {"ici_context_parallelism", ConfigField::context},
+    {"ici_expert_parallelism", ConfigField::expert},
+    {"num_slices", ConfigField::nodes},
+    {"remat_policy", PlanChoice::recompute, "", policies},
+    {"optimizer_memory_host_offload", PlanChoice::offload, "", offloads},
+    {"parameter_memory_host_offload", ConfigField::offload_weights, "", weights},
+    {"opt_type", ConfigField::optimizer, "", optimizers},
+});
+
+// The data axis takes the devices that the other axes leave. All activations are sharded by tokens in a tensor group.
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::layers, "16"},
+                                                  {ConfigField::hidden, "2048"},
+                                                  {ConfigField::heads, "16"},
+                                                  {ConfigField::kv_heads, "16"},
+                                                  {ConfigField::head_size, "128"},
+                                                  {ConfigField::feed_forward, "7168"},
+                                                  {ConfigField::vocabulary, "32000"},
+                                                  {ConfigField::gated, "yes"},
+                                                  {ConfigField::norm, "rms"},
+                                                  {ConfigField::position, "rope"},
+                                                  {ConfigField::bias, "no"},
+                                                  {ConfigField::tied, "no"},
+                                                  {ConfigField::sequence, "2048"},
+                                                  {ConfigField::device_batch, "12"},
+                                                  {ConfigField::data_replicate, "-1"},
+                                                  {ConfigField::data_shard, "-1"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {PlanChoice::zero, "3"},
+                                                  {PlanChoice::sequence_parallel, "yes"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled = argument_names("capacity_factor", "sliding_window_size", "num_vocab_tiling", "fused_qkv",
+                                             "fused_mlp", "use_ring_of_experts", "shard_exp_on_fsdp", "mtp_num_layers",
+                                             "per_device_batch_size_start", "custom_mesh", "custom_mesh_and_rule");
+
+constexpr auto marks =
+    argument_names("remat_policy", "ici_fsdp_parallelism", "ici_tensor_parallelism", "ici_data_parallelism",
+                   "ici_context_parallelism", "ici_expert_parallelism", "ici_pipeline_parallelism", "base_emb_dim",
+                   "base_num_decoder_layers", "max_segments_per_seq", "use_iota_embed");
+constexpr auto programs = argument_names("MaxText.train", "MaxText/train.py", "*/MaxText/train.py", "maxtext.train",
+                                         "maxtext.trainers.pre_train.train", "*/trainers/pre_train/train.py");
+
+// A file may contain all keys of base.yml, so only keys above are listed.
+constexpr auto harmless = argument_names("*");
+
+constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto name_trained = "give the configuration of the training instead";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"base_config", "it generates text", name_trained, false, "*inference*"},
+    {"base_config", "its training is not pre-training", name_trained, false, "*rl.yml *grpo* *dpo* *distillation*"},
+    {"override_model_config", "the file changes the sizes of the model that it names", other_model, true},
+    {"global_parameter_scale", "the sizes of the model follow from other numbers", other_model, true, "", "1"},
+    {"decoder_block", "no supported family of models has such blocks", other_model, true,
+     "gemma* gpt* deepseek* llama4 qwen3_next qwen3_5* qwen3_custom_moe olmo* simple* kimi* envy* default"},
+    {"shared_experts", "no supported family of models has shared experts", other_model, true},
+    {"first_num_dense_layers", "only a part of its blocks has experts", other_model, true},
+    {"attention_type", "no supported family of models has such attention", other_model, true, "mla local_sliding chunk"},
+    {"use_multimodal", "a model of images is trained as well", other_model, true},
+    {"ici_pipeline_parallelism", "its circular pipelines are not predicted",
+     "write the plan as options: --strategy, --degrees and --schedule", false, "", "1"},
+    {"ici_diloco_parallelism", "its replicas exchange weights only after many steps", "set it to 1", false, "", "1"},
+    {"ici_autoregressive_parallelism", "it generates text", name_trained, false, "", "1"},
+});
+
+}  // namespace maxtext_tables
+
+// Runs of MaxText are predicted as XLA of TensorFlow: both compile a whole step.
+const ConfigurationFormat maxtext_overrides{
+    .name = "MaxText",
+    .software = "tensorflow-xla",
+    .language = ConfigurationLanguage::script,
+    .rows = maxtext_tables::rows,
+    .usual = maxtext_tables::usual,
+    .not_modelled = maxtext_tables::not_modelled,
+    .missing = {},
+    .marks = maxtext_tables::marks,
+    .programs = maxtext_tables::programs,
+    .harmless = maxtext_tables::harmless,
+    .refused = maxtext_tables::refused,
+    .also = ConfigurationLanguage::yaml,
+    .note = "JAX compiles a whole step, so the step is predicted with the software tensorflow-xla",
+};
+
+}  // namespace ddl

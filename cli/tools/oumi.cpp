@@ -1,0 +1,89 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace oumi_tables {
+
+// Sources of names and defaults: oumi-ai/oumi, src/oumi/core/configs/params (model_params.py, training_params.py,
+// peft_params.py and fsdp_params.py).
+constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
+constexpr auto pure = argument_words("bfloat16=yes", "float16=yes", "float32=no");
+constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=fused", "eager=unfused", "*flash*=fused");
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto adapters = argument_words("true=lora", "false=none");
+constexpr auto four_bits = argument_words("true=nf4", "false=");
+constexpr auto fused_heads = argument_words("true=linear", "false=");
+constexpr auto kinds = argument_words("true=fsdp", "false=ddp");
+constexpr auto shards = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "HYBRID_SHARD=3", "NO_SHARD=0");
+constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
+constexpr auto offloads = argument_words("true=weights", "false=none");
+constexpr auto optimizers =
+    argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adafactor=adafactor", "adamw_8bit=adam8bit",
+                   "paged_adamw_8bit=paged-adam8bit", "sgd=momentum", "adamw=adamw", "adam=adam");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"model.model_name", ConfigField::model},
+    {"model.model_max_length", ConfigField::sequence},
+    {"model.torch_dtype_str", ConfigField::precision, "", precisions},
+    {"model.torch_dtype_str", ConfigField::pure, "", pure},
+    {"model.attn_implementation", ConfigField::attention, "", attentions},
+    {"model.enable_liger_kernel", ConfigField::loss, "", fused_heads},
+    {"training.per_device_train_batch_size", ConfigField::micro_batch},
+    {"training.gradient_accumulation_steps", ConfigField::accumulation},
+    {"training.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"training.optimizer", ConfigField::optimizer, "", optimizers},
+    {"training.compile", ConfigField::compiled, "", flags},
+    {"training.use_peft", ConfigField::adapter, "", adapters},
+    {"peft.lora_r", ConfigField::adapter_rank},
+    {"peft.q_lora", ConfigField::base, "", four_bits},
+    {"fsdp.enable_fsdp", ConfigField::distributed_type, "", kinds},
+    {"fsdp.sharding_strategy", PlanChoice::zero, "", shards, "fsdp"},
+    {"fsdp.sharding_strategy", ConfigField::shards_nodes, "", hybrids, "fsdp"},
+    {"fsdp.cpu_offload", PlanChoice::offload, "", offloads, "fsdp"},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
+                                                  {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::precision, "fp32"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::micro_batch, "8"},
+                                                  {ConfigField::distributed_type, "ddp"},
+                                                  {PlanChoice::recompute, "none"}});
+
+constexpr auto not_modelled = argument_names("data.train.pack", "peft.lora_target_modules", "training.mixed_precision_dtype",
+                                             "deepspeed.enable_deepspeed");
+
+constexpr auto marks = argument_names("model.torch_dtype_str", "training.trainer_type", "fsdp.enable_fsdp",
+                                      "training.enable_gradient_checkpointing");
+
+constexpr auto harmless = argument_names("model.*", "data.*", "training.*", "peft.*", "fsdp.*", "evaluation*", "tokenizer*");
+
+constexpr auto name_trained = "give the configuration of the training instead";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"training.trainer_type", "it generates samples, or runs further models in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch", false, "*DPO *KTO *GRPO *GKD *GOLD *PPO"},
+    {"generation.max_new_tokens", "it generates text", name_trained},
+    {"engine", "it generates text", name_trained},
+    {"model.adapter_model", "it loads adapters that were trained before", name_trained},
+});
+
+}  // namespace oumi_tables
+
+const ConfigurationFormat oumi_yaml{
+    .name = "Oumi",
+    .software = "fsdp",
+    .language = ConfigurationLanguage::yaml,
+    .rows = oumi_tables::rows,
+    .usual = oumi_tables::usual,
+    .not_modelled = oumi_tables::not_modelled,
+    .missing = {},
+    .marks = oumi_tables::marks,
+    .programs = {},
+    .harmless = oumi_tables::harmless,
+    .refused = oumi_tables::refused,
+    .loads_half = true,
+};
+
+}  // namespace ddl
