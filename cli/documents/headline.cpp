@@ -234,7 +234,8 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus) {
     document.line(fmt::format("synchronization: {}{}; a step is one batch of each worker; convergence is not predicted",
                               synchronization_names[assumptions.synchronization],
                               assumptions.synchronization == Synchronization::stale
-                                  ? fmt::format(", at most {:.0f} steps ahead", assumptions.staleness)
+                                  ? fmt::format(", at most {} ahead",
+                                                count_text(static_cast<std::int64_t>(assumptions.staleness), "step"))
                                   : ""),
                   2);
   }

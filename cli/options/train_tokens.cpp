@@ -43,7 +43,7 @@ ConvergencePoint read_target_point(std::string_view text) {
 
 /// Reads the points of --samples-to-target. A convergence without a model is the user's own.
 Convergence own_convergence(std::string_view text) {
-  Convergence own{.model = "", .target = "the target", .source = "--samples-to-target"};
+  Convergence own{.model = "", .target = "your target", .source = "--samples-to-target"};
   for (;;) {
     const std::size_t end = std::min(text.find(','), text.size());
     own.points.push_back(read_target_point(text.substr(0, end)));
