@@ -177,13 +177,18 @@ std::string print_settings(const Settings& settings) {
   return text;
 }
 
-const SettingRow* lacking_allreduce(const Settings& settings) {
-  const SettingRow& allreduce = *find_setting("allreduce");
-  const SettingValue* const chosen = settings.find("allreduce");
-  const std::string name = chosen != nullptr ? print_setting(allreduce, chosen->value) : "";
+const SettingRow* lacking_setting(const Settings& settings) {
+  const auto name_of = [&](std::string_view key) {
+    const SettingValue* const chosen = settings.find(key);
+    return chosen != nullptr ? print_setting(*find_setting(key), chosen->value) : std::string();
+  };
+  // Without a barrier, workers also exchange with parameter servers.
+  const bool has_servers = name_of("synchronization") == "async" || name_of("synchronization") == "stale";
   const SettingRow* lacking = nullptr;
   settings.for_each([&](const SettingRow& row, const SettingValue&) {
-    if (!row.only_with.empty() && row.only_with != name) lacking = &row;
+    if (row.only_with.empty() || row.only_with == name_of(row.only_with_key)) return;
+    if (has_servers && row.key == "parameter_servers") return;
+    lacking = &row;
   });
   return lacking;
 }

@@ -28,7 +28,7 @@ namespace ddl {
 [[nodiscard]] const SettingRow& setting_named(const std::string& key);
 
 /// Returns a setting that requires another value of the setting `allreduce`; nullptr if there is none.
-[[nodiscard]] const SettingRow* lacking_allreduce(const Settings& settings);
+[[nodiscard]] const SettingRow* lacking_setting(const Settings& settings);
 
 /// Parses a percentile such as `p95`: 95 % of the repetitions take no longer. The number must be from 50 to 99.9. Returns
 /// empty for any other text.

@@ -165,8 +165,8 @@ class RowReader {
     if (!text("settings").empty())
       placed("settings", [&](const std::string& cell) {
         read = parse_settings(cell, SettingOrigin::run);
-        if (const SettingRow* const lacking = lacking_allreduce(read)) {
-          throw Error(fmt::format("{} needs allreduce={}", lacking->key, lacking->only_with),
+        if (const SettingRow* const lacking = lacking_setting(read)) {
+          throw Error(fmt::format("{} needs {}={}", lacking->key, lacking->only_with_key, lacking->only_with),
                       "set allreduce to the required value, or leave out the setting that requires it");
         }
       });

@@ -20,6 +20,7 @@
 #include "core/units.hpp"
 #include "estimator/search/granularity.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/published_accuracy.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 #include "model_zoo/network/model.hpp"
 #include "model_zoo/network/work_depth.hpp"
@@ -193,6 +194,9 @@ Json model_json(const Shown& shown) {
   json["parameters"] = model.parameters();
   json["trained_parameters"] = model.trained_parameters();
   json["buffers"] = model.buffers();
+  const auto accuracy = published_accuracy(model.name);
+  json["published_depth"] = accuracy ? Json(accuracy->depth) : Json(nullptr);
+  json["published_top1"] = accuracy ? Json(accuracy->top1) : Json(nullptr);
   json["macs_forward"] = model.macs() * shown.samples;
   json["flops_forward"] = model.flops_forward() * shown.samples;
   json["flops_backward_data"] = shown.flops_run(Pass::backward_data);
@@ -218,6 +222,11 @@ Document document_of(const Shown& shown) {
                             is_part ? fmt::format(" ({} of them trained)", with_thousands(model.trained_parameters())) : "",
                             humanize(Flops(model.flops_forward())), whole_text(model.macs()),
                             count_text(static_cast<std::int64_t>(model.layers.size()), "layer")));
+  if (const auto accuracy = published_accuracy(model.name)) {
+    document.paragraph(
+        fmt::format("published: depth {}, Top-1 {:.1f} % ({})", accuracy->depth, 100 * accuracy->top1, accuracy->source), 0,
+        2);
+  }
   const std::string batch =
       fmt::format("{}, {}", count_text(static_cast<std::int64_t>(shown.samples), "sample"), to_string(shown.precision));
   document.section("Graph", fmt::format(" ({})", batch));

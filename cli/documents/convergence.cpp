@@ -50,7 +50,7 @@ void add_convergence(Document& document, const Convergence& convergence) {
   } else {
     document.paragraph("critical batch: unknown, since the samples do not grow with these batches");
   }
-  document.paragraph("published: " + convergence.source);
+  document.paragraph((convergence.model.empty() ? "given by " : "published: ") + convergence.source);
 }
 
 nlohmann::ordered_json convergence_to_json(const Convergence& convergence) {

@@ -22,6 +22,7 @@
 #include "cli/report/figures.hpp"
 #include "core/statistics.hpp"
 #include "core/units.hpp"
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
 
@@ -225,9 +226,18 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus) {
     document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance), 2);
   if (const double straggler = study.assumptions().straggler; straggler > 1) {
     document.line(
-        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and the other devices wait",
-                    straggler),
+        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,
+                    is_lone(study.assumptions().synchronization) ? "only its own worker waits" : "the other devices wait"),
         2);
+  }
+  if (const Assumptions& assumptions = study.assumptions(); assumptions.synchronization != Synchronization::sync) {
+    document.line(fmt::format("synchronization: {}{}; a step is one batch of each worker; convergence is not predicted",
+                              synchronization_names[assumptions.synchronization],
+                              assumptions.synchronization == Synchronization::stale
+                                  ? fmt::format(", at most {} ahead",
+                                                count_text(static_cast<std::int64_t>(assumptions.staleness), "step"))
+                                  : ""),
+                  2);
   }
   if (const double steps = study.assumptions().local_steps; steps > 1) {
     document.line(fmt::format("local steps: all ranks exchange every {:.0f} steps; convergence is not predicted", steps), 2);

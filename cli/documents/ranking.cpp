@@ -18,6 +18,7 @@
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/kernels/shard_times.hpp"
 
 namespace ddl {
@@ -182,6 +183,10 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time[part]; });
+  if (study.assumptions().synchronization != Synchronization::sync) {
+    fields.add("mean_staleness",
+               if_priced([&study](const Estimate& of) { return mean_staleness(of.plan, study.assumptions()); }));
+  }
   fields.add("efficiency", if_priced([](const Estimate& estimate) { return estimate.efficiency; }));
   fields.add("cost", [&study](const Row& row) { return or_null(cost_of(row.estimate, study, Training{})); });
   if (training.is_whole()) {

@@ -147,9 +147,9 @@ class JobReader {
       all->only_keys(setting_keys([](const SettingRow& row) { return !row.has_option; }), former_settings());
       for (const auto& [key, value] : all->entries()) add(setting_named(key.text()), value);
     }
-    if (const SettingRow* const lacking = lacking_allreduce(job_.settings)) {
+    if (const SettingRow* const lacking = lacking_setting(job_.settings)) {
       root_.at(lacking->key)
-          .fail(fmt::format("'{}' needs 'allreduce: {}'", lacking->key, lacking->only_with),
+          .fail(fmt::format("'{}' needs '{}: {}'", lacking->key, lacking->only_with_key, lacking->only_with),
                 "set 'allreduce' to the required value, or leave out the key that requires it");
     }
     const bool has_input = job_.settings.number("input") != input_none;

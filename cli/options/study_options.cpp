@@ -232,14 +232,16 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
-  add_setting(command, "allreduce", o.settings);
+  const Option allreduce = add_setting(command, "allreduce", o.settings);
   add_setting(command, "parameter_servers", o.settings);
   add_setting(command, "sparse_density", o.settings);
   const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
   const Option straggler = add_setting(command, "straggler", o.settings);
   std::vector<Option> of_gradients;
-  for (const char* const key : {"sparse_gradients", "local_steps", "compress", "compress_density", "compress_rank"})
+  for (const char* const key :
+       {"sparse_gradients", "local_steps", "compress", "compress_density", "compress_rank", "staleness", "neighbors"})
     of_gradients.push_back(add_setting(command, key, o.settings));
+  of_gradients.push_back(add_setting(command, "synchronization", o.settings).excludes(allreduce));
   const Option idle = add_setting(command, "idle_communicators", o.settings);
   const Option congestion = add_setting(command, "congestion", o.settings);
   add_setting(command, "overlap", o.settings, "--no-overlap");
@@ -311,9 +313,10 @@ StudySpec spec_of(const StudyOptions& o) {
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
   if (o.supposed) apply_what_if(*o.supposed, spec);
-  if (const SettingRow* const lacking = lacking_allreduce(spec.settings)) {
-    throw Error(fmt::format("{} needs --allreduce {}", option_of(*lacking), lacking->only_with),
-                "set --allreduce to the required value, or leave out the option that requires it");
+  if (const SettingRow* const lacking = lacking_setting(spec.settings)) {
+    throw Error(
+        fmt::format("{} needs --{} {}", option_of(*lacking), lacking->only_with_key, lacking->only_with),
+        fmt::format("set --{} to the required value, or leave out the option that requires it", lacking->only_with_key));
   }
   if (spec.settings.number("input") == input_none && spec.settings.flag("input_exposed").value_or(false))
     throw Error("input_exposed=yes and input=none contradict each other", "leave one of them out");

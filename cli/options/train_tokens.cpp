@@ -1,5 +1,6 @@
 #include "cli/options/train_tokens.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -20,6 +21,43 @@ struct CountUnit {
 constexpr std::array<CountUnit, 5> count_units{{{'T', 1e12}, {'B', 1e9}, {'M', 1e6}, {'k', 1e3}, {'K', 1e3}}};
 
 constexpr const char* count_hint = "write for example 300B, 1T or 250000";
+
+constexpr const char* points_hint = "write for example 44.8M@1632, or several: 44.8M@1632,110M@67840";
+constexpr std::int64_t most_target_batch = std::int64_t{1} << 40;
+
+/// Reads `44.8M@1632`: samples until a target, at a global batch.
+ConvergencePoint read_target_point(std::string_view text) {
+  const std::size_t at = text.find('@');
+  const std::string_view batch = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  ConvergencePoint point;
+  const auto [stop, error] = std::from_chars(batch.data(), batch.data() + batch.size(), point.batch);
+  const bool is_batch = error == std::errc{} && stop == batch.data() + batch.size() && !batch.empty();
+  UnitProblem problem;
+  const std::optional<double> samples = parse_token_count(text.substr(0, at), problem);
+  if (!is_batch || !samples || point.batch < 1 || point.batch > most_target_batch)
+    throw Error(fmt::format("--samples-to-target: {} is not a number of samples at a global batch", quote(text)),
+                points_hint);
+  point.samples = *samples;
+  return point;
+}
+
+/// Reads the points of --samples-to-target. A convergence without a model is the user's own.
+Convergence own_convergence(std::string_view text) {
+  Convergence own{.model = "", .target = "your target", .source = "--samples-to-target"};
+  for (;;) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    own.points.push_back(read_target_point(text.substr(0, end)));
+    if (end == text.size()) break;
+    text.remove_prefix(end + 1);
+  }
+  std::sort(own.points.begin(), own.points.end(),
+            [](const ConvergencePoint& a, const ConvergencePoint& b) { return a.batch < b.batch; });
+  const auto same = std::adjacent_find(own.points.begin(), own.points.end(),
+                                       [](const auto& a, const auto& b) { return a.batch == b.batch; });
+  if (same != own.points.end())
+    throw Error(fmt::format("--samples-to-target: the global batch {} is given twice", same->batch), points_hint);
+  return own;
+}
 
 }  // namespace
 
@@ -70,11 +108,24 @@ void add_training_options(const Command& command, Training& training) {
   const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
                                          "report time and cost for this number of epochs instead of one");
   epochs.excludes(tokens);
+  const Option own = command
+                         .add_option_function(
+                             "--samples-to-target",
+                             [&training](const std::string& text) {
+                               training.convergence = std::make_shared<const Convergence>(own_convergence(text));
+                               training.to_accuracy = true;
+                             },
+                             "report time and cost to your own target: samples until the target at a global batch, such as "
+                             "44.8M@1632; several points with commas; between them, samples are interpolated")
+                         .type_name("SAMPLES@BATCH")
+                         .excludes(tokens)
+                         .excludes(epochs);
   command
       .add_switch("--to-accuracy", training.to_accuracy,
                   "report time and cost to reach the target accuracy of MLPerf, for models with published results")
       .excludes(tokens)
-      .excludes(epochs);
+      .excludes(epochs)
+      .excludes(own);
 }
 
 void refuse_without_tokens(const Training& training, const Model& model) {
@@ -84,7 +135,7 @@ void refuse_without_tokens(const Training& training, const Model& model) {
 }
 
 void settle_target(Training& training, const Model& model) {
-  if (!training.to_accuracy) return;
+  if (!training.to_accuracy || training.convergence) return;
   std::optional<Convergence> known = convergence_of(model);
   if (!known) {
     throw Error(fmt::format("--to-accuracy: no published runs of {} with a target accuracy are bundled", model.name),
@@ -96,6 +147,11 @@ void settle_target(Training& training, const Model& model) {
 
 void refuse_unpublished_batch(const Training& training, std::int64_t global_batch) {
   if (!training.to_accuracy || training.convergence->samples_at(global_batch)) return;
+  if (training.convergence->model.empty()) {
+    throw Error(
+        fmt::format("--samples-to-target does not give the samples at a global batch of {}", with_thousands(global_batch)),
+        fmt::format("add a point, such as 1M@{}", global_batch));
+  }
   throw Error(fmt::format("--to-accuracy: no published runs of {} with a global batch of {}", training.convergence->model,
                           with_thousands(global_batch)),
               fmt::format("batches from {} to {} are published: use --global-batch {}",

@@ -39,7 +39,7 @@ inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 /// Prints a number of tokens. parse_token_count reads the same number back.
 [[nodiscard]] std::string print_token_count(double tokens);
 
-/// Adds --train-tokens, --epochs and --to-accuracy.
+/// Adds --train-tokens, --epochs, --to-accuracy and --samples-to-target.
 void add_training_options(const Command& command, Training& training);
 /// Throws Error if the user gave a number of tokens, but the model's samples have no tokens.
 void refuse_without_tokens(const Training& training, const Model& model);

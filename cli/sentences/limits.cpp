@@ -10,7 +10,7 @@ namespace ddl {
 namespace {
 
 /// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 35> limit_codes{"batch",
+constexpr std::array<std::string_view, 36> limit_codes{"batch",
                                                        "no_extents",
                                                        "extent",
                                                        "halo",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 35> limit_codes{"batch",
                                                        "tables",
                                                        "local_steps",
                                                        "compression",
+                                                       "synchronization",
                                                        "no_host",
                                                        "host_memory",
                                                        "segment_choice",
@@ -136,6 +137,8 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return fmt::format(
           "ZeRO-{:.0f} cannot scatter gradients in this compression; fp16, bf16, int8 and int4 can be scattered",
           limit.wanted);
+    case Limit::Kind::synchronization:
+      return "workers without a barrier are replicas of the model: data without ZeRO, with replicated tables";
     case Limit::Kind::no_host:
       return "the machine file has no bandwidth to host memory (host: bandwidth)";
     case Limit::Kind::host_memory:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "estimator/exchanges/workers.hpp"
+
 namespace ddl {
 namespace {
 
@@ -58,6 +60,10 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
 double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions) {
   double bytes = 0;
   if (plan.mesh.replicas() > 1 && plan.zero_stage == 0) bytes += compressed_gradient(assumptions, 1, word_bytes, 1).residual;
+  const Synchronization way = synchronization_of(plan, assumptions);
+  // The sum of gradients that is pushed to parameter servers, or the weights of a neighbor.
+  const double without_barrier = has_servers(way) && !has_local_steps(plan, assumptions) ? 0 : word_bytes;
+  if (way != Synchronization::sync && plan.zero_stage == 0) return bytes + without_barrier;
   if (has_local_steps(plan, assumptions)) bytes += 2 * word_bytes;
   return bytes;
 }

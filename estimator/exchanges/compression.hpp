@@ -34,7 +34,7 @@ struct CompressedGradient {
 [[nodiscard]] CompressedGradient compressed_gradient(const Assumptions& assumptions, double factored_share, double stored,
                                                      double ranks);
 /// Returns the bytes of memory per parameter of the residual of compression, and of the outer weights and momentum of local
-/// steps [Douillard et al., arXiv 2311.08105, algorithm 1].
+/// steps [Douillard et al., arXiv 2311.08105, algorithm 1], or of workers without a barrier.
 [[nodiscard]] double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns whether compressed gradients can be scattered by ZeRO: if they are added up, or coded in two phases.
 [[nodiscard]] bool may_scatter(Compression compression);

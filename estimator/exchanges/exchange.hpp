@@ -46,6 +46,8 @@ struct Exchange {
 
 /// Name of the algorithm of an exchange whose time was measured.
 inline constexpr std::string_view measured_exchange = "measured";
+/// Name of the exchange of weights with neighbors on a graph.
+inline constexpr std::string_view gossip_exchange = "gossip";
 
 /// Predicts times of exchanges for one plan's layout on one machine. Measured times are used if the operation was measured
 /// with equally many ranks per node. Otherwise a time depends on α and β of each level, the route, the number of flows that

@@ -1,5 +1,6 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/inputs/base_weights.hpp"
 
 namespace ddl {
@@ -19,6 +20,7 @@ void GradientExchange::add(const GradientExchange& other) {
   of_weights += other.of_weights;
   after_update += other.after_update;
   of_copies += other.of_copies;
+  at_servers += other.at_servers;
   rounds = std::max(rounds, other.rounds);
   messages = std::max(messages, other.messages);
   gather_messages = std::max(gather_messages, other.gather_messages);
@@ -47,6 +49,10 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
       compressed_gradient(assumptions, facts.factored_share, each.gradient, plan.mesh.replicas());
   each.gradient = compressed.sent;
   each.way = compressed.way;
+  each.synchronization = synchronization_of(plan, assumptions);
+  each.servers = assumptions.parameter_servers;
+  each.neighbors = assumptions.neighbors;
+  each.has_backward = facts.trained_parameters > 0;
   if (has_local_steps(plan, assumptions)) {
     each.local_steps = assumptions.local_steps;
     // Ranks exchange the differences of their weights in fp32.
@@ -140,6 +146,30 @@ void exchange_rarely(double steps, GradientExchange& exchange) {
   exchange.copy_startups = exchange.copy_startups / steps;
 }
 
+/// The exchange of one worker that waits for no barrier. With parameter servers, it pushes gradients and pulls weights,
+/// which do not overlap with its kernels. With neighbors, it sends its weights to one after the other while it computes.
+void add_worker_exchange(const ExchangeTimes& exchanges, const GradientGroup& group, const ExchangedBytes& each,
+                         double workers, bool with_startups, GradientExchange& exchange) {
+  const SharedLink shared = exchanges.neighbour_link(group.axes, Purpose::gradient);
+  const Link& link = shared.link;
+  exchange.bottleneck = shared.bottleneck;
+  const Bytes weights(group.parameters * each.weight), gradients(group.parameters * each.gradient);
+  if (has_servers(each.synchronization)) {
+    const Bytes both = weights + gradients;
+    exchange.algorithm = to_string(AllreduceAlgorithm::parameter_server);
+    exchange.of_copies = (2.0 * link.alpha + both * link.beta) / each.local_steps;
+    exchange.at_servers = both * link.beta * (workers / each.servers) / each.local_steps;
+    if (with_startups) exchange.copy_startups = 2.0 * link.alpha / each.local_steps;
+    return;
+  }
+  const double messages = each.synchronization == Synchronization::gossip ? std::min(each.neighbors, workers - 1) : 1.0;
+  exchange.algorithm = gossip_exchange;
+  exchange.of_weights = (link.alpha + weights * link.beta) * messages / each.local_steps;
+  exchange.gathers = 1;
+  exchange.gather_messages = messages;
+  if (with_startups) exchange.weight_startups = link.alpha * messages / each.local_steps;
+}
+
 /// Gradients of a group whose ranks all get the whole sums. `message`: bytes of the gradients of one rank, as they are sent.
 struct WholeGradients {
   const GradientGroup& group;
@@ -150,6 +180,10 @@ struct WholeGradients {
 void add_whole_exchange(const ExchangeTimes& exchanges, const WholeGradients& whole, bool with_startups,
                         GradientExchange& exchange) {
   const GradientGroup& group = whole.group;
+  if (whole.each.synchronization != Synchronization::sync && (group.axes & family_bit(Axis::data)) != 0) {
+    add_worker_exchange(exchanges, group, whole.each, whole.ranks, with_startups, exchange);
+    return;
+  }
   const GradientWay way = whole.each.way;
   if (way == GradientWay::allreduce) {
     add_allreduce(exchanges, group, whole.message, with_startups, exchange);
@@ -216,7 +250,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;
   double of_copy = 0;
   if (plan.zero_stage == 3) {
-    exchange.gathers = (plan.reshard ? 2.0 : 1.0) * micro_batches;
+    exchange.gathers = (plan.reshard && each.has_backward ? 2.0 : 1.0) * micro_batches;
     if (is_in_groups) {
       of_copy = exchange.gathers - 1;
       const auto inside = exchanges.fastest(Collective::allgather, weights / group.gathers, near, Purpose::gradient);

@@ -34,6 +34,7 @@ struct GradientExchange {
   Seconds of_weights{};    ///< weights gathered for forward and backward; can overlap with forward and backward
   Seconds after_update{};  ///< weights gathered after the update: exposed, or overlapped with the next forward
   Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches; exposed
+  Seconds at_servers{};    ///< time in which parameter servers without a barrier serve each worker once
   double rounds = 1;       ///< number of gradient exchanges
   double gathers = 0;      ///< number of weight gathers
   /// Numbers of messages of one gradient exchange and of one gather; 0: the software does not tell them.
@@ -62,6 +63,9 @@ struct ExchangedBytes {
   double frozen = 4;  ///< bytes of a frozen weight, in the mean
   GradientWay way = GradientWay::allreduce;
   double local_steps = 1;  ///< steps between two exchanges of all ranks with replicas of a weight
+  Synchronization synchronization = Synchronization::sync;  ///< of the plan's workers
+  double servers = 1, neighbors = 2;                        ///< of a worker, if its synchronization has them
+  bool has_backward = true;                                 ///< whether any weight of the model is trained
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);

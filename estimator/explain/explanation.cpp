@@ -306,8 +306,11 @@ class Explainer {
     const Seconds host = estimate().host_waiting;
     const Seconds pages = step_.paging * micro_batches_;
     const double straggler = plan_.mesh.devices() > 1 ? job_.assumptions.straggler : 1;
-    const Seconds slowest = (estimate().time[Part::forward] + estimate().time[Part::backward]) * (straggler - 1);
-    const Seconds rest = estimate().time[Part::waiting] - host - pages - slowest;
+    const Seconds of_ranks = estimate().time[Part::waiting] - host - pages;
+    const Seconds kernels = estimate().time[Part::forward] + estimate().time[Part::backward];
+    // Without a barrier, all waiting of ranks is for a slow worker.
+    const Seconds slowest = step_.lone_straggling > 0 ? of_ranks : kernels * (straggler - 1);
+    const Seconds rest = of_ranks - slowest;
     const bool others = rest.value() > estimate().time[Part::waiting].value() * 1e-9;
     if (host.value() <= 0 && pages.value() <= 0 && straggler <= 1 && !others) return {};
     return WaitingOf{host,      launch_overhead(job_),    others && !plan_.offload_activations, pages,

@@ -130,6 +130,16 @@ enum class Compression { none, fp16, bf16, int8, int4, one_bit, top_k, power_sgd
 inline constexpr EnumNames<Compression> compression_names{"none", "fp16", "bf16", "int8",
                                                           "int4", "1bit", "topk", "powersgd"};
 
+/// For whom a data-parallel worker waits before its next step. A worker is a replica of the model.
+enum class Synchronization {
+  sync,   ///< for all workers, in each step
+  stale,  ///< with parameter servers, for workers that are more than `staleness` steps behind [Ho et al., NIPS 2013]
+  async,  ///< with parameter servers, for no worker [Dean et al., "Large scale distributed deep networks", NIPS 2012]
+  gossip,        ///< for its neighbors on a graph, with which it averages weights [Lian et al., NIPS 2017, D-PSGD]
+  async_gossip,  ///< for no worker; it averages weights with one neighbor [Lian et al., ICML 2018, AD-PSGD]
+};
+inline constexpr EnumNames<Synchronization> synchronization_names{"sync", "stale", "async", "gossip", "async-gossip"};
+
 /// Which effects the estimate takes into account. The defaults are the physical model; ideal_assumptions() is the projection
 /// of [ParaDL, Table III].
 struct Assumptions {
@@ -223,6 +233,9 @@ struct Assumptions {
   Compression compression = Compression::none;
   double compression_density = 0.001;  ///< share of the gradients that `top_k` sends
   double compression_rank = 4;         ///< rank of the factors of `power_sgd`
+  Synchronization synchronization = Synchronization::sync;
+  double staleness = 1;  ///< steps that a worker may be ahead of the slowest one with `stale`
+  double neighbors = 2;  ///< workers with which a worker averages its weights with `gossip`; 2: a ring
   /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
   /// popular.
   double expert_imbalance = 1;

@@ -468,7 +468,7 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>},
       {.key = "parameter_servers",
-       .help = "number of servers for --allreduce parameter-server",
+       .help = "number of servers for --allreduce parameter-server, or for --synchronization async or stale",
        .kind = Kind::number,
        .least = 1,
        .most = 1'000'000'000,

@@ -55,7 +55,8 @@ struct SettingRow {
   bool has_column = false;       ///< whether the setting has its own column in tables of runs
   bool with_ideal = true;        ///< whether the setting has an effect with `--ideal`
   std::string_view usual{};      ///< shown as the default of the option
-  std::string_view only_with{};  ///< the value of `allreduce` that the setting requires
+  std::string_view only_with{};  ///< the value of `only_with_key` that the setting requires
+  std::string_view only_with_key = "allreduce";
   std::string_view former{};     ///< the key in files of older versions
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
 };

@@ -23,6 +23,14 @@ void set_failing_unit(const SettingValue& setting, SettingEffects& effects) {
 void set_writing(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.recovery.writing = static_cast<CheckpointWriting>(setting.value);
 }
+void set_synchronization(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.synchronization = static_cast<Synchronization>(setting.value);
+}
+template <auto member>
+void set_number(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.*member = setting.value;
+}
+
 void set_overhead_power(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.overhead_power = setting.value;
 }
@@ -36,6 +44,38 @@ constexpr double longest_time = 1e12, year = 365.25 * 86400;
 std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
   using Kind = SettingKind;
   std::vector<SettingRow> training{
+      {.key = "synchronization",
+       .help = "for whom a data-parallel worker waits: all workers (sync), workers that are more than --staleness steps "
+               "behind (stale), none (async, as in Downpour and Hogwild!), its neighbors (gossip) or none of them "
+               "(async-gossip); convergence is not predicted",
+       .kind = Kind::name,
+       .names = synchronization_names,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "sync",
+       .apply = set_synchronization},
+      {.key = "staleness",
+       .help = "steps that a worker may be ahead of the slowest one, with --synchronization stale",
+       .kind = Kind::whole_number,
+       .least = 1,
+       .most = 1'000'000,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "1",
+       .only_with = "stale",
+       .only_with_key = "synchronization",
+       .apply = set_number<&Assumptions::staleness>},
+      {.key = "neighbors",
+       .help = "workers with which a worker averages its weights in each step, with --synchronization gossip",
+       .kind = Kind::whole_number,
+       .least = 1,
+       .most = 1'000'000,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "2, a ring",
+       .only_with = "gossip",
+       .only_with_key = "synchronization",
+       .apply = set_number<&Assumptions::neighbors>},
       {.key = "mtbf",
        .help = "mean time between failures of one GPU, node or job, such as '5.8 years per GPU' or '3h per job': a whole "
                "training then includes lost steps, restarts and checkpoints; default: the machine's, else no failures",

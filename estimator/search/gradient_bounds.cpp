@@ -11,7 +11,9 @@ Bytes TimeBounds::shown_gradients(const Plan& plan) const {
   const bool hidden = window_of_gradients(job_.coefficients, job_.assumptions, false) != Window::none ||
                       window_of_gathers(job_.coefficients, job_.assumptions) != Window::none;
   if (hidden || plan.mesh.replicas() == 1) return {};
-  if (job_.assumptions.compression != Compression::none || job_.assumptions.local_steps > 1) return {};
+  if (job_.assumptions.compression != Compression::none || job_.assumptions.local_steps > 1 ||
+      job_.assumptions.synchronization != Synchronization::sync)
+    return {};
   const double splits = plan.mesh.product(weight_axes);
   // Experts are divided among the ranks of their axis.
   const bool may_be_sparse = job_.assumptions.sparse_gradients || !job_.facts.tables.empty();

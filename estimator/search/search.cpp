@@ -286,7 +286,8 @@ namespace {
 SearchOptions without_impossible_stages(const Job& job, SearchOptions options) {
   const Assumptions& assumptions = job.assumptions;
   const bool is_sparse = assumptions.sparse_gradients && job.facts.lookup_parameters > 0;
-  if (is_sparse || assumptions.local_steps > 1 || !may_scatter(assumptions.compression))
+  const bool has_barrier = assumptions.synchronization == Synchronization::sync;
+  if (is_sparse || !has_barrier || assumptions.local_steps > 1 || !may_scatter(assumptions.compression))
     options.admitted[static_cast<std::size_t>(PlanChoice::zero)] = std::vector<int>{0};
   return options;
 }

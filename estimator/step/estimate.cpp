@@ -61,6 +61,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   refuse(plan.sequence_parallel, "sequence parallelism");
   refuse(plan.tables != Tables::replicated, "distributed tables");
   refuse(job_.assumptions.local_steps > 1, "local steps");
+  refuse(job_.assumptions.synchronization != Synchronization::sync, "workers without a barrier");
   refuse(job_.assumptions.compression != Compression::none, "compressed gradients");
   refuse(job_.assumptions.sparse_gradients, "sparse gradients");
   const std::vector<Mesh> meshes = meshes_of(plan);

@@ -17,7 +17,7 @@ bool Step::depends_on(Coefficient coefficient) const {
 bool Updates::Stage::takes_as_long_as(const Stage& other) const {
   return update == other.update && of_gradients == other.of_gradients && of_weights == other.of_weights &&
          after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
-         of_copies == other.of_copies && parts == other.parts && window == other.window &&
+         of_copies == other.of_copies && at_servers == other.at_servers && parts == other.parts && window == other.window &&
          gather_window == other.gather_window && exchange.rounds == other.exchange.rounds &&
          exchange.gathers == other.exchange.gathers;
 }
@@ -31,7 +31,8 @@ bool Updates::depends_on(Coefficient coefficient) const {
   return std::any_of(stages.begin(), stages.end(), [&](const Stage& own) {
     return own.update.depends_on(coefficient) || own.of_gradients.depends_on(coefficient) ||
            own.of_weights.depends_on(coefficient) || own.after_update.depends_on(coefficient) ||
-           own.unsharded_weight_sync.depends_on(coefficient) || own.of_copies.depends_on(coefficient);
+           own.unsharded_weight_sync.depends_on(coefficient) || own.of_copies.depends_on(coefficient) ||
+           own.at_servers.depends_on(coefficient);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/step/term.hpp"
@@ -94,6 +95,8 @@ struct Step {
   double rank_waiting = 0;  ///< θ·ln n: waiting time of n ranks, divided by kernel, layer-wise exchange and halo time
   /// additional time of the slowest device, as a share of the kernel time of the longest stage
   double straggling = 0;
+  double workers = 1;  ///< number of workers, if none of them waits for another one
+  double lone_straggling = 0;  ///< like `straggling`, for workers that do not wait for the slowest worker
   Window input_window = Window::none;  ///< the window in which samples are read
 
   /// Returns the number of slots of a pipeline in which a stage sends: 2(p+S−2) [ParaDL, Table III]. With v virtual stages
@@ -111,6 +114,7 @@ struct Updates {
     Term of_gradients, of_weights, after_update;  ///< times of the exchange, as in GradientExchange
     ExchangeParts parts;                          ///< parts that overlap with compute one by one
     Term unsharded_weight_sync;
+    Term at_servers;               ///< time in which parameter servers without a barrier serve each worker once
     Term of_copies;                ///< time of the final gradient sum among ranks with copies of shards or stages
     Window window = Window::none;  ///< window of the exchanges of gradients, and of the weights for forward and backward
     Window gather_window = Window::none;  ///< window of weights gathered after the update
@@ -301,6 +305,26 @@ template <class T>
   }
 }
 
+/// Adds the waiting of workers that have no barrier: the time by which a slow worker delays the batches of all workers, and
+/// the time for which workers queue at their parameter servers.
+template <class T>
+void add_lone_waiting(const Step& step, const Updates& updates, const CoefficientValues<T>& x, Timing<T>& timing) {
+  const T none(0);
+  if (step.lone_straggling > 0) {
+    const T usual = timing.step_time();
+    const T kernels = timing[Part::forward] + timing[Part::backward];
+    const T slow = usual + kernels * step.lone_straggling;
+    if (none < usual) {
+      const T waiting = lone_workers_step<T>(step.workers, usual, slow) - usual;
+      timing.rank_waiting += waiting;
+      timing[Part::waiting] += waiting;
+    }
+  }
+  T served(0);
+  for (const Updates::Stage& own : updates.stages) served = larger<T>(served, own.at_servers.at(x, step.origin));
+  if (none < served) timing[Part::gradient_exchange] += larger<T>(none, served - timing.step_time());
+}
+
 /// Adds the work that is done once for all micro-batches, which completes the step. All stages
 /// exchange and update at once, so the slowest stage determines the time.
 template <class T>
@@ -335,6 +359,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       timing.critical.gradient_exchange = static_cast<int>(i);
     }
   }
+  add_lone_waiting<T>(step, updates, x, timing);
   const T rest = timing.step_time();
   timing[Part::input] = step.input_window == Window::step ? larger<T>(none, timing.reading - rest) : timing.reading;
   timing.hidden_input = timing.reading - timing[Part::input];

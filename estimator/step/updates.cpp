@@ -5,6 +5,7 @@
 
 #include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
@@ -38,10 +39,14 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
   if (exchanged <= 0) return {};
   const CompressedGradient compressed = compressed_gradient(
       assumptions, job.facts.factored_share, exchanged_bytes(plan, assumptions).gradient, plan.mesh.replicas());
+  const Synchronization way = synchronization_of(plan, assumptions);
   const bool is_rare = has_local_steps(plan, assumptions);
   const double steps = is_rare ? assumptions.local_steps : 1;
   // The outer update reads outer weights, momentum and weights, and writes all three in fp32.
-  const double outer = is_rare ? 6 * 4 / plan.shards() * (plan.zero_stage > 0 ? 1 : plan.shards()) : 0.0;
+  double outer = is_rare ? 6 * 4 / plan.shards() * (plan.zero_stage > 0 ? 1 : plan.shards()) : 0.0;
+  // A worker without a barrier reads its own and a neighbor's weights, and writes the mean, or adds gradients to their sum.
+  if (has_neighbors(way)) outer = 12 * (way == Synchronization::gossip ? assumptions.neighbors : 1.0);
+  if (has_servers(way) && is_rare) outer = 12 * steps;
   const double bytes = exchanged * (compressed.coded + outer) / steps;
   if (bytes <= 0 || job.times_whole_layers()) return {};
   const Work work{.flops = exchanged * compressed.flops / steps,
@@ -109,7 +114,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       }
       return term;
     };
-    if (assumptions.compression != Compression::none || assumptions.local_steps > 1)
+    if (assumptions.compression != Compression::none || assumptions.local_steps > 1 ||
+        has_neighbors(synchronization_of(plan, assumptions)))
       result.update.add(coding_time(job, plan, costs.gradients(plan, own, 1)));
     result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);
     result.of_weights = exchange_term(exchange.of_weights, exchange.weight_startups);
@@ -126,6 +132,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     result.after_update = exchange_term(exchange.after_update, exchange.update_startups);
     result.after_update.add(gathering_time(plan, own, costs.exchanges()));
     result.of_copies = exchange_term(exchange.of_copies, exchange.copy_startups);
+    if (exchange.at_servers > Seconds{}) result.at_servers = exchange_term(exchange.at_servers, Seconds{});
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
       add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;

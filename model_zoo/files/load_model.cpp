@@ -99,8 +99,9 @@ Variant variant_of(const std::string& name) {
 
 /// Keys in a model's name that select the trained parts of the model, independent of the model's parameters.
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
-/// With this value of the key `frozen`, no layer is frozen, even if the model's file specifies frozen layers.
-constexpr std::string_view nothing_frozen = "none";
+/// With this value of the key `frozen`, no layer is frozen, even if the model's file specifies frozen layers. With this
+/// value of the key `trained`, no layer is trained.
+constexpr std::string_view no_layers = "none";
 constexpr std::int64_t most_adapter_rank = 65536;
 
 /// The key for the document length of packed sequences.
@@ -134,13 +135,16 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
     if (!parts.adapter_rank) adapted->fail("lora_layers needs lora", "give the rank of the adapters: @lora=16");
     parts.adapted = names_in(*adapted);
   }
-  if (const auto trained = find(trained_key)) parts.trained = names_in(*trained);
+  if (const auto trained = find(trained_key)) {
+    parts.none = trained->text() == no_layers && !parts.adapter_rank;
+    if (!parts.none) parts.trained = names_in(*trained);
+  }
   const auto frozen = find(frozen_key);
   if (frozen && !parts.is_all()) {
     frozen->fail("frozen cannot be combined with a key that selects trained layers",
                  "leave it out: with lora or trained, all other layers are frozen");
   }
-  if (!parts.is_all() || (frozen && frozen->text() == nothing_frozen)) return parts;
+  if (!parts.is_all() || (frozen && frozen->text() == no_layers)) return parts;
   if (const auto names = frozen ? frozen : root.find(frozen_key)) parts.frozen = names_in(*names);
   return parts;
 }

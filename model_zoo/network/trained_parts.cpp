@@ -69,7 +69,8 @@ void train_only(Model& model, const TrainedParts& parts) {
   // Layers of one class that have the same trained parts stay in one class.
   std::map<std::tuple<int, bool, bool>, std::pair<int, std::shared_ptr<const Operation>>> classes;
   for (Layer& layer : model.layers) {
-    const bool is_trained = layer.parameters() > 0 && (parts.frozen.empty() ? trained.name(layer) : !frozen.name(layer));
+    const bool is_trained =
+        !parts.none && layer.parameters() > 0 && (parts.frozen.empty() ? trained.name(layer) : !frozen.name(layer));
     const bool is_named = layer.parameters() > 0 && adapted.name(layer);
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
     auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank) : nullptr;
@@ -96,7 +97,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   trained.check(model);
   frozen.check(model);
   model.shape_classes = static_cast<int>(classes.size());
-  if (model.trained_parameters() == 0) {
+  if (model.trained_parameters() == 0 && !parts.none) {
     throw Error(fmt::format("no layer of {} would be trained", model.name),
                 parts.adapter_rank ? "it has no fully_connected layers in blocks: name other layers with lora_layers" : "");
   }

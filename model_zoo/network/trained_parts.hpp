@@ -21,11 +21,12 @@ struct TrainedParts {
   std::vector<std::string> trained;
   /// Names of the frozen layers, if all other layers are trained.
   std::vector<std::string> frozen;
-  [[nodiscard]] bool is_all() const { return !adapter_rank && trained.empty() && frozen.empty(); }
+  bool none = false;  ///< whether no layer is trained, so that a step is a forward pass
+  [[nodiscard]] bool is_all() const { return !adapter_rank && trained.empty() && frozen.empty() && !none; }
 };
 
 /// Adds the adapters to layers, and sets the number of frozen parameters of each layer. Throws Error if a name matches no
-/// layer, if a layer cannot have an adapter, or if no parameter is trained.
+/// layer, if a layer cannot have an adapter, or if no parameter is trained, unless this is requested.
 void train_only(Model& model, const TrainedParts& parts);
 
 }  // namespace ddl

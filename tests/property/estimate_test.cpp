@@ -49,6 +49,38 @@ TEST_CASE("the parts of every breakdown are at least zero and add up to the step
   REQUIRE(priced > 500);
 }
 
+TEST_CASE("without a barrier, the parts of a step add up, and a slow worker delays its own batches only") {
+  int compared = 0;
+  for_random_plans(23, 200, [&](const OwnedJob& owned, const Plan& plan) {
+    if (plan.zero_stage > 0 || plan.tables != Tables::replicated || plan.mesh[Axis::data] == 1) return;
+    if (plan.mesh.replicas() != plan.mesh[Axis::data] || owned.assumptions.linear_kernels) return;
+    const auto step = [&](Synchronization way, double straggler) {
+      Assumptions assumptions = owned.assumptions;
+      assumptions.synchronization = way;
+      assumptions.straggler = straggler;
+      const Estimate estimate = Estimator(owned.job.with_assumptions(assumptions)).estimate(plan);
+      double sum = 0;
+      for (const Seconds part : parts_of(estimate.time)) {
+        REQUIRE(std::isfinite(part.value()));
+        REQUIRE(part.value() >= 0);
+        sum += part.value();
+      }
+      REQUIRE(estimate.time.step_time().value() == Approx(sum).epsilon(1e-12));
+      return sum;
+    };
+    for (const Synchronization way : {Synchronization::async, Synchronization::async_gossip}) {
+      const double usual = step(way, 1), slow = step(way, 3);
+      REQUIRE(usual <= slow * (1 + 1e-12));
+      // One of P workers never costs more than its own batches: P / (P − 1).
+      const double workers = plan.mesh[Axis::data];
+      REQUIRE(slow <= usual * workers / (workers - 1) * (1 + 1e-12));
+    }
+    REQUIRE(step(Synchronization::async, 3) <= step(Synchronization::stale, 3) * (1 + 1e-12));
+    ++compared;
+  });
+  REQUIRE(compared > 50);
+}
+
 TEST_CASE("hardware FLOPs equal model FLOPs, and exceed them only if a plan recomputes") {
   int again = 0;
   for_random_plans(11, 200, [&](const OwnedJob& owned, const Plan& plan) {

@@ -96,7 +96,7 @@ TEST_CASE("every setting is applied from a job, a table of runs and an option") 
       const std::string text = print_setting(row, value);
       INFO(row.key << ": " << text);
       // A setting that belongs to an algorithm is set together with the algorithm.
-      const std::string algorithm = row.only_with.empty() ? "" : fmt::format("allreduce: {}\n", row.only_with);
+      const std::string algorithm = row.only_with.empty() ? "" : fmt::format("{}: {}\n", row.only_with_key, row.only_with);
       const std::string line =
           row.has_option ? fmt::format("{}: {}\n", row.key, text) : fmt::format("settings: {{{}: {}}}\n", row.key, text);
       const ParsedJob parsed =
@@ -106,7 +106,7 @@ TEST_CASE("every setting is applied from a job, a table of runs and an option") 
       CHECK(parsed.job.settings.number(row.key) == value);
       if (!needs_measurements(row)) CHECK_NOTHROW(Study(spec_of(parsed.job, "")));
 
-      const std::string with = row.only_with.empty() ? "" : fmt::format(" allreduce={}", row.only_with);
+      const std::string with = row.only_with.empty() ? "" : fmt::format(" {}={}", row.only_with_key, row.only_with);
       const std::vector<MeasuredRun> runs =
           parse_runs(fmt::format("model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,{}={}{}\n",
                                  row.key, text, with),

@@ -47,6 +47,31 @@ Plan plan_of(int data, int zero_stage = 0) {
   return plan;
 }
 
+TEST_CASE("if no layer is trained, a step is a forward pass") {
+  const Model all = load_model("alexnet"), none = load_model("alexnet@trained=none");
+  CHECK(none.trained_parameters() == 0);
+  CHECK(none.parameters() == all.parameters());
+  const OwnedJob training(all, nodes_of_four(), Chain::without_overlap(), 1000);
+  const OwnedJob forward(none, nodes_of_four(), Chain::without_overlap(), 1000);
+  for (const int data : {1, 8}) {
+    const Estimate whole = Estimator(training.job).estimate(plan_of(data)),
+                   pass = Estimator(forward.job).estimate(plan_of(data));
+    CHECK(pass.time[Part::forward] == whole.time[Part::forward]);
+    CHECK(pass.time[Part::backward].value() == 0);
+    CHECK(pass.time[Part::weight_update].value() == 0);
+    CHECK(pass.time[Part::gradient_exchange].value() == 0);
+    CHECK(pass.memory.gradients.value() == 0);
+    CHECK(pass.memory.optimizer.value() == 0);
+    CHECK(pass.memory.weights == whole.memory.weights);
+    CHECK(pass.memory.total() < whole.memory.total());
+  }
+  // ZeRO-3 gathers the weights once, for forward.
+  const Estimate sharded = Estimator(forward.job).estimate(plan_of(8, 3)),
+                 both = Estimator(training.job).estimate(plan_of(8, 3));
+  CHECK(sharded.time[Part::gradient_exchange] > Seconds{});
+  CHECK(sharded.time[Part::gradient_exchange] < both.time[Part::gradient_exchange]);
+}
+
 TEST_CASE("frozen weights have no gradients and no optimizer state") {
   const Chain all(""), last("fc3");
   const MemoryBreakdown of_all = Estimator(all.job).estimate(plan_of(1)).memory;
