@@ -22,8 +22,7 @@ constexpr auto primus_marks = argument_names("modules.pre_trainer*", "modules.po
 constexpr auto primus_programs = argument_names("primus", "primus.cli*");
 constexpr auto colossal_programs = argument_names("colossalai");
 // MaxText's other programs and forms of training.
-constexpr auto maxtext_marks = argument_names("rl_parameters*", "loss_algo", "num_generations", "use_dpo", "dpo_beta",
-                                              "distill_*", "student_overrides*", "teacher_overrides*");
+constexpr auto maxtext_marks = argument_names("rl_parameters*", "student_overrides*", "teacher_overrides*");
 constexpr auto maxtext_programs =
     argument_names("MaxText.rl*", "MaxText.sft*", "MaxText.decode*", "MaxText.elastic*", "MaxText.experimental*",
                    "MaxText.inference*", "MaxText.distill*", "maxtext.trainers.post_train*", "maxtext.trainers.diloco*",

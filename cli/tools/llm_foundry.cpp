@@ -58,9 +58,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
 constexpr auto not_modelled = argument_names("fsdp_config.mixed_precision", "compile_config.mode",
                                              "train_loader.dataset.packing_ratio", "tp_config.strategy");
 
-constexpr auto marks =
-    argument_names("train_loader.name", "train_loader.dataset*", "variables.max_seq_len", "global_train_batch_size",
-                   "device_train_microbatch_size", "model.expansion_ratio", "model.attn_config*");
+constexpr auto marks = argument_names("train_loader.name", "train_loader.dataset*", "variables.max_seq_len",
+                                      "model.expansion_ratio", "model.attn_config*");
 constexpr auto programs = argument_names("llmfoundry*");
 
 constexpr auto harmless = argument_names(

@@ -9,6 +9,7 @@ namespace maxtext_tables {
 // trainers/pre_train; layers/decoders.py for the policies of recomputation.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto names = argument_words("default=", "*=*");
+constexpr auto slices = argument_words("-1=", "*=*");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32", "float16=fp16");
 constexpr auto gates = argument_words("silu linear=yes", "gelu=no", "relu=no");
 constexpr auto quantized = argument_words("fp8=yes", "fp8_full=yes", "nanoo_fp8=yes", "te_fp8_delayedscaling=yes",
@@ -49,7 +50,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"ici_tensor_parallelism", ConfigField::tensor},
     {"ici_context_parallelism", ConfigField::context},
     {"ici_expert_parallelism", ConfigField::expert},
-    {"num_slices", ConfigField::nodes},
+    {"num_slices", ConfigField::nodes, "", slices},
     {"remat_policy", PlanChoice::recompute, "", policies},
     {"optimizer_memory_host_offload", PlanChoice::offload, "", offloads},
     {"parameter_memory_host_offload", ConfigField::offload_weights, "", weights},

@@ -228,6 +228,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--lora-*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--kd", "a second model runs without gradients", other_model, true},
+    // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
+    {"--stage", "it generates samples, or runs further models in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch", false, "*dpo* orm prm *ppo* *grpo*"},
     {"--vocab-file", "its vocabulary is that of an encoder such as BERT", "name its model, such as --model bert-large", true,
      "*bert*"},
     {"--tokenizer-type", "its tokenizer is of encoders such as BERT", "name its model, such as --model bert-large", true,

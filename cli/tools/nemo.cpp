@@ -184,7 +184,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.eval_batch_size", "it evaluates a model", "give the configuration of the training instead"},
     {"inference.outfile_path", "it generates text", "give the configuration of the training instead"},
     {"inference.tokens_to_generate", "it generates text", "give the configuration of the training instead"},
-    {"run.convert_name", "it converts checkpoints", "give the configuration of the training instead"},
+    {"run.huggingface_ckpt_path", "it converts checkpoints", "give the configuration of the training instead"},
 });
 
 }  // namespace nemo_tables

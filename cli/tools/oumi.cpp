@@ -55,8 +55,9 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
 constexpr auto not_modelled = argument_names("data.train.pack", "peft.lora_target_modules", "training.mixed_precision_dtype",
                                              "deepspeed.enable_deepspeed");
 
-constexpr auto marks = argument_names("model.torch_dtype_str", "training.trainer_type", "fsdp.enable_fsdp",
-                                      "training.enable_gradient_checkpointing");
+// Files for evaluation and inference also have `model` keys, so keys of trainings are the marks.
+constexpr auto marks = argument_names("training.trainer_type", "training.enable_gradient_checkpointing",
+                                      "training.per_device_train_batch_size");
 
 constexpr auto harmless = argument_names("model.*", "data.*", "training.*", "peft.*", "fsdp.*", "evaluation*", "tokenizer*");
 
