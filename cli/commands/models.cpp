@@ -194,9 +194,10 @@ Json model_json(const Shown& shown) {
   json["parameters"] = model.parameters();
   json["trained_parameters"] = model.trained_parameters();
   json["buffers"] = model.buffers();
-  const auto accuracy = published_accuracy(model.name);
-  json["published_depth"] = accuracy ? Json(accuracy->depth) : Json(nullptr);
-  json["published_top1"] = accuracy ? Json(accuracy->top1) : Json(nullptr);
+  if (const auto accuracy = published_accuracy(model.name)) {
+    json["published_depth"] = accuracy->depth;
+    json["published_top1"] = accuracy->top1;
+  }
   json["macs_forward"] = model.macs() * shown.samples;
   json["flops_forward"] = model.flops_forward() * shown.samples;
   json["flops_backward_data"] = shown.flops_run(Pass::backward_data);

@@ -25,6 +25,7 @@
 #include "estimator/exchanges/workers.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
+#include "estimator/step/input.hpp"
 
 namespace ddl {
 namespace {
@@ -52,11 +53,20 @@ void add_overhead(Document& document, const Study& study) {
   }
 }
 
+/// Returns whether samples are read from a shared file system of unknown bandwidth, so that reading counts as nothing.
+bool reads_in_no_time(const Job& job) {
+  const Storage& storage = job.machine.storage;
+  const bool is_known = storage.shared_per_node || storage.shared_total;
+  return job.assumptions.include_input && job.sample_bytes > Bytes{} && !is_known && !fits_local_storage(job) &&
+         !fits_host_memory(job);
+}
+
 std::string speed_text(const Estimate& estimate, const Study& study) {
   const Seconds step = estimate.time.step_time();
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
   std::string text =
       fmt::format("{}{} per step{}", at_best ? "at best " : "", humanize(step), interval_behind(step, estimate.interval));
+  if (reads_in_no_time(study.job())) text += " without reading samples";
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
   if (!throughput) return text;
   const double all = throughput->tokens.value_or(throughput->samples);

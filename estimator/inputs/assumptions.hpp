@@ -132,9 +132,9 @@ inline constexpr EnumNames<Compression> compression_names{"none", "fp16", "bf16"
 
 /// For whom a data-parallel worker waits before its next step. A worker is a replica of the model.
 enum class Synchronization {
-  sync,   ///< for all workers, in each step
-  stale,  ///< with parameter servers, for workers that are more than `staleness` steps behind [Ho et al., NIPS 2013]
-  async,  ///< with parameter servers, for no worker [Dean et al., "Large scale distributed deep networks", NIPS 2012]
+  sync,          ///< for all workers, in each step
+  stale,         ///< with parameter servers, for workers that are more than `staleness` steps behind [Ho et al., NIPS 2013]
+  async,         ///< with parameter servers, for no worker [Dean et al., "Large scale distributed deep networks", NIPS 2012]
   gossip,        ///< for its neighbors on a graph, with which it averages weights [Lian et al., NIPS 2017, D-PSGD]
   async_gossip,  ///< for no worker; it averages weights with one neighbor [Lian et al., ICML 2018, AD-PSGD]
 };

@@ -57,7 +57,7 @@ struct SettingRow {
   std::string_view usual{};      ///< shown as the default of the option
   std::string_view only_with{};  ///< the value of `only_with_key` that the setting requires
   std::string_view only_with_key = "allreduce";
-  std::string_view former{};     ///< the key in files of older versions
+  std::string_view former{};  ///< the key in files of older versions
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
 };
 

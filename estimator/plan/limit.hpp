@@ -34,19 +34,19 @@ struct Limit {
     /// with software that keeps operators' results
     recompute_modules,
     tables,  ///< tables distributed by a plan with other axes than data, with ZeRO, or without tables or columns for all
-    local_steps,     ///< several local steps of ranks that shard their state, or with a single rank
-    compression,     ///< compressed sums of gradients that ZeRO shards
-    synchronization, ///< workers without a barrier that shard their state, or that other axes of replicas divide
-    no_host,         ///< offloading to a host that the machine file does not describe
-    host_memory,     ///< more than the memory of a host
-    segment_choice,  ///< segments of layers together with a choice or an axis that needs one layout; `item` is its name
-    segment_ranks,   ///< a segment of layers on another number of ranks
-    segment_first,   ///< a segment that begins at no layer of the model
-    segment_meshes,  ///< segments on more different meshes than are supported
-    segment_tiles,   ///< a segment with a spatial split that begins at a layer with too small tiles
-    devices,         ///< more devices than the machine has
-    not_finite,      ///< a time or an amount of memory that a double cannot represent
-    memory,          ///< more memory than the device has
+    local_steps,      ///< several local steps of ranks that shard their state, or with a single rank
+    compression,      ///< compressed sums of gradients that ZeRO shards
+    synchronization,  ///< workers without a barrier that shard their state, or that other axes of replicas divide
+    no_host,          ///< offloading to a host that the machine file does not describe
+    host_memory,      ///< more than the memory of a host
+    segment_choice,   ///< segments of layers together with a choice or an axis that needs one layout; `item` is its name
+    segment_ranks,    ///< a segment of layers on another number of ranks
+    segment_first,    ///< a segment that begins at no layer of the model
+    segment_meshes,   ///< segments on more different meshes than are supported
+    segment_tiles,    ///< a segment with a spatial split that begins at a layer with too small tiles
+    devices,          ///< more devices than the machine has
+    not_finite,       ///< a time or an amount of memory that a double cannot represent
+    memory,           ///< more memory than the device has
   };
   Kind kind = Kind::memory;
   double wanted = 0;

@@ -95,8 +95,8 @@ struct Step {
   double rank_waiting = 0;  ///< θ·ln n: waiting time of n ranks, divided by kernel, layer-wise exchange and halo time
   /// additional time of the slowest device, as a share of the kernel time of the longest stage
   double straggling = 0;
-  double workers = 1;  ///< number of workers, if none of them waits for another one
-  double lone_straggling = 0;  ///< like `straggling`, for workers that do not wait for the slowest worker
+  double workers = 1;                  ///< number of workers, if none of them waits for another one
+  double lone_straggling = 0;          ///< like `straggling`, for workers that do not wait for the slowest worker
   Window input_window = Window::none;  ///< the window in which samples are read
 
   /// Returns the number of slots of a pipeline in which a stage sends: 2(p+S−2) [ParaDL, Table III]. With v virtual stages

@@ -45,7 +45,8 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
   // The outer update reads outer weights, momentum and weights, and writes all three in fp32.
   double outer = is_rare ? 6 * 4 / plan.shards() * (plan.zero_stage > 0 ? 1 : plan.shards()) : 0.0;
   // A worker without a barrier reads its own and a neighbor's weights, and writes the mean, or adds gradients to their sum.
-  if (has_neighbors(way)) outer = 12 * (way == Synchronization::gossip ? assumptions.neighbors : 1.0);
+  const double neighbors = std::min(assumptions.neighbors, plan.mesh[Axis::data] - 1.0);
+  if (has_neighbors(way)) outer = 12 * (way == Synchronization::gossip ? neighbors : 1.0);
   if (has_servers(way) && is_rare) outer = 12 * steps;
   const double bytes = exchanged * (compressed.coded + outer) / steps;
   if (bytes <= 0 || job.times_whole_layers()) return {};

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/published_accuracy.hpp"
 #include "tests/catch.hpp"
 
 namespace convergence_tests {
@@ -80,6 +81,24 @@ TEST_CASE("an invalid file of published trainings is refused with its position")
     INFO(wrong);
     CHECK_THROWS_AS(parse_convergence(wrong, "c.yaml"), Error);
   }
+}
+
+TEST_CASE("Keras' networks have a published depth and accuracy") {
+  // keras-team/keras at 034466bbe50b, docs/templates/applications.md.
+  for (const std::string name :
+       {"inception_resnet_v2", "keras-inception-v3", "keras-resnet50", "mobilenet", "vgg16", "vgg19", "xception"}) {
+    INFO(name);
+    const auto accuracy = published_accuracy(load_model(name).name);
+    REQUIRE(accuracy);
+    CHECK(accuracy->depth >= 23);
+    CHECK(accuracy->depth <= 572);
+    CHECK(accuracy->top1 >= 0.665);
+    CHECK(accuracy->top1 <= 0.804);
+    CHECK_FALSE(accuracy->source.empty());
+  }
+  CHECK(published_accuracy("mobilenet")->depth == 88);
+  CHECK_FALSE(published_accuracy("resnet50"));
+  CHECK_FALSE(published_accuracy(load_model("vgg16@classes=10").name));
 }
 
 }  // namespace convergence_tests
