@@ -30,7 +30,7 @@ constexpr auto maxtext_programs =
 constexpr auto levanter_programs = argument_names("levanter.main.lora_lm", "levanter.main.sft*", "levanter.main.viz*",
                                                   "levanter.main.eval*", "levanter.main.export*", "levanter.main.cache*");
 constexpr auto prime_marks = argument_names("orchestrator.*", "inference.vllm*", "model.ac.*", "trainer.model.*",
-                                            "renderer.name", "max_off_policy_steps", "data.micro_batch_size");
+                                            "renderer.name", "max_off_policy_steps");
 constexpr auto prime_programs = argument_names("prime_rl.*", "src/prime_rl/*");
 constexpr auto nanochat_programs =
     argument_names("scripts.base_train", "scripts.mid_train", "scripts.chat_sft", "scripts.chat_rl", "scripts.base_eval");

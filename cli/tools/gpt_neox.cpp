@@ -85,7 +85,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32
 constexpr auto not_modelled =
     argument_names("partition_activations", "checkpoint_num_layers", "sparsity_config", "zero_optimization.cpu_offload");
 
-constexpr auto marks = argument_names("pipe_parallel_size", "model_parallel_size");
+constexpr auto marks =
+    argument_names("pipe_parallel_size", "pos_emb", "no_weight_tying", "gpt_j_residual", "attention_config");
 constexpr auto programs = argument_names("deepy.py");
 
 constexpr auto harmless = argument_names(
