@@ -42,7 +42,6 @@
 #include "estimator/explain/explanation.hpp"
 #include "estimator/explain/unmeasured.hpp"
 #include "estimator/search/memory_check.hpp"
-#include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -138,17 +137,6 @@ void find_possible(RecommendAnswer& answer) {
       break;
     }
   }
-}
-
-/// Ranks plans by the time that a step does not exceed with the probability of --risk.
-void rank_by_risk(RecommendAnswer& answer, const SearchOptions& options) {
-  std::vector<Estimate>& plans = answer.options.all ? answer.result.first : answer.result.best;
-  add_intervals(plans, *answer.study, *answer.estimator);
-  const double chance = *answer.options.risk;
-  std::stable_sort(plans.begin(), plans.end(), [&](const Estimate& a, const Estimate& b) {
-    const Verdict of_a = verdict_for(a, options), of_b = verdict_for(b, options);
-    return of_a != of_b ? of_a < of_b : time_within(a, chance) < time_within(b, chance);
-  });
 }
 
 void search_into(RecommendAnswer& answer) {
@@ -253,10 +241,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   settle_target(answer->options.training, answer->study->model());
   refuse_unknown_checkpoints(*answer->study, answer->options.training);
   if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());
-  if (options.risk && (answer->objective == Objective::memory || answer->objective == Objective::energy)) {
-    throw Error(fmt::format("--risk ranks by time, but --objective {} does not", options.objective),
-                "leave one of them out");
-  }
+  if (options.risk) refuse_risk(answer->objective);
   if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
@@ -447,11 +432,7 @@ void add_recommend(const Command& program, Request& request) {
       });
   add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
   add_time_limit(command, options->time_limit);
-  const auto chance =
-      add_number(
-          command, "--risk", options->risk, least_risk, most_risk,
-          "rank by the time that a step does not exceed with this probability: 0.9 prefers plans that are surely fast")
-          .excludes(command.get_option("--ideal"));
+  const auto chance = add_risk(command, options->risk);
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");

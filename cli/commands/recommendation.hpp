@@ -36,9 +36,6 @@ struct RecommendOptions {
   Goals goals;
 };
 
-/// The smallest and largest values of --risk.
-inline constexpr double least_risk = 0.5, most_risk = 0.99;
-
 /// The largest value of --top.
 inline constexpr std::int64_t most_rows = 20'000;
 
@@ -83,6 +80,12 @@ struct RecommendAnswer {
 Option add_per_layer(const Command& command, bool& per_layer);
 /// With --per-layer, searches layouts of layers, and ranks the best plan first if it is faster by more than a tie.
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options);
+/// Adds --risk.
+Option add_risk(const Command& command, std::optional<double>& risk);
+/// Throws Error if the objective is not the time or the cost, which is proportional to it.
+void refuse_risk(Objective objective);
+/// Ranks plans by the time that a step does not exceed with the probability of --risk.
+void rank_by_risk(RecommendAnswer& answer, const SearchOptions& options);
 /// Adds the memory that the allocator reserves for each shown and rejected plan. This takes as long as the search itself.
 void add_reserved(RecommendAnswer& answer);
 

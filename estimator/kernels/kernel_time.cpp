@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "estimator/inputs/fusing.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
@@ -45,7 +46,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
       filter_undivided_(coefficients.filter_undivided),
       channel_undivided_(coefficients.channel_undivided) {
   const Model& model = *facts.model;
-  const bool fuses = assumptions.fusing == Fusing::all || (assumptions.fusing == Fusing::half && is_mixed(precision));
+  const bool fuses = fuses_elementwise(assumptions.fusing, is_mixed(precision));
   if (fuses) fusion_ = facts.fusion;
   if (assumptions.fusing == Fusing::residuals) {
     fuses_residuals_ = true;

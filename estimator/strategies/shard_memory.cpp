@@ -1,6 +1,7 @@
 #include "estimator/strategies/shard_memory.hpp"
 
 #include "estimator/inputs/base_weights.hpp"
+#include "estimator/inputs/fusing.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "model_zoo/values/precision.hpp"
 
@@ -89,14 +90,14 @@ bool is_mean_square_norm(const Operation& operation) {
 /// LlamaRMSNorm].
 Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   const bool by_operators = context.assumptions.composites == CompositeKernels::operators &&
+                            !fuses_elementwise(context.assumptions.fusing, is_mixed(context.plan.precision)) &&
                             kept_form(context.plan, context.assumptions) == KeptForm::computed;
   if (!by_operators || !context.facts.kept[context.index()].input) return {};
   const Operation& operation = *context.operation(shard);
   constexpr double half = 2;
   const double item = item_bytes(context.plan.precision);
   const bool is_norm = is_mean_square_norm(operation);
-  const bool is_trained = shard.weights > 0 && shard.trained_share > 0;
-  const double kept = is_norm && !is_trained ? 0 : local.operator_items * item;
+  const double kept = is_norm && shard.trained_share <= 0 ? 0 : local.operator_items * item;
   const double wider = is_norm && is_mixed(context.plan.precision) ? local.operator_items * half : 0;
   return Bytes((kept + wider) * shard.samples);
 }

@@ -43,7 +43,7 @@ struct Setting {
 
 /// Without DDL_LONG_TESTS, one in so many settings is tested. It shares no divisor with the numbers of sizes, machines and
 /// assumptions, so that each of these occurs.
-constexpr std::size_t usual_stride = 29;
+constexpr std::size_t usual_stride = 37;
 
 bool tests_are_long() { return std::getenv("DDL_LONG_TESTS") != nullptr; }
 
