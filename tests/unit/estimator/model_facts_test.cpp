@@ -246,8 +246,8 @@ TEST_CASE("selective recomputation of products leaves out attention and every se
     CHECK(again.find(name) == std::string::npos);
 }
 
-// The gradients of the last product of a block need its input, and the addition after it needs nothing. A dropout between them
-// keeps its mask, which only its own forward makes.
+// The gradients of the last product of a block need its input, and the addition after it needs nothing. A dropout between
+// them keeps its mask, which only its own forward makes.
 TEST_CASE("recomputation of a block can end before its last product, unless dropout follows") {
   const auto spared_of = [](const std::string& name) {
     const Model model = load_model(name);
