@@ -8,7 +8,8 @@ namespace {
 
 /// Returns whether backward of a layer needs something that forward of this layer makes.
 bool makes_results(const Kept& kept) {
-  return kept.output || kept.mask_items > 0 || kept.extra_items > 0 || kept.statistics > 0 || kept.batch_statistics > 0;
+  return kept.output || kept.mask_items > 0 || kept.extra_items > 0 || kept.operator_items > 0 || kept.statistics > 0 ||
+         kept.batch_statistics > 0;
 }
 
 }  // namespace
