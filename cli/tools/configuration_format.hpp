@@ -121,6 +121,8 @@ struct ConfigurationFormat {
   std::string_view note{};  ///< a warning about parts of a training run that are not predicted
   /// Whether the tool loads frozen weights in half precision, unless it quantizes them.
   bool loads_half = false;
+  /// Whether sizes in a configuration change the model that it names.
+  bool resizes_named = false;
   /// Returns the common name of a model that the tool calls `name`, in the size `flavor`. Returns an empty text if the tool
   /// uses the common name.
   std::string (*model_named)(std::string_view name, std::string_view flavor) = nullptr;

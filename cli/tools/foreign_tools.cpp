@@ -121,7 +121,7 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*dpo*", "it runs a second model without gradients", name_trained_alone},
     {"*orpo*", "it trains on pairs of answers", name_trained_alone},
     {"*raft_align*", reinforced, name_trained_alone},
-    {"*chatbot*", no_training, name_trained},
+    {"chatbot*", no_training, name_trained},
     {"*grpo*", reinforced, name_trained_alone},
     {"*ppo*", reinforced, name_trained_alone},
     {"*rlhf*", reinforced, name_trained_alone},

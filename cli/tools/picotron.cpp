@@ -57,6 +57,7 @@ const ConfigurationFormat picotron_json{
     .harmless = picotron_tables::harmless,
     .refused = picotron_tables::refused,
     .also = ConfigurationLanguage::yaml,
+    .resizes_named = true,
 };
 
 }  // namespace ddl

@@ -302,9 +302,9 @@ std::optional<std::string> bundled_model_named(std::string_view name) {
 
 namespace {
 
-/// Adds the sizes with which a file of picotron changes the model that it names. Throws Error if the model has no such size.
+/// Adds the sizes with which a file changes the model that it names. Throws Error if the model has no such size.
 std::string resized(const Configuration& configuration, const std::string& name) {
-  if (configuration.format != &picotron_json) return name;
+  if (!configuration.format->resizes_named) return name;
   constexpr std::array sizes{std::pair{ConfigField::layers, "layers"}, std::pair{ConfigField::heads, "heads"},
                              std::pair{ConfigField::kv_heads, "kv_heads"}};
   const Model model = load_model(name);
