@@ -125,8 +125,9 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
 
 const Updates& PlanSteps::updates(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  const std::tuple key(plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards, plan.offload,
-                       order_of(plan.schedule).keeps_two_parts);
+  // The gradients of each virtual stage are separate messages.
+  const std::tuple key(plan.virtual_stages, plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards,
+                       plan.offload, order_of(plan.schedule).keeps_two_parts);
   const SplitTables::Split& split = tables_.split(plan);
   auto& updates = known(split).updates;
   const auto known = updates.find(key);
