@@ -168,7 +168,7 @@ class FamilySearch {
   const SearchOptions& options_;
   const VariantSpace& space_;
   Family family_;
-  bool may_break_limits_;  ///< whether requested choices may be impossible
+  bool may_break_limits_;  ///< whether choices that the space contains may be impossible
   /// whether the family has measured runs, and may rank first because its times are more certain
   bool may_be_preferred_;
   std::optional<Estimate> nearest_shape_;  ///< nearest plan among the plans with an impossible shape

@@ -87,6 +87,7 @@ struct Case {
   ChosenOfPlan chosen{};
   Coefficients coefficients{};
   std::vector<NamedFamily> families{};
+  Assumptions assumptions{};
 };
 
 void check(const Case& each) {
@@ -144,7 +145,8 @@ struct Answers {
   SearchResult found, all;
 };
 Answers answers_to(const Case& each, const Machine& machine) {
-  const OwnedJob owned(each.model, machine, {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam, each.coefficients);
+  const OwnedJob owned(each.model, machine, each.assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam,
+                       each.coefficients);
   const Estimator estimator(owned.job);
   SearchOptions options = options_of(each);
   Answers answers;
@@ -207,6 +209,47 @@ TEST_CASE("for each value to which a choice is fixed, a search finds the best of
     }
   }
   CHECK(possible > turn / 2);
+}
+
+/// Returns assumptions under which ranks cannot exchange gradients with every stage of ZeRO.
+std::vector<Assumptions> rare_exchanges() {
+  std::vector<Assumptions> all(5);
+  all[0].local_steps = 8;
+  all[1].compression = Compression::one_bit;
+  all[2].compression = Compression::top_k;
+  all[3].synchronization = Synchronization::async;
+  all[4].synchronization = Synchronization::gossip;
+  return all;
+}
+
+TEST_CASE("a search finds the best of all plans whose gradients are exchanged rarely or in part") {
+  std::size_t possible = 0, in_groups = 0;
+  for (const Assumptions& assumptions : rare_exchanges()) {
+    for (const double memory : {1e9, 16e6}) {
+      Case each{.name = "any plan", .model = transformer(), .memory = memory, .devices = 16, .assumptions = assumptions};
+      each.families = {{family_bit(Axis::data)}, {family_bit(Axis::data) | family_bit(Axis::tensor)}};
+      possible += finds_all(each) ? 1U : 0U;
+      each.name = "shard groups";
+      each.chosen[PlanChoice::shard_group] = 4;
+      in_groups += finds_all(each) && assumptions.local_steps > 1 ? 1U : 0U;
+    }
+  }
+  CHECK(possible >= 8);
+  CHECK(in_groups == 2);
+}
+
+TEST_CASE("a search rejects a ZeRO stage that a strategy names, if its ranks cannot exchange gradients") {
+  const std::vector<NamedFamily> sharded{{family_bit(Axis::data), 3}};
+  for (const Assumptions& assumptions : rare_exchanges()) {
+    // All four devices of the only node are one shard group.
+    const auto [found, all] =
+        answers_to({.name = "fsdp", .model = transformer(), .devices = 4, .families = sharded, .assumptions = assumptions},
+                   small_cluster(1e9));
+    CHECK(found.best.empty());
+    REQUIRE(found.rejected.size() == 1);
+    CHECK(!found.rejected.front().limits.empty());
+    CHECK(all.best.empty());
+  }
 }
 
 /// Returns a model of blocks, each of which may be recomputed.
