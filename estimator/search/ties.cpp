@@ -13,33 +13,41 @@ namespace ddl {
 Estimate Ties::simplified(const Estimate& best) const {
   const Seconds most = best.time.step_time() * (1 + options_.tie);
   Estimate simple = best;
+  // A plan that can be started is not replaced by one that cannot.
+  const bool starts = options_.is_startable && options_.is_startable(best);
   const auto takes = [&](const Plan& plan) {
     if (!estimator_.limits(plan).empty()) return false;
     Estimate estimate = estimator_.estimate(plan);
     if (!estimate.feasible() || estimate.time.step_time() > most ||
-        verdict_for(estimate, options_) > verdict_for(best, options_))
+        verdict_for(estimate, options_) > verdict_for(best, options_) || (starts && !options_.is_startable(estimate)))
       return false;
     simple = std::move(estimate);
     return true;
   };
-  for (std::size_t i = plan_choice_count; i > 0; --i) {
-    const PlanChoiceRow& row = plan_choices()[i - 1];
-    for (const int value : space_.values_of(row, simple.plan)) {
-      if (value >= row.get(simple.plan)) break;
-      Plan plan = simple.plan;
-      row.set(plan, value);
-      // A choice that has an effect only with the replaced value is reset, too.
-      for (const PlanChoiceRow& part : plan_choices()) {
-        if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
+  const auto simplify_choices = [&] {
+    for (std::size_t i = plan_choice_count; i > 0; --i) {
+      const PlanChoiceRow& row = plan_choices()[i - 1];
+      for (const int value : space_.values_of(row, simple.plan)) {
+        if (value >= row.get(simple.plan)) break;
+        Plan plan = simple.plan;
+        row.set(plan, value);
+        // A choice that has an effect only with the replaced value is reset, too.
+        for (const PlanChoiceRow& part : plan_choices()) {
+          if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
+        }
+        if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
       }
-      if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
     }
-  }
+  };
+  simplify_choices();
   for (const std::int64_t count : space_.micro_batches(simple.plan)) {
     if (count >= simple.plan.micro_batches) break;
     Plan plan = simple.plan;
     plan.micro_batches = count;
-    if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
+    if (!space_.is_possible(plan, choices_of(plan)) || !takes(plan)) continue;
+    // With fewer micro-batches, other choices may do without recomputation.
+    simplify_choices();
+    break;
   }
   const Placement usual = options_.placement.value_or(Plan{}.placement);
   if (simple.plan.placement != usual) {
