@@ -71,7 +71,12 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
     findings.push_back({Kind::load_imbalance, estimate.imbalance});
   const MemoryBreakdown& memory = estimate.memory;
   const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
-  const double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
+  double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
+  if (const double experts = job.facts.expert_parameters / plan.mesh[Axis::expert]; plan.mesh[Axis::expert] > 1) {
+    // Fewer ranks hold the same experts.
+    const double others = job.facts.parameters - job.facts.expert_parameters;
+    held *= others / (others + experts);
+  }
   if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25)
     findings.push_back({Kind::memory_redundancy, held, Finding::Copies{replicas}});
   if (plan.mesh.batch_parts() > 1 && plan.global_batch <= plan.mesh.batch_parts())
