@@ -103,7 +103,7 @@ void add_why_not(Document& document, const RecommendAnswer& answer, const Ranked
   for (std::size_t row = 0; row < rows.order.size(); ++row) {
     if (row == rows.recommended) continue;
     const Estimate& each = answer.shown[rows.order[row]];
-    SlowdownReason behind = behind_first(each, answer.shown.front(), answer.study->coefficients().learned);
+    SlowdownReason behind = behind_first(each, answer.shown.front(), answer.study->coefficients().learned, answer.objective);
     others.add(
         {std::to_string(row + 1), family_name(each.plan.mesh.family()), std::move(behind.longer), std::move(behind.why)});
   }

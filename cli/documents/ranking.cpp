@@ -293,7 +293,7 @@ class TableOfPlans {
     if (has_shares_) columns.push_back(figures("MFU"));
     columns.push_back(figures(name_of(training_)));
     if (priced_) columns.push_back(figures(study_.machine().currency));
-    if (has_power_) columns.push_back(figures("kWh"));
+    if (has_power_) columns.push_back(essential(figures("kWh")));
     columns.push_back(figures("eff."));
     columns.insert(columns.end(),
                    {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("step " + unit_.name))});
