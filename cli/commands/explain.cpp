@@ -387,7 +387,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   refuse_without_tokens(options.training, answer->study->model());
   answer->training = options.training;
   settle_target(answer->training, answer->study->model());
-  refuse_unknown_checkpoints(*answer->study, answer->training);
+  refuse_useless_recovery(*answer->study, answer->training);
   refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());

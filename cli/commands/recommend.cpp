@@ -69,7 +69,8 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   const bool is_by_time = answer.objective != Objective::energy && !options.risk;
   search_options.top = (options.save_dir.empty() && is_by_time) || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
-  search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
+  // Closed forms have no error interval. A simpler plan may need more energy.
+  search_options.tie = options.study.ideal || answer.objective == Objective::energy ? 0 : usual_tie;
   search_options.errors = &bundled_time_errors();
   if (!options.study.ideal && options.framework.empty()) {
     search_options.is_startable = [study = answer.study](const Estimate& estimate) {
@@ -208,7 +209,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   if (answer->result.stopped) {
     const auto gap = answer->shown.empty() ? std::nullopt : gap_of(answer->result, answer->shown.front(), answer->objective);
     report.warnings.push_back(fmt::format("{}: {} plans were searched, {}", answer->at_limit ? "time limit" : "interrupted",
-                                          with_thousands(answer->result.considered),
+                                          with_thousands(answer->result.estimated + answer->result.pruned),
                                           gap ? gap_text(*gap, answer->result) : "and the others may include better ones"));
     if (!answer->at_limit) report.status = ExitStatus::interrupted;
   }
@@ -239,9 +240,11 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   settle_target(answer->options.training, answer->study->model());
-  refuse_unknown_checkpoints(*answer->study, answer->options.training);
+  refuse_useless_recovery(*answer->study, answer->options.training);
   if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());
   if (options.risk) refuse_risk(answer->objective);
+  if (options.per_layer && answer->objective == Objective::memory)
+    throw Error("--per-layer looks for a faster plan: it cannot be combined with --objective memory", "leave one of them out");
   if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
@@ -430,8 +433,8 @@ void add_recommend(const Command& program, Request& request) {
       command.add_option("--objective", options->objective, "what to minimize").capture_default_str().words([] {
         return std::vector<std::string>{"time", "cost", "memory", "energy"};
       });
-  add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
-  add_time_limit(command, options->time_limit);
+  const auto top = add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
+  const auto time_limit = add_time_limit(command, options->time_limit);
   const auto chance = add_risk(command, options->risk);
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
@@ -458,7 +461,7 @@ void add_recommend(const Command& program, Request& request) {
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   framework.excludes(all);
-  for (const auto sought : {strategies, framework, objective, all, risk, chance, per_layer}) {
+  for (const auto sought : {strategies, framework, objective, all, risk, chance, per_layer, top, time_limit}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
     handles.degrees.excludes(sought);

@@ -20,6 +20,7 @@
 #include "core/plausible.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "estimator/inputs/training_rows.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -178,7 +179,9 @@ void set_time_between_failures(const std::string& text, Settings& settings) {
   constexpr std::string_view per = " per ";
   const std::size_t at = text.find(per);
   settings.set(interval, {parse_setting(interval, text.substr(0, at), "--mtbf"), SettingOrigin::option, {}});
-  if (at == std::string::npos) return;
+  if (at == std::string::npos)
+    throw Error(fmt::format("--mtbf {}: it is not stated what fails", text),
+                fmt::format("write '{0} per GPU', '{0} per node' or '{0} per job'", text));
   const std::string unit = lower_case(text.substr(at + per.size()));
   settings.set(of, {parse_setting(of, unit, "--mtbf"), SettingOrigin::option, {}});
 }
@@ -191,9 +194,10 @@ void add_recovery_options(const Command& command, StudyOptions& o) {
           "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
           std::string(setting_named("mtbf").help))
       .type_name("TIME");
-  for (const std::string_view key : {"restart", "checkpoint_every", "checkpoint_time", "checkpoint_bandwidth",
-                                     "checkpoint_writing", "spare_nodes", "repair", "pue", "carbon"})
-    add_setting(command, key, settings);
+  for (const std::string_view key : recovery_keys) {
+    if (key != "mtbf") add_setting(command, key, settings);
+  }
+  for (const std::string_view key : {"pue", "carbon"}) add_setting(command, key, settings);
 }
 
 }  // namespace

@@ -105,9 +105,10 @@ std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate) {
   result.assumed_restart = !failures.restart.has_value();
   result.bytes = checkpoint_bytes(job, plan);
   set_checkpoint(job, plan, result.bytes, result.model);
-  // A checkpoint follows a step.
+  // A checkpoint follows a step, and begins when the one before is complete.
   result.is_best = !recovery.checkpoint_every.has_value();
-  result.every = max(recovery.checkpoint_every.value_or(best_checkpoint_interval(result.model)), step);
+  const Seconds every = recovery.checkpoint_every.value_or(best_checkpoint_interval(result.model));
+  result.every = max(max(every, result.model.background), step);
   result.spare_nodes = recovery.spare_nodes;
   if (recovery.repair) {
     const double in_repair = *recovery.repair / result.model.between_failures;
