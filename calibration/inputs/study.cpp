@@ -20,6 +20,7 @@
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
+#include "model_zoo/network/written_sinks.hpp"
 
 namespace ddl {
 namespace {
@@ -310,6 +311,9 @@ void Study::use_software() {
     device.launch_overhead = Seconds(*launch) / device.host_speed;
   Software unused;
   apply_settings(settings, precision_, assumptions_, unused);
+  if (assumptions_.sinks != CompositeKernels::operators) return;
+  write_sinks(model_);
+  facts_ = facts_of(model_);
 }
 
 Study::Study(StudySpec spec, StudyInputs inputs)
