@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -10,17 +11,26 @@
 
 namespace ddl {
 
-Estimate Ties::simplified(const Estimate& best) const {
+Verdict Ties::verdict_as_reserved(Estimate& estimate) const {
+  add_reserved(estimator_, estimate);
+  if (estimate.feasible()) estimate.verdict = verdict_of(estimate.memory, estimator_.job().machine.device.memory);
+  return verdict_for(estimate, options_);
+}
+
+Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
   const Seconds most = best.time.step_time() * (1 + options_.tie);
   Estimate simple = best;
+  Verdict worst = as_reserved ? verdict_as_reserved(simple) : verdict_for(best, options_);
   // A plan that can be started is not replaced by one that cannot.
   const bool starts = options_.is_startable && options_.is_startable(best);
   const auto takes = [&](const Plan& plan) {
     if (!estimator_.limits(plan).empty()) return false;
     Estimate estimate = estimator_.estimate(plan);
-    if (!estimate.feasible() || estimate.time.step_time() > most ||
-        verdict_for(estimate, options_) > verdict_for(best, options_) || (starts && !options_.is_startable(estimate)))
+    if (!estimate.feasible() || estimate.time.step_time() > most || (starts && !options_.is_startable(estimate)))
       return false;
+    const Verdict verdict = as_reserved ? verdict_as_reserved(estimate) : verdict_for(estimate, options_);
+    if (verdict > worst) return false;
+    worst = verdict;
     simple = std::move(estimate);
     return true;
   };
@@ -88,8 +98,23 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
     const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
     std::rotate(first, chosen, chosen + 1);
   }
+  std::map<Family, Estimate> fastest;
+  for (const Estimate& each : best) fastest.emplace(each.plan.mesh.family(), each);
   for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
   if (options_.errors != nullptr && !best.empty()) prefer_known(best);
+  if (!best.empty() && !options_.allow_risk) prefer_safe(fastest, best);
+}
+
+void Ties::prefer_safe(const std::map<Family, Estimate>& fastest, std::vector<Estimate>& best) const {
+  for (auto each = best.begin(); each != best.end(); ++each) {
+    if (verdict_for(*each, options_) != Verdict::fits) return;
+    Estimate safe = *each;
+    if (verdict_as_reserved(safe) != Verdict::fits) safe = simplified(fastest.at(each->plan.mesh.family()), true);
+    if (safe.verdict != Verdict::fits) continue;
+    *each = std::move(safe);
+    std::rotate(best.begin(), each, each + 1);
+    return;
+  }
 }
 
 void Ties::prefer_known(std::vector<Estimate>& best) const {
