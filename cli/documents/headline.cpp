@@ -128,7 +128,8 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
     confidence.grade = grade_of(*estimate.interval);
     confidence.interval = fmt::format("{:+d} % to {:+d} % ({})", percent(estimate.interval->low),
                                       percent(estimate.interval->high), interval_name());
-    confidence.evidence = evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence));
+    confidence.evidence = evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence),
+                                        estimate.sensitivity && estimate.sensitivity->learned.has_value());
   }
   confidence.sources = "kernel times: " + kernel_times_text(study);
   const std::int64_t gpus = estimate.plan.mesh.devices();

@@ -132,6 +132,9 @@ class Serving(unittest.TestCase):
                 self.assertIn(words, text.replace("&#39;", "&apos;").replace("'", "&apos;"))
                 self.assertNotIn("<script", text)
 
+    def test_names_of_repositories_are_models(self):
+        self.assertIn("<b>qwen3-8b</b> on", self.server.ask("/answer?gpus=8&machine=h100&model=Qwen/Qwen3-8B")[2])
+
     def test_no_file_is_read(self):
         names = ("/etc/passwd", "../x.yaml", "./x.yaml", "x.yml", "a,/etc/passwd", "x.onnx", "llama3-8b@tokens=1/../x", "a\\b")
         for key in ("model", "machine", "software"):
