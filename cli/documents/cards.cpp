@@ -29,7 +29,7 @@ Card speed_in_card(const Estimate& estimate, const Study& study) {
     card.gauge = Gauge{value, value * estimate.interval->low, high, 0, high * 1.15, false, text};
     card.details.push_back(text);
   }
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return card;
   const double each = throughput->tokens.value_or(throughput->samples) / static_cast<double>(estimate.plan.mesh.devices());
   card.details.push_back(fmt::format("{} {} per {}{}", rate_text(each), throughput->tokens ? "tokens/s" : "samples/s",

@@ -91,7 +91,7 @@ void add_not_modelled(Document& document, const Configuration& configuration) {
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study) {
   const Configuration& read = plan.configuration;
   const Estimate& own = plan.estimate;
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), own);
   const std::string time =
       fmt::format("{}{} per step", humanize(own.time.step_time()), interval_behind(own.time.step_time(), own.interval));
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,

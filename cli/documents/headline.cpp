@@ -67,7 +67,7 @@ std::string speed_text(const Estimate& estimate, const Study& study) {
   std::string text =
       fmt::format("{}{} per step{}", at_best ? "at best " : "", humanize(step), interval_behind(step, estimate.interval));
   if (reads_in_no_time(study.job())) text += " without reading samples";
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return text;
   const double all = throughput->tokens.value_or(throughput->samples);
   const double each = all / static_cast<double>(estimate.plan.mesh.devices());

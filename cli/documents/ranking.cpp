@@ -68,7 +68,7 @@ Json findings_to_json(const Estimate& estimate, const Study& study) {
 /// Adds the throughput of a plan per device and in total, and its MFU and HFU (shares of the devices' peak).
 void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   using Row = RankedEstimate;
-  const SampleFlops flops = sample_flops(study.job().facts);
+  const SampleFlops flops = sample_flops(study.job());
   const auto add = [&](std::string_view name, auto value_of) {
     const auto value = [&study, flops, value_of](const Row& row) {
       const std::optional<Throughput> throughput = throughput_of(study.job(), flops, row.estimate);
@@ -249,7 +249,7 @@ class TableOfPlans {
       return std::none_of(plans_.begin(), plans_.end(),
                           [&](const Estimate* each) { return each->time[part.part].value() > 0; });
     });
-    const SampleFlops flops = sample_flops(study.job().facts);
+    const SampleFlops flops = sample_flops(study.job());
     for (const Estimate* each : plans_) throughputs_.push_back(throughput_of(study.job(), flops, *each));
     has_shares_ = std::any_of(throughputs_.begin(), throughputs_.end(),
                               [](const auto& of) { return of && of->model_share.has_value(); });

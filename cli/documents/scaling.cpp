@@ -152,7 +152,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
     if (!has_plan(point)) continue;
     const Estimate& best = *point.best;
     const Throughput throughput =
-        throughput_of(point.study->job(), sample_flops(point.study->job().facts), best).value_or(Throughput{});
+        throughput_of(point.study->job(), sample_flops(point.study->job()), best).value_or(Throughput{});
     const double efficiency = scaling.efficiency[i].value_or(0);
     std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch),
                                  plan_word(best.plan),       humanize(best.time.step_time()),

@@ -220,11 +220,17 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   if (context.layer == context.facts.batch_keeper) costs[LayerBytes::kept] += costs[LayerBytes::input];
 }
 
+/// Returns whether selective recomputation may treat the layer differently than a layer of the same shape and modules.
+bool is_recomputed_apart(const ModelFacts& facts, SelectiveRecompute selective, std::size_t layer) {
+  if (selective == SelectiveRecompute::products) return facts.again_with_products[layer];
+  return facts.spared[layer] && !facts.modules[layer].is_empty();
+}
+
 /// The properties in which two layers of the same shape class may differ, and which change the layers' costs under a split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, ends_tables, last, output_kept, output_kept_cast, output_kept_narrow, output_kept_compiled,
-      output_kept_fused, output_kept_stored, copies_narrow, is_gated, is_wide, after_head, again_with_products;
+      output_kept_fused, output_kept_stored, copies_narrow, is_gated, is_wide, after_head, recomputed_apart;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
@@ -243,6 +249,7 @@ struct Variant {
 bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer) {
   const auto index = static_cast<std::size_t>(layer);
   if (assumptions.selective == SelectiveRecompute::products) return facts.again_with_products[index];
+  if (assumptions.recompute_stops_early && facts.spared[index]) return false;
   return !facts.modules[index].in_common(plan.recompute_modules).is_empty();
 }
 
@@ -328,7 +335,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.is_gated[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
-                          selective == SelectiveRecompute::products && facts.again_with_products[i],
+                          is_recomputed_apart(facts, selective, i),
                           facts.token_split[i],
                           reads_token_splits,
                           reads_wide,
