@@ -115,7 +115,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 const ConfigurationFormat levanter_yaml{
     .name = "Levanter",
-    .software = "tensorflow-xla",
+    .software = "jax",
     .language = ConfigurationLanguage::yaml,
     .rows = levanter_tables::rows,
     .usual = levanter_tables::usual,
@@ -125,7 +125,6 @@ const ConfigurationFormat levanter_yaml{
     .programs = levanter_tables::programs,
     .harmless = levanter_tables::harmless,
     .refused = levanter_tables::refused,
-    .note = "JAX compiles a whole step, so the step is predicted with the software tensorflow-xla",
 };
 
 }  // namespace ddl

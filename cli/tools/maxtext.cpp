@@ -115,10 +115,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 }  // namespace maxtext_tables
 
-// Runs of MaxText are predicted as XLA of TensorFlow: both compile a whole step.
 const ConfigurationFormat maxtext_overrides{
     .name = "MaxText",
-    .software = "tensorflow-xla",
+    .software = "jax",
     .language = ConfigurationLanguage::script,
     .rows = maxtext_tables::rows,
     .usual = maxtext_tables::usual,
@@ -129,7 +128,6 @@ const ConfigurationFormat maxtext_overrides{
     .harmless = maxtext_tables::harmless,
     .refused = maxtext_tables::refused,
     .also = ConfigurationLanguage::yaml,
-    .note = "JAX compiles a whole step, so the step is predicted with the software tensorflow-xla",
 };
 
 }  // namespace ddl
