@@ -85,7 +85,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"mamba", mamba_1},
     {"minimax", "layers of lightning attention are not among the operations of model files"},
     {"mllama", "no bundled family has layers that read the tokens of an image"},
-    {"modernbert", "attention to a window on both sides of a token is not among the operations of model files"},
+    {"modernbert", "no import builds its layers; the bundled modernbert-base takes other sizes after an '@'"},
     {"olmo_hybrid", delta_rule},
     {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
     {"rwkv", rwkv},
