@@ -80,11 +80,11 @@ Variant variant_of(const std::string& name);
 /// Returns the variant of a bundled model that a name of timm with a tag means, `convnext_base.fb_in22k`; else nothing.
 std::optional<Variant> variant_of_tag(const Variant& named) {
   const auto head = head_of_tag(named.name);
-  if (!head || named.name.find('/') != std::string::npos || (named.values && named.values->find("classes")))
-    return std::nullopt;
+  if (!head || named.name.find('/') != std::string::npos) return std::nullopt;
   const std::string model = canonical_model_name(head->architecture);
   if (find_file(bundled_models(), model) == nullptr) return std::nullopt;
-  return variant_of(fmt::format("{}{}@classes={}", model, named.changes, head->classes));
+  const bool has_classes = named.values && named.values->find("classes");
+  return variant_of(model + named.changes + (has_classes ? std::string() : fmt::format("@classes={}", head->classes)));
 }
 
 Variant variant_of(const std::string& name) {

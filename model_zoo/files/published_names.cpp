@@ -86,14 +86,25 @@ struct Head {
 /// Ends of timm's tags, and the classes of the heads of these weights [timm 1.0.31, `num_classes` of its configurations].
 /// ImageNet-21k has 21,843 classes with Google's list, 11,221 with that of Ridnik et al., "ImageNet-21K pretraining for the
 /// masses", 2021, and 21,841 as ImageNet-22k. The first end that fits counts.
-constexpr auto heads = std::to_array<Head>(
-    {{"in12k", 11821}, {"in22k", 21841}, {"miil_in21k", 11221}, {"goog_in21k", 21843}, {"augreg_in21k", 21843}});
+constexpr auto heads = std::to_array<Head>({{"in12k", 11821},
+                                            {"in22k", 21841},
+                                            {"miil_in21k", 11221},
+                                            {"goog_in21k", 21843},
+                                            {"augreg_in21k", 21843},
+                                            {"300ep_in21k", 21843},
+                                            {"1000ep_in21k", 21843},
+                                            {"patch16_in21k", 21843},
+                                            {"patch30_in21k", 21843}});
 
-/// Beginnings of the names of CLIP's image encoders, and the size of the vectors that they share with texts [timm 1.0.31;
-/// Radford et al., "Learning transferable visual models from natural language supervision", ICML 2021; Cherti et al.,
-/// "Reproducible scaling laws for contrastive language-image learning", CVPR 2023].
-constexpr auto shared_vectors = std::to_array<Head>(
-    {{"vit_base_", 512}, {"vit_large_", 768}, {"vit_huge_", 1024}, {"vit_giant_", 1024}, {"vit_gigantic_", 1280}});
+/// Beginnings of the names of CLIP's image encoders, and the size of the vectors that they share with texts; the first that
+/// fits counts [timm 1.0.31; Radford et al., "Learning transferable visual models from natural language supervision", ICML
+/// 2021; Cherti et al., "Reproducible scaling laws for contrastive language-image learning", CVPR 2023].
+constexpr auto shared_vectors = std::to_array<Head>({{"vit_base_patch16_plus_", 640},
+                                                     {"vit_base_", 512},
+                                                     {"vit_large_", 768},
+                                                     {"vit_huge_", 1024},
+                                                     {"vit_giant_", 1024},
+                                                     {"vit_gigantic_", 1280}});
 /// Beginnings of timm's tags for weights of CLIP that are not fine-tuned to classes.
 constexpr auto clip_tags =
     std::to_array<std::string_view>({"openai", "laion2b", "laion400m", "datacompxl", "metaclip", "dfn"});
