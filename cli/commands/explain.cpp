@@ -366,6 +366,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
     options.study = std::move(like.study);
     options.plan = std::move(like.own);
     said = std::move(like.said);
+    configuration->warnings.insert(configuration->warnings.end(), like.warnings.begin(), like.warnings.end());
   }
   if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv contains only the layers of one plan, not {}",

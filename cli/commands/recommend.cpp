@@ -312,6 +312,8 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   if (const Estimate* best = answer->best())
     configured.changes = changes_of(read, own, best->plan, blocks_of(answer->study->model()));
   remove_said(answer->defaults, asked.said);
+  std::vector<std::string>& warnings = configured.configuration.warnings;
+  warnings.insert(warnings.end(), asked.warnings.begin(), asked.warnings.end());
   answer->configured = std::move(configured);
   return answer;
 }

@@ -16,6 +16,10 @@ constexpr auto positions =
     argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
+// MindSpeed's names [Ascend/MindSpeed, docs/features]. The hybrid of both exchanges is not modelled.
+constexpr auto algorithms =
+    argument_words("megatron_cp_algo=ring", "ulysses_cp_algo=ulysses", "adaptive_cp_algo>ring", "kvallgather_cp_algo>ring",
+                   "hybrid_cp_algo=", "hybrid_adaptive_cp_algo=", "mamba_cp_algo=");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
 // Megatron-LM's Adam with weight decay is AdamW.
 constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon");
@@ -73,8 +77,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
     {"--use-flash-attn-v2", ConfigField::attention, "fused"},
-    {"--tokenizer-type", ConfigField::tokenizer},
+    {"--tokenizer-type", ConfigField::tokenizer_kind},
     {"--tokenizer-model", ConfigField::tokenizer},
+    only_read({"--tokenizer-name-or-path", ConfigField::tokenizer}),
     {"--tensor-model-parallel-size", ConfigField::tensor},
     {"--pipeline-model-parallel-size", ConfigField::pipeline},
     {"--context-parallel-size", ConfigField::context},
@@ -103,6 +108,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--recompute-activations", PlanChoice::recompute, "selective"},
     {"--checkpoint-activations", PlanChoice::recompute, "full"},
     {"--cp-comm-type", PlanChoice::context_exchange, "", exchanges},
+    only_read({"--context-parallel-algo", PlanChoice::context_exchange, "", algorithms}),
     {"--overlap-grad-reduce", ConfigField::overlap, "yes"},
     {"--bf16", ConfigField::precision, "bf16"},
     {"--fp16", ConfigField::precision, "fp16"},
@@ -200,6 +206,9 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";
+constexpr auto encoder_model =
+    "name its model, such as --model bert-large or t5-base: the other arguments of the file count";
+constexpr auto encoders = "bert t5", pairs = "t5";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"--is-hybrid-model", "not all of its layers are transformer blocks", other_model, true},
@@ -215,12 +224,19 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},
     {"--first-k-dense-replace", "only a part of its blocks has experts", other_model, true, "", "-1"},
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
+    // MindSpeed's shared experts and blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
+    {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},
+    {"--noop-layers", "some of its blocks do nothing", other_model, true},
+    {"--use-multiparameter-pipeline-model-parallel", "its stages exchange further tensors", other_model, true},
+    {"MODE", "it generates text", "give the configuration of the training instead", false, "inference rl"},
+    {"--num-tokens-to-generate", "it generates text", "give the configuration of the training instead"},
     {"--expert-interval", "only a part of its blocks has experts", other_model, true},
     {"--mlp-type", "no supported family of models has shared experts", other_model, true, "residual"},
-    {"--decoder-num-layers", "an encoder and a decoder are trained", other_model, true},
+    {"--decoder-num-layers", "an encoder and a decoder are trained", encoder_model, true, "", "", pairs},
     {"--encoder-tensor-model-parallel-size", "the encoder has a plan of its own", other_model},
     {"--encoder-pipeline-model-parallel-size", "the encoder has a plan of its own", other_model},
     {"--retro-*", "the model retrieves text", other_model, true},
+    {"--freeze-LM", "only a part of the model is trained", "give the script of a training of the whole model"},
     {"--vision-*", "a model of images is trained as well", other_model, true},
     {"--language-model-type", "a model of images is trained as well", other_model, true},
     {"--freeze-ViT", "a model of images is trained as well", other_model, true},
@@ -231,10 +247,16 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
     {"--stage", "it generates samples, or runs further models in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch", false, "*dpo* orm prm *ppo* *grpo*"},
-    {"--vocab-file", "its vocabulary is that of an encoder such as BERT", "name its model, such as --model bert-large", true,
-     "*bert*"},
-    {"--tokenizer-type", "its tokenizer is of encoders such as BERT", "name its model, such as --model bert-large", true,
-     "bertwordpiece*"},
+    {"--vocab-file", "its vocabulary is that of an encoder such as BERT", encoder_model, true, "*bert*", "", encoders},
+    // The tokenizer of GPT-2, which is the default, needs both files, the first in JSON [megatron/training/tokenizer].
+    {.key = "--vocab-file",
+     .reason = "without a merge file, its vocabulary is that of an encoder such as BERT",
+     .hint = encoder_model,
+     .is_of_model = true,
+     .values = "*.txt",
+     .families = encoders,
+     .without = "--merge-file --tokenizer-type --tokenizer-model"},
+    {"--tokenizer-type", "its tokenizer is of encoders such as BERT", encoder_model, true, "bertwordpiece*", "", encoders},
     {"--teacher-model-config", "a second model runs without gradients", other_model, true},
     {"--export-*teacher*", "a second model runs without gradients", other_model, true},
 });
@@ -295,7 +317,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (run.refused) return *run.refused;
   RunValues& values = run.values;
   // NullTokenizer adds one token to --vocab-size.
-  values.set(ConfigField::tokenizer, null_tokenizer);
+  values.set(ConfigField::tokenizer_kind, null_tokenizer);
   values.set(ConfigField::vocabulary, run.model.vocabulary - 1);
   const Software& software = request.study.coefficients().software;
   if (software.overlaps_gradients.value_or(false)) values.set(ConfigField::overlap, "yes");

@@ -108,7 +108,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.add_bias_linear", ConfigField::bias, "", flags}),
     only_read({"model.multi_latent_attention", ConfigField::latent, "", flags}),
     only_read({"model.tokenizer.model", ConfigField::tokenizer}),
-    only_read({"model.tokenizer.type", ConfigField::tokenizer}),
+    only_read({"model.tokenizer.type", ConfigField::tokenizer_kind}),
     only_read({"tokenizer.tokenizer_model", ConfigField::tokenizer}),
 });
 
@@ -165,16 +165,23 @@ constexpr auto harmless = argument_names(
     "model.apply_rope_fusion", "model.layernorm_zero_centered_gamma");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
     {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},
     {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
-    {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true},
-    {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true},
-    {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},
-    {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},
+    {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
+    {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
+    {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.decoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.vision_pretraining_type", "a model of images is trained", other_model, true, "", "", "vit"},
+    {"model.img_h", "a model of images is trained", other_model, true, "", "", "vit"},
+    {"model.text.*", "a loss compares all images and texts of a batch", as_options},
+    {"model.unet*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
+    {"model.denoiser_config*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
+    {"model.retro.*", "the model retrieves text", other_model, true},
     {"model.mm_cfg*", "a model of images is trained as well", other_model, true},
     {"model.vision*", "a model of images is trained as well", other_model, true},
     {"model.peft.peft_scheme", "only low-rank adapters are read", as_lora, false, "ptuning adapter ia3 adapter_tuning"},

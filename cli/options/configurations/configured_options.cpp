@@ -38,7 +38,7 @@ class Options {
   }
 
   ConfiguredOptions make() {
-    read_.refuse(is_given_);
+    read_.refuse(is_given_, all_.study.model);
     choose_model();
     choose_software();
     choose_devices();
@@ -53,9 +53,23 @@ class Options {
 
   [[nodiscard]] std::int64_t degree(ConfigField axis) const { return configured_degree(read_, axis); }
 
+  /// Throws Error if the program of a script trains a model of another family than --model names.
+  void refuse_other_family() {
+    const std::string family = read_.word(ConfigField::family);
+    if (family.empty() || !is_given_("--model")) return;
+    const std::string own = load_model(all_.study.model).family;
+    if (own.empty() || own == family) return;
+    read_.fail({ConfigField::family},
+               fmt::format("the program trains a model of the family {}, and {} of --model is of the family {}",
+                           quote(family), quote(all_.study.model), quote(own)),
+               "name a model of this family, or leave the file out: recommend --model NAME --gpus N");
+  }
+
   void choose_model() {
+    refuse_other_family();
     if (!is_given_("--model")) {
       all_.study.model = model_of(read_);
+      if (std::string warning = warning_of_vocabulary(read_); !warning.empty()) all_.warnings.push_back(std::move(warning));
       const bool has_sizes = !read_.says(ConfigField::model);
       if (has_sizes && !read_.says(ConfigField::sequence) && !is_given_("--seq")) {
         throw Error(fmt::format("{} does not give the length of its sequences", quote(read_.file)),
@@ -97,7 +111,8 @@ class Options {
   void choose_adapter() {
     if (has_adapters()) return choose_base();
     if (read_.word(ConfigField::adapter) == "none") return;
-    const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank);
+    const auto rank = read_.number(ConfigField::adapter_rank, 0, most_adapter_rank);
+    if (rank && *rank == 0) return;
     if (rank) {
       all_.study.model += fmt::format("@lora={}", *rank);
     } else if (read_.word(ConfigField::adapter) == "lora") {
