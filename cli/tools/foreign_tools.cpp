@@ -111,6 +111,7 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*checkpoint/*", "it converts checkpoints", name_trained},
     {"*convert*", "it converts checkpoints", name_trained},
     {"*merge_*", "it merges checkpoints", name_trained},
+    {"*llama_pro*", "it adds blocks to a checkpoint", name_trained},
     {"*export*", "it converts checkpoints", name_trained},
     {"preprocess_data*", "it prepares data", name_trained},
     {"prepare_*", "it prepares data", name_trained},

@@ -243,6 +243,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--img-h", "a model of images is trained", other_model, true},
     {"--lora-*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--model-provider", "a model of images is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},
     // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
     {"--stage", "it generates samples, or runs further models in addition to training",
@@ -258,7 +259,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .without = "--merge-file --tokenizer-type --tokenizer-model"},
     {"--tokenizer-type", "its tokenizer is of encoders such as BERT", encoder_model, true, "bertwordpiece*", "", encoders},
     {"--teacher-model-config", "a second model runs without gradients", other_model, true},
-    {"--export-*teacher*", "a second model runs without gradients", other_model, true},
+    {"--export-kd-*", "a second model runs without gradients", other_model, true},
 });
 
 }  // namespace megatron_tables
