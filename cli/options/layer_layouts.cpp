@@ -68,6 +68,8 @@ Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& pla
   }
   if (own.zero_stage > 0)
     throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)), "write data, and --zero for the whole plan");
+  // All layouts have the stages of the plan.
+  if (own.mesh[Axis::pipeline] == 1) own.mesh.set(Axis::pipeline, plan.mesh[Axis::pipeline]);
   const std::int64_t devices = plan.mesh.devices(), ranks = own.mesh.devices();
   if (ranks < devices && devices % ranks == 0 && own.mesh[Axis::data] == 1)
     own.mesh.set(Axis::data, static_cast<int>(devices / ranks));

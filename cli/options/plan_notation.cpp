@@ -291,6 +291,8 @@ Plan parse_plan_word(std::string_view text) {
   for (std::size_t i = 0; i < firsts.size(); ++i) {
     Plan segment;
     if (!degrees[i + 1].empty()) parse_degrees(degrees[i + 1], segment, "--plan");
+    // All layouts have the same stages.
+    if (segment.mesh[Axis::pipeline] == 1) segment.mesh.set(Axis::pipeline, plan.mesh[Axis::pipeline]);
     if (segment.mesh.devices() != plan.mesh.devices()) {
       throw Error(fmt::format("the plan {} has {} devices at its first layers, but {} from layer {} on", quote(text),
                               plan.mesh.devices(), segment.mesh.devices(), firsts[i]),

@@ -576,8 +576,18 @@ const LayerCosts& LayerCostTable::at(int layer) const {
 }
 
 Bytes LayerCostTable::cut_bytes(int layer) const {
-  const double items = crossing_items(job_.facts, plan_, layer, kinds_.replicated);
-  return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
+  const auto bytes_on = [&](const Plan& plan, const ReplicatedLayers& replicated) {
+    const double items = crossing_items(job_.facts, plan, layer, replicated);
+    return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan));
+  };
+  if (kinds_.layouts.empty()) return bytes_on(plan_, kinds_.replicated);
+  // A rank sends the smaller of the parts that it has and that the next stage needs. Ranks of the stage that reads the
+  // tensor lay it out anew.
+  const auto bytes_at = [&](int at) {
+    const auto own = static_cast<std::size_t>(kind(at));
+    return bytes_on(layout_of(own).plan, kinds_.layouts[kinds_.layout_of(own)].replicated);
+  };
+  return min(bytes_at(std::max(0, layer - 1)), bytes_at(layer));
 }
 
 const LayerCosts& LayerCostTable::between(int first, int last) const {

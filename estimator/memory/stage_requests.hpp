@@ -47,15 +47,19 @@ class StageRequests {
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
     parameters_ = stage_parameters(stage);
     trained_ = stage_parameters(stage, true);
-    exchanged_ = plan_.segments.empty() ? trained_ : stage.all_costs().exchanged_parameters();
+    exchanged_ = trained_;
     untouched_ = stage.all_costs()[LayerCount::untouched];
+    double summed = stage.all_costs().exchanged_parameters();
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
       const LayerCosts& owner = table_.at(tied.owner);
+      summed += owner[LayerCount::trained];
       copied_.push_back(
           {tied.reader, owner[LayerCount::parameters],
            owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
+    // Layers of a mesh without replicas have no bucket. Some gradients are summed along two sets of axes.
+    if (!plan_.segments.empty()) exchanged_ = std::min(trained_, summed);
     parts_ = stage.parts;
     memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, job_.assumptions));
     const double item = tensor_item_bytes(facts_, plan_, job_.assumptions, -1);
