@@ -17,12 +17,14 @@ bool has_layers(const Plan& plan) {
          plan.offload == Offload::none && !plan.offload_activations && !plan.whole_experts;
 }
 
-/// Returns the plans whose choices are tried with several layouts: for each number of stages, the fastest plan, and the same
-/// plan with as few choices as the user allows.
+/// Returns the plans whose choices are tried with several layouts: for the most promising numbers of stages, the fastest
+/// plan, and the same plan with as few choices as the user allows.
 std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions& options) {
   std::vector<Plan> plans;
+  constexpr std::size_t most_numbers = 3;
   std::vector<int> known;
   for (const Estimate& each : answer.result.best) {
+    if (known.size() == most_numbers) break;
     Plan plan = each.plan;
     const int stages = plan.mesh[Axis::pipeline];
     if (!has_layers(plan) || std::find(known.begin(), known.end(), stages) != known.end()) continue;

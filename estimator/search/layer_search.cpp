@@ -51,13 +51,15 @@ std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<LayerCu
   return plans;
 }
 
-/// The meshes that a segment may have: the stages of the plan, data and experts, and one other axis at most.
-std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts, int stages) {
+/// The meshes that a segment may have: the stages of the plan, data, the expert degree of the plan or none, and one other
+/// axis at most.
+std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts, const Mesh& alike) {
   constexpr Family batch = family_bit(Axis::data) | family_bit(Axis::expert) | family_bit(Axis::pipeline);
   constexpr Family allowed = weight_axes | batch | family_bit(Axis::spatial);
   std::map<Family, std::vector<Mesh>> by_family;
   Degrees(options, facts).each([&](Family family, const Mesh& mesh) {
-    if ((family & ~allowed) == 0 && std::popcount(family & ~batch) <= 1 && mesh[Axis::pipeline] == stages &&
+    if ((family & ~allowed) == 0 && std::popcount(family & ~batch) <= 1 && mesh[Axis::pipeline] == alike[Axis::pipeline] &&
+        (mesh[Axis::expert] == 1 || mesh[Axis::expert] == alike[Axis::expert]) &&
         mesh.batch_parts() * options.micro_batches.value_or(1) <= options.global_batch)
       by_family[family].push_back(mesh);
     return true;
@@ -272,7 +274,7 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
   const Job& job = estimator.job();
   SearchOptions own = options;
   own.micro_batches = alike.micro_batches;
-  const std::vector<Mesh> meshes = segment_meshes(own, job.facts, alike.mesh[Axis::pipeline]);
+  const std::vector<Mesh> meshes = segment_meshes(own, job.facts, alike.mesh);
   if (meshes.size() < 2) return std::nullopt;
   const LayerAssignment assignment(estimator, alike, meshes);
   std::vector<Plan> plans;

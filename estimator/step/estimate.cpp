@@ -88,7 +88,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   for (const Mesh& mesh : meshes)
     more += (mesh[Axis::expert] > 1 ? 1U : 0U) + (plan.sequence_parallel && mesh[Axis::tensor] > 1 ? 1U : 0U);
   if (meshes.size() + more > most_gradient_groups) {
-    const std::size_t most = most_gradient_groups - std::min(more, most_gradient_groups - 1);
+    const std::size_t most = most_gradient_groups - std::min(more, most_gradient_groups / 2);
     limits.add({Limit::Kind::segment_meshes, static_cast<double>(meshes.size()), static_cast<double>(most)});
   }
   const auto count = static_cast<int>(job_.facts.model->layers.size());
