@@ -62,6 +62,10 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
         read.fail({ConfigField::expert, ConfigField::experts}, message, hint);
       case Kind::stages:
         read.fail({ConfigField::pipeline, ConfigField::layers}, message, hint);
+      case Kind::stage_blocks:
+        read.fail({PlanChoice::first_stage_blocks, PlanChoice::last_stage_blocks, ConfigField::stage_layout,
+                   ConfigField::pipeline},
+                  message, hint);
       case Kind::tokens:
         read.fail({PlanChoice::sequence_parallel, ConfigField::tensor}, message, hint);
       case Kind::virtual_stages:

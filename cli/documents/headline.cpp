@@ -53,6 +53,21 @@ void add_overhead(Document& document, const Study& study) {
   }
 }
 
+/// Says how evenly tokens are spread over experts.
+std::string routing_text(const Assumptions& assumptions) {
+  std::string text = "balanced routing is assumed; natural routing is in the interval";
+  if (assumptions.expert_imbalance) {
+    text = fmt::format("the busiest rank has {:.4g} times as many tokens as the mean", *assumptions.expert_imbalance);
+  } else if (assumptions.routing) {
+    constexpr EnumNames<Routing> routings{"balanced routing", "natural routing with an auxiliary loss",
+                                          "natural routing with a bias for each expert"};
+    text = routings[*assumptions.routing];
+  }
+  if (!assumptions.capacity_factor) return text;
+  return text + fmt::format(", {} {:.4g} times the mean", assumptions.padded_experts ? "padded to" : "at most",
+                            *assumptions.capacity_factor);
+}
+
 /// Returns whether samples are read from a shared file system of unknown bandwidth, so that reading counts as nothing.
 bool reads_in_no_time(const Job& job) {
   const Storage& storage = job.machine.storage;
@@ -232,8 +247,7 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus) {
     if (const std::string text = between_nodes_text(study.machine(), study.coefficients().exchanges); !text.empty())
       document.line("between nodes: " + text, 2);
   }
-  if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1)
-    document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance), 2);
+  if (study.job().facts.experts > 1) document.line("experts: " + routing_text(study.assumptions()), 2);
   if (const double straggler = study.assumptions().straggler; straggler > 1) {
     document.line(
         fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,

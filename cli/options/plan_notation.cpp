@@ -56,6 +56,10 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
       return "z ZeRO stage";
     case PlanChoice::virtual_stages:
       return "v virtual stages";
+    case PlanChoice::first_stage_blocks:
+      return "first blocks of the first stage";
+    case PlanChoice::last_stage_blocks:
+      return "last blocks of the last stage";
     case PlanChoice::shard_group:
       return "g shard group";
     case PlanChoice::secondary_shards:

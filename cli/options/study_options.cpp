@@ -172,6 +172,13 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
   return older;
 }
 
+/// Adds the options about the load of experts.
+std::vector<Option> add_expert_options(const Command& command, StudyOptions& o) {
+  const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
+  return {imbalance, add_setting(command, "routing", o.settings).excludes(imbalance),
+          add_setting(command, "capacity_factor", o.settings), add_setting(command, "padded_experts", o.settings)};
+}
+
 /// Reads `5.8 years per GPU`, `40 d per node`, `3h per job` or `5.8 years`, which is the time of a GPU.
 void set_time_between_failures(const std::string& text, Settings& settings) {
   const SettingRow &interval = setting_named("mtbf"), &of = setting_named("mtbf_of");
@@ -235,7 +242,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const Option allreduce = add_setting(command, "allreduce", o.settings);
   add_setting(command, "parameter_servers", o.settings);
   add_setting(command, "sparse_density", o.settings);
-  const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
+  const std::vector<Option> of_experts = add_expert_options(command, o);
   const Option straggler = add_setting(command, "straggler", o.settings);
   std::vector<Option> of_gradients;
   for (const char* const key :
@@ -268,12 +275,12 @@ void add_study_options(const Command& command, StudyOptions& o) {
           .one_value_each()
           .type_name("KEY=VALUE");
   for (const Option& each : of_gradients) each.excludes(ideal);
+  for (const Option& each : of_experts) each.excludes(ideal);
   ideal.excludes(input)
       .excludes(exposed)
       .excludes(older)
       .excludes(congestion)
       .excludes(software)
-      .excludes(imbalance)
       .excludes(straggler)
       .excludes(idle)
       .excludes(setting);

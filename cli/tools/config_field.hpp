@@ -84,6 +84,14 @@ enum class ConfigField {
   expert_tensor,     ///< tensor degree of the experts
   interleaved,       ///< yes or no: the schedule uses virtual stages
   layers_per_virtual_stage,
+  stage_layout,    ///< the layers of each virtual stage, as Megatron-LM writes them: `Et*3|tt|L`
+  embedding_slot,  ///< yes or no: the embedding counts as a block of the first stage
+  loss_slot,       ///< yes or no: head and loss count as a block of the last stage
+  routing,         ///< name of Routing
+  routing_forced,  ///< yes or no: benchmarks give each expert equally many tokens
+  routing_bias,    ///< yes or no: a bias for each expert balances their loads
+  capacity_factor,
+  padded_experts,  ///< yes or no: each expert computes its capacity
   precision,
   fp8,      ///< yes or no: FP8 is used
   fp4,      ///< yes or no: FP4 is used

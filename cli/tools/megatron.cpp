@@ -21,6 +21,9 @@ constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=
 constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon");
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
+// `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
+constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
+                                         "sinkhorn=natural", "none=natural");
 constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "fp8=fp8");
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
@@ -89,6 +92,16 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--sequence-parallel", PlanChoice::sequence_parallel, "yes"},
     {"--num-layers-per-virtual-pipeline-stage", ConfigField::layers_per_virtual_stage},
     {"--num-virtual-stages-per-pipeline-rank", PlanChoice::virtual_stages},
+    {"--decoder-first-pipeline-num-layers", PlanChoice::first_stage_blocks},
+    {"--decoder-last-pipeline-num-layers", PlanChoice::last_stage_blocks},
+    only_read({"--pipeline-model-parallel-layout", ConfigField::stage_layout}),
+    {"--account-for-embedding-in-pipeline-split", ConfigField::embedding_slot, "yes"},
+    {"--account-for-loss-in-pipeline-split", ConfigField::loss_slot, "yes"},
+    only_read({"--moe-router-force-load-balancing", ConfigField::routing_forced, "yes"}),
+    only_read({"--moe-router-enable-expert-bias", ConfigField::routing_bias, "yes"}),
+    only_read({"--moe-router-load-balancing-type", ConfigField::routing, "", routings}),
+    only_read({"--moe-expert-capacity-factor", ConfigField::capacity_factor}),
+    only_read({"--moe-pad-expert-input-to-capacity", ConfigField::padded_experts, "yes"}),
     {"--use-distributed-optimizer", PlanChoice::zero, "1"},
     only_read({"--data-parallel-sharding-strategy", ConfigField::sharding, "", shardings}),
     only_read({"--use-torch-fsdp2", ConfigField::fsdp, "yes"}),
@@ -146,9 +159,8 @@ constexpr auto missing = std::to_array<MissingValue>({
 
 constexpr auto not_modelled =
     argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
-                   "--fp8-param-gather", "--num-distributed-optimizer-instances", "--decoder-first-pipeline-num-layers",
-                   "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout", "--moe-layer-freq",
-                   "--moe-shared-expert-intermediate-size", "--moe-expert-capacity-factor", "--moe-token-dispatcher-type",
+                   "--fp8-param-gather", "--num-distributed-optimizer-instances", "--moe-layer-freq",
+                   "--moe-shared-expert-intermediate-size", "--moe-token-dispatcher-type",
                    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
@@ -181,14 +193,14 @@ constexpr auto harmless = argument_names(
     "--overlap-p2p-communication*", "--no-overlap-p2p*", "--ddp-*", "--DDP-impl", "--use-cpu-initialization",
     "--perform-initialization", "--no-initialization", "--no-async-tensor-model-parallel-allreduce", "--no-bias-gelu-fusion",
     "--no-bias-swiglu-fusion", "--no-bias-dropout-fusion", "--bias-*-fusion", "--no-masked-softmax-fusion",
-    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--no-rope-fusion",
+    "--no-rope-fusion",
     "--exp-avg-sq-dtype", "--cross-entropy-fusion-impl", "--enable-one-logger", "--one-logger-*", "--app-tag-*",
-    "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type", "--moe-aux-loss-coeff",
+    "--no-one-logger", "--moe-grouped-gemm", "--moe-aux-loss-coeff",
     "--moe-z-loss-coeff", "--moe-router-score-function", "--moe-router-dtype", "--moe-router-bias-update-rate",
-    "--moe-router-enable-expert-bias", "--moe-router-topk-scaling-factor", "--moe-router-group-topk",
+    "--moe-router-topk-scaling-factor", "--moe-router-group-topk",
     "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion", "--moe-router-fusion",
     "--moe-per-layer-logging", "--moe-input-jitter-eps", "--moe-router-padding-for-fp8", "--moe-use-legacy-grouped-gemm",
-    "--moe-loss-coeff", "--moe-pad-expert-input-to-capacity", "--fp8-amax-*", "--fp8-margin", "--fp8-interval",
+    "--moe-loss-coeff", "--fp8-amax-*", "--fp8-margin", "--fp8-interval",
     "--no-fp8-wgrad", "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed", "--deepspeed_config",
     "--deepspeed-activation-checkpointing", "--zero-*-bucket*", "--no-pipeline-parallel", "--attention-dropout", "--sft*",
     "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups", "--tp-comm-bulk-*", "--disable-tp-comm-*",
@@ -253,6 +265,20 @@ const ConfigurationFormat megatron_arguments{"Megatron-LM",
                                              megatron_tables::harmless,
                                              megatron_tables::refused};
 
+namespace {
+
+/// Returns whether all virtual stages have equal numbers of layers, except those of the first and last stage if the plan
+/// assigns layers to these.
+bool divides(const Plan& plan, std::int64_t layers) {
+  const std::int64_t stages = plan.mesh[Axis::pipeline], chunks = plan.virtual_stages;
+  const std::int64_t first = plan.first_stage_blocks, last = plan.last_stage_blocks;
+  if (first == 0 && last == 0) return (layers + outer_slots(plan, layers)) % (stages * chunks) == 0;
+  const std::int64_t others = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0), rest = layers - first - last;
+  return first % chunks == 0 && last % chunks == 0 && (others == 0 ? rest == 0 : rest % (others * chunks) == 0);
+}
+
+}  // namespace
+
 MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format) {
   const Plan& plan = request.plan();
   if (std::optional<CannotLaunch> lacks = missing_axes(format, plan)) return {.refused = lacks};
@@ -283,8 +309,7 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   } else if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32) {
     run.refused = CannotLaunch{"its files use mixed precision: --precision bf16"};
   }
-  while (run.outer_slots < 2 && (model->layers + run.outer_slots) % stages != 0) ++run.outer_slots;
-  if (!run.refused && (model->layers + run.outer_slots) % stages != 0) {
+  if (!run.refused && !divides(plan, model->layers)) {
     run.refused = CannotLaunch{fmt::format("{} layers do not divide into {} equal stages", model->layers, stages)};
   }
   return run;
@@ -305,8 +330,6 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (offloads && plan.zero_stage == 0) return CannotLaunch{"it only offloads the distributed optimizer: --zero 1"};
 
   ConfigText arguments(megatron_arguments, values);
-  if (run.outer_slots > 0) arguments.set("--account-for-embedding-in-pipeline-split", nullptr);
-  if (run.outer_slots > 1) arguments.set("--account-for-loss-in-pipeline-split", nullptr);
   if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1)
     arguments.set("--overlap-param-gather", nullptr);
   if (software.overlaps_tensor_exchanges.value_or(false) && plan.sequence_parallel)

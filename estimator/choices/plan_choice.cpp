@@ -100,6 +100,62 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || may_interleave(facts, plan, value + 1); },
        .get = [](const Plan& plan) { return plan.virtual_stages - 1; },
        .set = [](Plan& plan, int value) { plan.virtual_stages = value + 1; }},
+      {.choice = PlanChoice::first_stage_blocks,
+       .key = "first_stage_blocks",
+       .option = "first-stage-blocks",
+       .meaning = "the number of blocks of the first pipeline stage; 0 is as the software cuts stages",
+       .noun = "number of blocks of the first stage",
+       .last = most_stage_blocks,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "pipeline stages of given blocks",
+       .separator = ", ",
+       .name = size_name,
+       .words =
+           [](int value) {
+             return value == 0 ? std::string() : std::to_string(value) + " blocks on the first stage";
+           },
+       .sign = [](int value) { return value == 0 ? std::string() : "first" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             Plan own = plan;
+             own.first_stage_blocks = value;
+             return value == 0 || !blocks_of_stages(facts, own).empty();
+           },
+       .get = [](const Plan& plan) { return plan.first_stage_blocks; },
+       .set = [](Plan& plan, int value) { plan.first_stage_blocks = value; }},
+      {.choice = PlanChoice::last_stage_blocks,
+       .key = "last_stage_blocks",
+       .option = "last-stage-blocks",
+       .meaning = "the number of blocks of the last pipeline stage; 0 is as the software cuts stages",
+       .noun = "number of blocks of the last stage",
+       .last = most_stage_blocks,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "pipeline stages of given blocks",
+       .separator = ", ",
+       .name = size_name,
+       .words =
+           [](int value) {
+             return value == 0 ? std::string() : std::to_string(value) + " blocks on the last stage";
+           },
+       .sign = [](int value) { return value == 0 ? std::string() : "last" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             Plan own = plan;
+             own.last_stage_blocks = value;
+             return value == 0 || !blocks_of_stages(facts, own).empty();
+           },
+       .get = [](const Plan& plan) { return plan.last_stage_blocks; },
+       .set = [](Plan& plan, int value) { plan.last_stage_blocks = value; }},
       {.choice = PlanChoice::zero,
        .key = "zero_stage",
        .option = "zero",

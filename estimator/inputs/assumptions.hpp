@@ -95,6 +95,14 @@ enum class BiasKernels {
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
+/// How evenly a router's tokens are spread over experts.
+enum class Routing {
+  balanced,   ///< each expert gets as many tokens, as benchmarks force it
+  natural,    ///< a trained router, balanced by an auxiliary loss
+  loss_free,  ///< a trained router, balanced by a bias for each expert
+};
+inline constexpr EnumNames<Routing> routing_names{"balanced", "natural", "loss-free"};
+
 /// In which formats the weights of fp8 training are in memory.
 enum class NarrowWeights {
   copies,   ///< in half precision, and copies in fp8
@@ -236,9 +244,12 @@ struct Assumptions {
   Synchronization synchronization = Synchronization::sync;
   double staleness = 1;  ///< steps that a worker may be ahead of the slowest one with `stale`
   double neighbors = 2;  ///< workers with which a worker averages its weights with `gossip`; 2: a ring
-  /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
-  /// popular.
-  double expert_imbalance = 1;
+  /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; unset: that of `routing`.
+  std::optional<double> expert_imbalance;
+  std::optional<Routing> routing;  ///< unset: balanced, and intervals include `natural`
+  /// The largest number of tokens of an expert, divided by the mean. Further tokens are dropped. Unset: no token is dropped.
+  std::optional<double> capacity_factor;
+  bool padded_experts = false;  ///< whether each expert computes as many tokens as its capacity
   /// Kernel time of the slowest device, divided by the kernel time of the devices that wait for it;
   /// 1 if all are equally fast.
   double straggler = 1;

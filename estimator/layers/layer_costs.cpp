@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/exchange_time.hpp"
@@ -123,8 +124,9 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
                              bool with_slopes) {
   const Plan& plan = context.plan;
   // All ranks wait for the rank whose experts have the most tokens.
-  const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
-  const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
+  const auto experts = static_cast<double>(context.at().operation->experts());
+  const double imbalance =
+      experts > 1 ? expert_load(job.assumptions, experts, static_cast<double>(expert_parts(plan))) : 1.0;
   const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
   const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
   if (!splits || (repeated <= 0 && !with_slopes)) return {factor, 0};

@@ -20,7 +20,7 @@ const std::vector<int>& PlanSteps::virtual_stages_of(const Plan& plan) const {
   static const std::vector<int> one{1};
   const int stages = plan.mesh[Axis::pipeline];
   if (stages == 1 || job_.assumptions.slot_pipeline) return one;
-  std::vector<int>& known = chunks_[{stages, plan.micro_batches % stages == 0}];
+  std::vector<int>& known = chunks_[{stages, plan.micro_batches % stages == 0, plan.first_stage_blocks, plan.last_stage_blocks}];
   if (known.empty()) {
     known = one;
     Plan alike = plan;
@@ -35,6 +35,8 @@ const std::vector<int>& PlanSteps::virtual_stages_of(const Plan& plan) const {
 std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) const {
   const auto layers = static_cast<int>(job_.facts.model->layers.size());
   if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
+  if (const std::vector<int> blocks = blocks_of_stages(job_.facts, plan); !blocks.empty())
+    return first_layers(*job_.facts.model, blocks);
   const StagePlaces& where = tables_.places_of(plan);
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();

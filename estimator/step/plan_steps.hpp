@@ -70,7 +70,8 @@ class PlanSteps {
   const StageMemories& memories_;
   const Job& job_;
   mutable PerSplit<Known> known_;
-  mutable std::map<std::pair<int, bool>, std::vector<int>> chunks_;
+  /// Numbers of virtual stages, keyed by stages, whether these divide the micro-batches, and the blocks of the outer stages.
+  mutable std::map<std::tuple<int, bool, int, int>, std::vector<int>> chunks_;
 };
 
 }  // namespace ddl

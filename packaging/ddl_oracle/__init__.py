@@ -38,9 +38,10 @@ _REPEATED = ("profile", "set", "what_if")
 _OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "missing", "objective", "overwrite", "per_layer",
               "risk", "save_dir", "save_job", "strategies", "time_limit", "top")
 # Options that fix a part of a plan, which the plan's notation contains.
-_OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "layers", "micro_batches", "offload", "offload_activations",
-            "placement", "plan", "recompute", "recompute_blocks", "recompute_modules", "reshard_after_forward", "schedule",
-            "secondary_shards", "sequence_parallel", "shard_group", "strategy", "tables", "virtual_stages", "zero")
+_OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "first_stage_blocks", "last_stage_blocks", "layers",
+            "micro_batches", "offload", "offload_activations", "placement", "plan", "recompute", "recompute_blocks",
+            "recompute_modules", "reshard_after_forward", "schedule", "secondary_shards", "sequence_parallel", "shard_group",
+            "strategy", "tables", "virtual_stages", "zero")
 
 
 class OracleError(Exception):
