@@ -92,6 +92,11 @@ double samples_of(const Dataset& dataset, const Model& model) {
   return samples * static_cast<double>(dataset.sample.positions()) / static_cast<double>(model.input.positions());
 }
 
+/// The number of files of a sample. A file of tokens may contain many samples.
+double files_per_sample(const Dataset& dataset, const Model& model) {
+  return static_cast<double>(dataset.samples) / static_cast<double>(dataset.samples_per_file) / samples_of(dataset, model);
+}
+
 }  // namespace
 
 bool has_layout(const Model& model) { return !model.input.sequence && model.input.rank > 0; }
@@ -379,6 +384,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .samples_per_epoch = samples_of(dataset_, model_),
                                    .sample_bytes = bytes_per_sample(dataset_, model_),
                                    .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_),
+                                   .files_per_sample = files_per_sample(dataset_, model_),
                                    .stored_raw = is_stored_raw(dataset_)});
 }
 

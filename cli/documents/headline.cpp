@@ -23,6 +23,7 @@
 #include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/workers.hpp"
+#include "estimator/explain/staging.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/step/input.hpp"
@@ -53,20 +54,12 @@ void add_overhead(Document& document, const Study& study) {
   }
 }
 
-/// Returns whether samples are read from a shared file system of unknown bandwidth, so that reading counts as nothing.
-bool reads_in_no_time(const Job& job) {
-  const Storage& storage = job.machine.storage;
-  const bool is_known = storage.shared_per_node || storage.shared_total;
-  return job.assumptions.include_input && job.sample_bytes > Bytes{} && !is_known && !fits_local_storage(job) &&
-         !fits_host_memory(job);
-}
-
 std::string speed_text(const Estimate& estimate, const Study& study) {
   const Seconds step = estimate.time.step_time();
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
   std::string text =
       fmt::format("{}{} per step{}", at_best ? "at best " : "", humanize(step), interval_behind(step, estimate.interval));
-  if (reads_in_no_time(study.job())) text += " without reading samples";
+  if (reads_in_no_time(study.job(), estimate.plan)) text += " without reading samples";
   const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
   if (!throughput) return text;
   const double all = throughput->tokens.value_or(throughput->samples);
@@ -105,6 +98,15 @@ std::optional<std::string> price_citation(const Study& study) {
   const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
   const auto number = std::find_if(sheet.numbers.begin(), sheet.numbers.end(), is_price);
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
+}
+
+std::string staging_text(const StagedData& staged) {
+  const std::string bytes = humanize(staged.per_node);
+  if (!staged.fits)
+    return fmt::format("none: a node cannot hold {}, so samples are read from the shared file system", bytes);
+  if (staged.time) return fmt::format("{} once, {} on each node", humanize(*staged.time), bytes);
+  return fmt::format("{} on each node; the bandwidth of the shared file system is unknown, so the copy counts as zero",
+                     bytes);
 }
 
 /// Names the width of an interval: `good` if its upper end is at most a quarter above the prediction, `fair` up to a half.
@@ -218,6 +220,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
   add_card(document, "Memory", memory_card(estimate, study));
   add_card(document, "Cost", cost_card(estimate, study, training));
   if (const auto goodput = goodput_of(estimate, study, training)) add_card(document, "Goodput", goodput_text(*goodput));
+  if (const auto staged = staged_data(study.job(), estimate.plan)) add_card(document, "Staging", staging_text(*staged));
   if (wants_energy(study) || estimate.power) add_card(document, "Energy", energy_text(estimate, study, training));
   add_card(document, "Confidence", confidence_text(estimate, study));
 }

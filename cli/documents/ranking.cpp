@@ -19,6 +19,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/workers.hpp"
+#include "estimator/explain/staging.hpp"
 #include "estimator/kernels/shard_times.hpp"
 
 namespace ddl {
@@ -183,6 +184,12 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time[part]; });
+  if (study.assumptions().staging != Staging::none) {
+    fields.add("staging_s", if_priced([&study](const Estimate& of) -> Json {
+                 const std::optional<StagedData> staged = staged_data(study.job(), of.plan);
+                 return staged && staged->time ? Json(staged->time->value()) : Json(nullptr);
+               }));
+  }
   if (study.assumptions().synchronization != Synchronization::sync) {
     fields.add("mean_staleness",
                if_priced([&study](const Estimate& of) { return mean_staleness(of.plan, study.assumptions()); }));

@@ -81,10 +81,12 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
                         Finding::Samples{plan.global_batch, job.samples_per_epoch}});
   }
   const Storage& storage = job.machine.storage;
-  if (storage.local_capacity && !fits_local_storage(job) && !fits_host_memory(job)) {
+  const Bytes on_node = bytes_on_node(job, plan);
+  if (storage.local_capacity && on_node > *storage.local_capacity &&
+      sample_place(job, plan) == SamplePlace::shared_storage) {
     findings.push_back(
-        {Kind::local_storage, job.dataset_bytes / *storage.local_capacity,
-         Finding::DataSet{job.dataset_bytes, *storage.local_capacity, storage.shared_per_node || storage.shared_total}});
+        {Kind::local_storage, on_node / *storage.local_capacity,
+         Finding::DataSet{on_node, *storage.local_capacity, storage.shared_per_node || storage.shared_total}});
   }
   return findings;
 }

@@ -130,6 +130,14 @@ enum class Compression { none, fp16, bf16, int8, int4, one_bit, top_k, power_sgd
 inline constexpr EnumNames<Compression> compression_names{"none", "fp16", "bf16", "int8",
                                                           "int4", "1bit", "topk", "powersgd"};
 
+/// Which samples the nodes copy to their disks before the training.
+enum class Staging {
+  none,    ///< none: samples are read where the machine file says
+  whole,   ///< each node copies all samples
+  shards,  ///< each node copies the samples of its ranks
+};
+inline constexpr EnumNames<Staging> staging_names{"none", "whole", "shards"};
+
 /// For whom a data-parallel worker waits before its next step. A worker is a replica of the model.
 enum class Synchronization {
   sync,          ///< for all workers, in each step
@@ -247,8 +255,10 @@ struct Assumptions {
   bool include_input = true;  ///< includes reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
-  Recovery recovery{};             ///< failures and checkpoints of a whole training
-  double overhead_power = 1;       ///< PUE: power of the data center, divided by the power of its nodes
+  Staging staging = Staging::none;
+  double exchanged_samples = 0;   ///< with `shards`: share of its samples that a rank exchanges in each epoch
+  Recovery recovery{};            ///< failures and checkpoints of a whole training
+  double overhead_power = 1;      ///< PUE: power of the data center, divided by the power of its nodes
   std::optional<double> carbon{};  ///< grams of CO2 per kWh; unset if the user has not set it
 };
 

@@ -31,6 +31,10 @@ void set_number(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value;
 }
 
+void set_staging(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.staging = static_cast<Staging>(setting.value);
+}
+
 void set_overhead_power(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.overhead_power = setting.value;
 }
@@ -138,6 +142,26 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .most = 100 * year,
        .has_option = true,
        .apply = set_recovery<&Recovery::repair, Seconds>},
+      {.key = "staging",
+       .help = "copy samples from the shared file system to the disks of the nodes before the training: none, whole (all "
+               "samples to each node) or shards (those of its ranks); a whole training includes the copy",
+       .kind = Kind::name,
+       .names = staging_names,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "none",
+       .apply = set_staging},
+      {.key = "exchanged_samples",
+       .help = "share of its samples that a rank exchanges in each epoch, with --staging shards: 0 shuffles the samples of "
+               "each rank, 1 shuffles all samples",
+       .kind = Kind::number,
+       .most = 1,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "0",
+       .only_with = "shards",
+       .only_with_key = "staging",
+       .apply = set_number<&Assumptions::exchanged_samples>},
       {.key = "pue",
        .help = "power usage effectiveness: energy of the data center, divided by the energy of its nodes",
        .kind = Kind::number,
