@@ -340,6 +340,11 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   use_software();
+  if (assumptions_.precondition_every > 0 && !is_preconditioned(optimizer_)) {
+    throw Error(
+        fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer_)),
+        "add --optimizer soap, or leave it out");
+  }
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),
                 "run calibrate with several runs of each benchmark, or leave it out");

@@ -28,7 +28,7 @@ constexpr auto ties = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixt
 constexpr auto precisions = argument_words("*bfloat16*=bf16", "*bf16*=bf16", "*f32*=fp32", "*float32*=fp32");
 // -1 stands for all samples of a replica, or for the samples of one pass.
 constexpr auto counts = argument_words("-1=", "*=*");
-constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
+constexpr auto optimizers = argument_words("adam=adamw", "muon=muon", "soap=soap");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.num_layers", ConfigField::layers},

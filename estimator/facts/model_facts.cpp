@@ -9,6 +9,7 @@
 #include "estimator/facts/gated_activations.hpp"
 #include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/narrow_copies.hpp"
+#include "estimator/facts/preconditioners.hpp"
 #include "estimator/facts/recomputed_tensors.hpp"
 #include "estimator/facts/spared_layers.hpp"
 #include "estimator/facts/tables.hpp"
@@ -433,6 +434,7 @@ ModelFacts facts_of(const Model& model) {
   find_recomputed_tensors(model, facts);
   find_gated_activations(model, consumers, facts);
   count_base_parameters(model, facts);
+  count_preconditioners(model, facts);
   find_tables(model, consumers, facts);
   for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast, &facts.output_kept_narrow,
                                   &facts.output_kept_compiled, &facts.output_kept_fused, &facts.output_kept_stored})

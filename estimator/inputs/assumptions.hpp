@@ -257,6 +257,7 @@ struct Assumptions {
   InputMode input_mode = InputMode::every_rank;
   Staging staging = Staging::none;
   double exchanged_samples = 0;   ///< with `shards`: share of its samples that a rank exchanges in each epoch
+  double precondition_every = 0;  ///< steps between two decompositions of K-FAC, Shampoo or SOAP; 0: the optimizer's default
   Recovery recovery{};            ///< failures and checkpoints of a whole training
   double overhead_power = 1;      ///< PUE: power of the data center, divided by the power of its nodes
   std::optional<double> carbon{};  ///< grams of CO2 per kWh; unset if the user has not set it

@@ -175,16 +175,25 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
     costs[LayerTime::backward] += time;
     costs[LayerTime::input_gradient] += time;
   }
+  MatrixUpdate matrices;
   if (job.times_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
     costs[LayerTime::update] = job.kernels.serial()[context.index()].update / splits;
   } else {
     costs[LayerTime::update] = job.kernels.update_cost(shard.updated()).time;
-    const MatrixUpdate matrices = matrix_update(job, context, shard);
+    matrices = matrix_update(job, context, shard);
     costs[LayerTime::update] = costs[LayerTime::update] * matrices.factor + matrices.time;
     costs[LayerCount::whole_matrices] = matrices.parameters;
+    costs[LayerCount::summed_items] = matrices.summed;
+    costs[LayerCount::gathered_items] = matrices.gathered;
   }
-  costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
+  const double replicas = context.plan.mesh.product(shard.replicas);
+  costs[LayerTime::sharded_update] = costs[LayerTime::update] / replicas;
+  if (matrices.of_batch + matrices.distributed > Seconds{}) {
+    const Seconds alike = matrices.of_batch + matrices.distributed / replicas;
+    costs[LayerTime::update] += alike;
+    costs[LayerTime::sharded_update] += alike / context.plan.shard_copies();
+  }
 }
 
 /// Adds the problems of a shard as profile lines, with the times of the shard's kernels.

@@ -58,12 +58,18 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
 
 /// Returns the time to gather the matrices that an optimizer updates as a whole, in half precision: among the ranks of a
 /// split of layers, and with ZeRO among the ranks that each update some of the matrices [Liu et al., "Muon is scalable for
-/// LLM training", arXiv 2502.16982, algorithm 1].
+/// LLM training", arXiv 2502.16982, algorithm 1]. The matrices of other optimizers are exchanged in fp32 (matrix_update).
 Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTimes& exchanges) {
   const double parameters = own[LayerCount::whole_matrices];
   if (parameters <= 0) return {};
-  constexpr double half = 2;
+  constexpr double half = 2, full = 4;
   Seconds sum{};
+  if (plan.mesh.replicas() > 1) {
+    if (const double summed = own[LayerCount::summed_items]; summed > 0)
+      sum += exchanges.time(Collective::allreduce, Bytes(summed * full), replica_axes, Purpose::gradient);
+    if (const double gathered = own[LayerCount::gathered_items]; gathered > 0)
+      sum += exchanges.time(Collective::allgather, Bytes(gathered * full), replica_axes, Purpose::gradient);
+  }
   const auto gather = [&](Family axes, double whole) {
     sum += exchanges.time(Collective::allgather, Bytes(whole * half), axes, Purpose::gradient);
   };
