@@ -461,8 +461,8 @@ std::span<const SettingRow> setting_rows() {
       // The following settings describe a single training.
       {.key = "allreduce",
        .help = "fix the gradient allreduce: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
-               "hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse or double-tree; default: as "
-               "measured, else the fastest",
+               "far-halving-doubling, hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse or "
+               "double-tree; default: as measured, else the fastest",
        .kind = Kind::name,
        .names = enum_names<AllreduceAlgorithm>,
        .has_option = true,
