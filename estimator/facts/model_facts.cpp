@@ -425,8 +425,6 @@ ModelFacts facts_of(const Model& model) {
   for (std::size_t i = 0; i < count; ++i) {
     if (model.layers[i].operation->is_attention())
       facts.attention_heads = std::gcd(facts.attention_heads, facts.divisible[i].channel_units);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }
