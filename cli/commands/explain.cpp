@@ -410,7 +410,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   remove_said(answer->defaults, said);
   Report report;
   report.warnings = answer->study->warnings();
-  report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan));
+  report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan, answer->study->job().facts));
   if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
        outside_of_measured(answer->study->coefficients(), answer->study->machine(), answer->explanation)) {

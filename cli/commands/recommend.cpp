@@ -204,7 +204,14 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
-  if (!answer->shown.empty()) report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan));
+  if (!answer->shown.empty()) {
+    report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan, answer->study->job().facts));
+  }
+  if (const std::size_t cases = answer->options.what_if.size(); answer->what_if.size() < cases && Interrupt::asked()) {
+    report.warnings.push_back(
+        fmt::format("interrupted: {} of {} cases of --what-if have an answer", answer->what_if.size(), cases));
+    report.status = ExitStatus::interrupted;
+  }
   if (answer->result.stopped) {
     const auto gap = answer->shown.empty() ? std::nullopt : gap_of(answer->result, answer->shown.front(), answer->objective);
     report.warnings.push_back(fmt::format("{}: {} plans were searched, {}", answer->at_limit ? "time limit" : "interrupted",

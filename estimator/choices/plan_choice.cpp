@@ -212,8 +212,14 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
              return std::string(value == 0 ? "" : value == static_cast<int>(Recompute::full) ? "ac" : "sac");
            },
        .matters = [](const Mesh&) { return true; },
-       .possible = [](const ModelFacts& facts, const Plan&,
-                      int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
+       // Full recomputation keeps the inputs of blocks, so models without blocks recompute nothing.
+       .possible =
+           [](const ModelFacts& facts, const Plan&, int value) {
+             const auto is_in_block = [](const Layer& layer) { return layer.block >= 0; };
+             const std::vector<Layer>& layers = facts.model->layers;
+             if (static_cast<Recompute>(value) == Recompute::selective) return facts.has_attention;
+             return value == 0 || std::any_of(layers.begin(), layers.end(), is_in_block);
+           },
        .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
        .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
       {.choice = PlanChoice::recompute_blocks,
