@@ -332,13 +332,16 @@ void check_prices(const RecommendOptions& options) {
   refuse_unused_prices(prices, machines);
 }
 
-/// Answers the question again for each case of --what-if. The plan is the first plan of the answer.
+/// Answers the question again for each case of --what-if. The plan is the first plan of the answer. A case that the user
+/// interrupts has no answer, because a part of its plans would be compared with all plans.
 void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Command& command) {
   if (answer.shown.empty()) return;
   for (const std::string& text : options.what_if) {
+    if (Interrupt::asked()) break;
     RecommendOptions changed = options;
     changed.study.supposed = parse_what_if(text);
     const std::shared_ptr<RecommendAnswer> then = answer_of(changed, command);
+    if (Interrupt::asked()) break;
     SupposedOutcome outcome = supposed_outcome(text, answer.shown.front().plan, *then->study, *then->estimator);
     if (!then->single && then->best() != nullptr) outcome.best = *then->best();
     answer.what_if.push_back(std::move(outcome));
@@ -372,6 +375,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (studies_named(options.study).size() > 1) return recommend_each(options, command);
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
+    const Interrupt interrupt;
     answer = answer_of(options, command);
     if (answer->shown.empty() && !answer->result.stopped) find_possible(*answer);
     suppose(*answer, options, command);
