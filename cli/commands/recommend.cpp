@@ -156,8 +156,10 @@ void search_into(RecommendAnswer& answer) {
     const std::string reason =
         keep_startable(answer.result.best, *framework, *answer.study, *answer.estimator, search_options);
     if (!reason.empty())
-      throw Error(fmt::format("--for {}: no plan that fits can be started: {}", framework->name, reason),
-                  "choose another framework, or leave --for out");
+      throw Error(
+          fmt::format("--for {}: no plan that fits can be started: {}", framework->name, reason),
+          fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
+                      framework->software));
   }
 
   for (const auto& [family, zero_stage] : search_options.families) {
