@@ -194,6 +194,8 @@ void apply_what_if(const WhatIf& supposed, StudySpec& spec) {
   for (const SupposedChange& change : supposed.changes) {
     if (!change.value.empty())
       spec.settings.override_by(parse_settings(change.quantity + "=" + change.value, SettingOrigin::option));
+    // --gpu-memory replaces the memory of the machine.
+    if (change.quantity == "memory" && spec.device_memory) *spec.device_memory *= change.factor;
   }
 }
 
