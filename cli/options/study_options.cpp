@@ -189,7 +189,7 @@ void add_recovery_options(const Command& command, StudyOptions& o) {
   command
       .add_option_function(
           "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
-          std::string(setting_named("mtbf").help))
+          fmt::format("{}; such as '5.8 years per GPU' or '3h per job'", setting_named("mtbf").help))
       .type_name("TIME");
   for (const std::string_view key : {"restart", "checkpoint_every", "checkpoint_time", "checkpoint_bandwidth",
                                      "checkpoint_writing", "spare_nodes", "repair", "pue", "carbon"})

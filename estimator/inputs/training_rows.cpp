@@ -77,8 +77,8 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .only_with_key = "synchronization",
        .apply = set_number<&Assumptions::neighbors>},
       {.key = "mtbf",
-       .help = "mean time between failures of one GPU, node or job, such as '5.8 years per GPU' or '3h per job': a whole "
-               "training then includes lost steps, restarts and checkpoints; default: the machine's, else no failures",
+       .help = "mean time between failures of one GPU, node or job: a whole training then includes lost steps, restarts and "
+               "checkpoints; default: the machine's, else no failures",
        .kind = Kind::time,
        .least = 1,
        .most = longest_time,
