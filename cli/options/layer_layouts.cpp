@@ -62,7 +62,7 @@ std::vector<int> layers_matching(std::string_view pattern, std::string_view valu
 Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& plan) {
   Plan own;
   try {
-    parse_degrees(degrees, own, "--layers 'fc*: …'");
+    parse_degrees(degrees, own, "fc*:");
   } catch (const Error& error) {
     throw Error(fmt::format("--layers {}: {}", quote(value), error.what()), error.hint());
   }
@@ -86,7 +86,7 @@ void lay_out_layers(const std::vector<std::string>& values, const Model& model, 
   for (const std::string& value : values) {
     const std::size_t colon = value.find(':');
     const std::string_view all(value);
-    if (colon == std::string::npos)
+    if (colon == std::string::npos || stripped_part(all.substr(colon + 1)).empty())
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
     const Mesh mesh = mesh_said(stripped_part(all.substr(colon + 1)), value, plan);
     for (const int layer : layers_matching(stripped_part(all.substr(0, colon)), value, model))
