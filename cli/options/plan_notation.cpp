@@ -22,14 +22,16 @@ std::string_view short_name(Axis axis) {
 }
 
 /// Returns the degrees that are placed on neighboring devices before the degrees in their default order, with short names:
-/// `pp,cp`; empty if all degrees are in the default order.
+/// `pp,cp`; empty if all degrees are in the default order. A plan with several layouts has the degrees of all of them.
 std::string order_word(const Plan& plan) {
+  Family axes = plan.mesh.family();
+  for (const LayerSegment& segment : plan.segments) axes |= segment.mesh.family();
   std::vector<Axis> placed, usual;
   for (const Axis axis : plan.placement) {
-    if (plan.mesh[axis] > 1) placed.push_back(axis);
+    if ((axes & family_bit(axis)) != 0) placed.push_back(axis);
   }
   for (const Axis axis : all_axes) {
-    if (plan.mesh[axis] > 1) usual.push_back(axis);
+    if ((axes & family_bit(axis)) != 0) usual.push_back(axis);
   }
   // The shortest beginning is taken, after which the other degrees follow in their default order.
   std::string text;
