@@ -17,8 +17,8 @@ constexpr auto half = argument_words("true=fp16", "false=");
 constexpr auto brain = argument_words("true=bf16", "false=");
 constexpr auto precisions = argument_words("fp16=fp16", "bfloat16=bf16", "fp32=fp32");
 constexpr auto attentions = argument_words("flash=fused", "global=unfused", "local=unfused");
-constexpr auto devices = argument_words("cpu=optimizer", "none=none", "nvme=");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no", "nvme=");
+constexpr auto devices = argument_words("cpu=optimizer", "none=none");
+constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto optimizers =
     argument_words("Adam=adam", "Adam=adamw", "AdamW>adamw", "OneBitAdam>adam", "SGD=momentum", "Lamb=lamb");
 constexpr auto llama_mlp = argument_words("llama=yes", "regular=no");
@@ -117,6 +117,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"expert_parallel_size", "its experts are placed by another plan", other_model},
     {"train_impl", "it runs a second model, or generates samples, in addition to training", other_model, false,
      "dpo kto reinforce rm"},
+    {"zero_optimization.offload_optimizer.device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+    {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
     {"adapter", "only a part of the model is trained", other_model, true},
     {"soft_prompt_tuning.enabled", "only a part of the model is trained", other_model, true},
 });
