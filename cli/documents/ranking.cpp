@@ -284,7 +284,8 @@ class TableOfPlans {
     if (with_numbers) columns.push_back(essential(figures("#")));
     columns.push_back(essential(words("plan")));
     columns.push_back(essential(figures(at_best ? "step at best" : "step")));
-    if (has_intervals_) columns.push_back(essential(words(interval_name())));
+    // The interval may be left out before the name of a plan is cut, because users copy the name into --plan.
+    if (has_intervals_) columns.push_back(words(interval_name()));
     if (chance_) columns.push_back(essential(figures(fmt::format("step at {}", share_text(*chance_)))));
     bars_.column = columns.size();
     bars_.pieces.assign(spent_names.begin(), spent_names.end());
