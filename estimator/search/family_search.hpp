@@ -21,7 +21,7 @@ struct SearchCommons {
   SearchCommons(const Estimator& its_estimator, const SearchOptions& its_options)
       : estimator(its_estimator),
         options(its_options),
-        space(its_options, its_estimator.job().facts, its_estimator.job().machine.devices_per_node()),
+        space(its_options, its_estimator.job().facts, its_estimator.job().machine),
         time_bounds(its_estimator),
         bounds(its_estimator, time_bounds, space),
         leaders(its_options),
