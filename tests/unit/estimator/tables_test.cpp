@@ -163,6 +163,14 @@ TEST_CASE("sparse gradients have the rows of a step, and are gathered") {
   // Each of two ranks gathers 12 rows of 4 items with a number of 8 bytes: an Allreduce of half of 2 · 12 · 6 items.
   REQUIRE(table.exchanges.size() == 1);
   CHECK(table.exchanges.front().items == Approx(2 * 12 * 6 / 2.0));
+  // A number has 8 bytes, whatever the precision: as much as 2 items that are summed in 4 bytes, and as 4 of 2 bytes.
+  Plan half = plan_with(Tables::replicated);
+  half.precision = Precision::bf16;
+  for (const auto& [mixed, items] : {std::pair(MixedPrecision::full_gradients, 2), {MixedPrecision::half_gradients, 4}}) {
+    assumptions.mixed_precision = mixed;
+    CHECK(shard_of(small_recommender(), half, "table0", assumptions).exchanges.front().items ==
+          Approx(2 * 12 * (4 + items) / 2.0));
+  }
   // The table of GPT-2 is also its head, whose gradient is dense.
   const Model tied = load_model("gpt2");
   Plan plan = plan_with(Tables::replicated);
