@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/exchanges/compression.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/layers/layer_memory.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
@@ -159,6 +160,7 @@ class StageRequests {
     each([&](int i, double items) {
       (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * more), MemoryItem::workspace, i);
     });
+    (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
     sink_.release(before, sink_.mark());
     for (Block& block : parameter_gradients_) sink_.free(block);
     parameter_gradients_.clear();
@@ -203,6 +205,16 @@ class StageRequests {
       return {own.first + repetition * length, own.last + repetition * length, own.again, own.drops};
     }
   };
+
+  /// Returns the memory of the compressed gradients of all ranks, which wait for the update to be added up [Lin et al.,
+  /// "Deep gradient compression"; the authors' code, synxlin/deep-gradient-compression, dgc/horovod/optimizer.py,
+  /// synchronize].
+  [[nodiscard]] Bytes gathered_gradients() const {
+    if (plan_.zero_stage > 0 || plan_.mesh.replicas() == 1) return {};
+    const double ranks = plan_.mesh.replicas();
+    const CompressedGradient each = compressed_gradient(job_.assumptions, 1, 4, ranks);
+    return each.way == GradientWay::allgather ? Bytes((exchanged_ - untouched_) * parts_ * each.sent * ranks) : Bytes{};
+  }
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
