@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/memory/memory.hpp"
 
 namespace ddl {
@@ -79,7 +80,13 @@ Bytes checkpoint_bytes(const Job& job, const Plan& plan) {
   // Checkpoints have no copies in formats of kernels, so a mixed precision saves weights of 2 bytes.
   const Precision saved = is_mixed(plan.precision) ? Precision::bf16 : plan.precision;
   const double weight = parameter_bytes(plan.optimizer, saved, job.assumptions.mixed_precision).weight;
-  const double state = parameter_bytes(job.facts, plan, job.assumptions).optimizer;
+  // What workers without a barrier are about to send or have received is lost.
+  Assumptions kept = job.assumptions;
+  if (synchronization_of(plan, kept) != Synchronization::sync) {
+    kept.synchronization = Synchronization::sync;
+    kept.local_steps = 1;
+  }
+  const double state = parameter_bytes(job.facts, plan, kept).optimizer;
   return Bytes(job.facts.trained_parameters * (weight + state));
 }
 
