@@ -130,6 +130,7 @@ TEST_CASE("a checkpoint holds trained weights, master copies and the optimizer's
 
 TEST_CASE("a checkpoint holds what exchanges keep for later steps, but nothing that is on its way") {
   Plan plan;
+  plan.optimizer = Optimizer::momentum;
   plan.mesh.set(Axis::data, 8);
   const auto bytes_each = [&](const Assumptions& assumptions) {
     const OwnedJob owned(load_model("alexnet"), nodes_of_four(), assumptions, 1000);
