@@ -350,9 +350,9 @@ TEST_CASE("a search uses secondary shards in a node if that is fastest, and find
 }
 
 TEST_CASE("a search shards inside a site if links between sites are slow, and finds the best plan") {
-  Machine machine = small_cluster(9e6);
+  Machine machine = small_cluster(1e9);
   machine.levels.back().units = 2;
-  machine.levels.push_back({"sites", 2, Seconds(1e-3), Bandwidth(1e9), 1});
+  machine.levels.push_back({"sites", 2, Seconds(1e-3), Bandwidth(1e8), 1});
   const Mesh mesh{{Axis::data, 16}};
   CHECK(searched_groups(machine, mesh) == GroupSizes{4, 8, 0});
   Machine even = machine;  // 12 GB/s for each of 4 devices of a node, and 24 GB/s for each of 8 devices of a site
@@ -360,7 +360,7 @@ TEST_CASE("a search shards inside a site if links between sites are slow, and fi
   CHECK(searched_groups(even, mesh) == GroupSizes{4, 0, 0});
   // Two ranks of data in each site, with four tensor-parallel ranks each.
   CHECK(searched_groups(machine, Mesh{{Axis::data, 4}, {Axis::tensor, 4}}) == GroupSizes{2, 0, 0});
-  Case sites{.name = "sites", .model = transformer(), .memory = 9e6, .devices = 16, .batch = 64};
+  Case sites{.name = "sites", .model = transformer(), .memory = 1e9, .devices = 16, .batch = 64};
   sites.families = {{family_bit(Axis::data), 3}};
   const auto [found, all] = answers_to(sites, machine);
   REQUIRE(!all.best.empty());
