@@ -45,7 +45,7 @@ class BitSource {
   }
   std::uint32_t bit() {
     if (at_ >= bytes_.size()) throw GzipProblem{"it ends early"};
-    const std::uint32_t value = (static_cast<std::uint8_t>(bytes_[at_]) >> used_) & 1U;
+    const std::uint32_t value = (static_cast<std::uint32_t>(static_cast<std::uint8_t>(bytes_[at_])) >> used_) & 1U;
     if (++used_ == 8) {
       used_ = 0;
       ++at_;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -220,10 +224,18 @@ Error SourceText::error(std::size_t offset, std::string_view message, std::strin
 }
 
 std::string read_file(const std::string& path, std::size_t max_bytes) {
+  // A pipe can be read once. Its content is kept, because a command may read a file again when its format is known.
+  static std::mutex mutex;
+  static std::map<std::string, std::string> of_pipes;
+  std::error_code unknown;
+  const bool is_pipe = std::filesystem::is_fifo(path, unknown);
+  const std::lock_guard lock(mutex);
+  if (const auto known = of_pipes.find(path); is_pipe && known != of_pipes.end()) return known->second;
   FileStream file(path, max_bytes);
   std::string content;
   std::array<char, 65536> block{};
   while (const std::size_t count = file.read(block)) content.append(block.data(), count);
+  if (is_pipe) of_pipes[path] = content;
   return content;
 }
 

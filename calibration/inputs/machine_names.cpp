@@ -1,6 +1,8 @@
 #include "calibration/inputs/machine_names.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,6 +44,88 @@ std::vector<std::string> nearest_names(std::string_view name) {
     names.push_back(each->name);
   }
   return names;
+}
+
+/// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
+/// the names of this program leave out.
+constexpr auto maker_words = std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd", "instinct", "intel",
+                                                              "huawei", "google", "cloud", "amazon", "aws", "azure",
+                                                              "oracle", "standard", "generation", "edition", "gpu", "gpus"});
+/// Words for the socket and the kind of memory of a GPU: `NVIDIA A100-SXM4-80GB`, `NVIDIA H100 80GB HBM3`.
+constexpr auto form_words = std::to_array<std::string_view>(
+    {"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e"});
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_number(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_digit); }
+
+/// Splits a name into words of lower-case letters and digits. A size of memory in `G` gets its unit: `80g` is `80gb`.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  bool is_inside = false;
+  for (const char c : lower_case(name)) {
+    const bool is_part = is_digit(c) || (c >= 'a' && c <= 'z') || c == '.';
+    if (is_part && !is_inside) words.emplace_back();
+    if (is_part) words.back() += c;
+    is_inside = is_part;
+  }
+  for (std::string& word : words) {
+    if (word.size() > 1 && word.back() == 'g' && is_number(std::string_view(word).substr(0, word.size() - 1))) word += 'b';
+  }
+  return words;
+}
+
+/// Removes the number of devices before a name: `8xH100`, `8x H100`, `8 * H100`.
+void remove_count(std::vector<std::string>& words) {
+  if (words.empty()) return;
+  const auto end = std::find_if_not(words.front().begin(), words.front().end(), is_digit);
+  const std::string rest(end, words.front().end());
+  if (end == words.front().begin()) return;
+  if (rest.size() > 1 && rest.front() == 'x') {
+    words.front() = rest.substr(1);
+  } else if (words.size() > 1 && (rest.empty() || rest == "x")) {
+    words.erase(words.begin());
+    if (words.size() > 1 && words.front() == "x") words.erase(words.begin());
+  }
+}
+
+void remove_words(std::vector<std::string>& words, std::span<const std::string_view> removed) {
+  std::erase_if(words, [removed](const std::string& word) {
+    return std::find(removed.begin(), removed.end(), word) != removed.end();
+  });
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string name;
+  for (const std::string& word : words) name += word;
+  return name;
+}
+
+/// Returns shorter spellings of a name, the most exact one first: without the number of devices, without words of makers,
+/// without words of sockets and memory, and, for slices of a TPU, without the number of chips (`v5p-128`).
+std::vector<std::string> shorter_spellings(std::string_view name) {
+  std::vector<std::string> words = words_of(name);
+  std::vector<std::string> spellings{joined(words)};
+  remove_count(words);
+  spellings.push_back(joined(words));
+  remove_words(words, maker_words);
+  spellings.push_back(joined(words));
+  remove_words(words, form_words);
+  spellings.push_back(joined(words));
+  if (words.size() > 1 && is_number(words.back())) {
+    const std::string& version = words[words.size() - 2];
+    if (version.size() > 1 && version[0] == 'v' && is_digit(version[1])) spellings.push_back("tpu" + version);
+  }
+  return spellings;
+}
+
+const EmbeddedFile* machine_of_key(const std::string& key) {
+  for (const EmbeddedFile& file : machine_files()) {
+    if (name_key(file.name) == key) return &file;
+  }
+  for (const MachineName& each : all_machine_names()) {
+    if (name_key(each.name) == key) return each.file;
+  }
+  return nullptr;
 }
 
 std::string in_words(const std::vector<std::string>& names) {
@@ -102,12 +186,10 @@ const std::vector<MachineName>& all_machine_names() {
 }
 
 const EmbeddedFile* find_machine(std::string_view name) {
-  const std::string key = name_key(name);
-  for (const EmbeddedFile& file : machine_files()) {
-    if (name_key(file.name) == key) return &file;
-  }
-  for (const MachineName& each : all_machine_names()) {
-    if (name_key(each.name) == key) return each.file;
+  if (const EmbeddedFile* const file = machine_of_key(name_key(name))) return file;
+  if (name.size() > longest_compared) return nullptr;
+  for (const std::string& spelling : shorter_spellings(name)) {
+    if (const EmbeddedFile* const file = spelling.empty() ? nullptr : machine_of_key(name_key(spelling))) return file;
   }
   return nullptr;
 }

@@ -17,7 +17,8 @@ struct MachineName {
 
 /// All names of bundled machines, in the order of the files; the aliases of a machine follow its own name.
 [[nodiscard]] const std::vector<MachineName>& all_machine_names();
-/// The bundled file of a machine with this name or alias, in any spelling that name_key allows; null if there is none.
+/// The bundled file of a machine with this name or alias, in any spelling that name_key allows, or with words that do not
+/// identify the machine: `8xH100`, `NVIDIA A100-SXM4-80GB`; null if there is none.
 [[nodiscard]] const EmbeddedFile* find_machine(std::string_view name);
 /// The bundled file of a machine with this name or alias. Throws Error if there is none. The hint has the nearest names, and
 /// the command that writes a file for the machine.

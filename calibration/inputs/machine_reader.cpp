@@ -51,6 +51,7 @@ constexpr double largest_price = 1'000'000'000;
 
 /// A device or a node with more watts is probably a typing error.
 constexpr double most_watts = 100'000;
+constexpr double most_files = 1e9;  // per second
 
 struct Price {
   double per_hour = 0;
@@ -472,10 +473,12 @@ class SheetReader {
   }
 
   void read_storage(const MachineSection& node) {
-    node.only_keys({"shared_per_node", "shared_total", "local_bandwidth", "local_capacity", "host_memory"});
+    node.only_keys({"shared_per_node", "shared_total", "shared_files", "local_bandwidth", "local_capacity", "host_memory"});
     Storage& storage = sheet_.machine.storage;
     if (const auto value = optional_number(node, "shared_per_node", "storage")) storage.shared_per_node = value->bandwidth();
     if (const auto value = optional_number(node, "shared_total", "storage")) storage.shared_total = value->bandwidth();
+    if (const auto value = optional_number(node, "shared_files", "storage"))
+      storage.shared_files = value->number(1, most_files);
     if (const auto value = optional_number(node, "local_bandwidth", "storage")) storage.local_bandwidth = value->bandwidth();
     if (const auto value = optional_number(node, "local_capacity", "storage")) storage.local_capacity = value->bytes();
     if (const auto value = optional_number(node, "host_memory", "storage")) storage.host_memory = value->bytes();

@@ -20,6 +20,7 @@
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
+#include "model_zoo/network/written_sinks.hpp"
 
 namespace ddl {
 namespace {
@@ -90,6 +91,11 @@ double samples_of(const Dataset& dataset, const Model& model) {
   const auto samples = static_cast<double>(dataset.samples);
   if (!model.input.sequence || !dataset.sample.sequence) return samples;
   return samples * static_cast<double>(dataset.sample.positions()) / static_cast<double>(model.input.positions());
+}
+
+/// The number of files of a sample. A file of tokens may contain many samples.
+double files_per_sample(const Dataset& dataset, const Model& model) {
+  return static_cast<double>(dataset.samples) / static_cast<double>(dataset.samples_per_file) / samples_of(dataset, model);
 }
 
 }  // namespace
@@ -310,6 +316,9 @@ void Study::use_software() {
     device.launch_overhead = Seconds(*launch) / device.host_speed;
   Software unused;
   apply_settings(settings, precision_, assumptions_, unused);
+  if (assumptions_.sinks != CompositeKernels::operators) return;
+  write_sinks(model_);
+  facts_ = facts_of(model_);
 }
 
 Study::Study(StudySpec spec, StudyInputs inputs)
@@ -335,6 +344,11 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   use_software();
+  if (assumptions_.precondition_every > 0 && !is_preconditioned(optimizer_)) {
+    throw Error(
+        fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer_)),
+        "add --optimizer soap, or leave it out");
+  }
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),
                 "run calibrate with several runs of each benchmark, or leave it out");
@@ -379,6 +393,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .samples_per_epoch = samples_of(dataset_, model_),
                                    .sample_bytes = bytes_per_sample(dataset_, model_),
                                    .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_),
+                                   .files_per_sample = files_per_sample(dataset_, model_),
                                    .stored_raw = is_stored_raw(dataset_)});
 }
 

@@ -366,6 +366,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
     options.study = std::move(like.study);
     options.plan = std::move(like.own);
     said = std::move(like.said);
+    configuration->warnings.insert(configuration->warnings.end(), like.warnings.begin(), like.warnings.end());
   }
   if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv contains only the layers of one plan, not {}",
@@ -387,7 +388,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   refuse_without_tokens(options.training, answer->study->model());
   answer->training = options.training;
   settle_target(answer->training, answer->study->model());
-  refuse_unknown_checkpoints(*answer->study, answer->training);
+  refuse_useless_recovery(*answer->study, answer->training);
   refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
   const Estimator estimator(answer->study->job());
@@ -410,7 +411,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   remove_said(answer->defaults, said);
   Report report;
   report.warnings = answer->study->warnings();
-  report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan));
+  report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan, answer->study->job().facts));
   if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
        outside_of_measured(answer->study->coefficients(), answer->study->machine(), answer->explanation)) {

@@ -156,6 +156,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
     throw Error(fmt::format("the plan of {} is not possible", quote(check.file)));
   }
   check.notes = read.warnings;
+  check.notes.insert(check.notes.end(), asked.warnings.begin(), asked.warnings.end());
   if (!read.not_modelled.empty()) {
     std::string names;
     for (const ConfigEntry& setting : read.not_modelled)

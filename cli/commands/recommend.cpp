@@ -69,7 +69,8 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   const bool is_by_time = answer.objective != Objective::energy && !options.risk;
   search_options.top = (options.save_dir.empty() && is_by_time) || options.all ? rows : 0;
   search_options.allow_risk = options.allow_risk;
-  search_options.tie = options.study.ideal ? 0 : usual_tie;  // closed forms have no error interval
+  // Closed forms have no error interval. A simpler plan may need more energy.
+  search_options.tie = options.study.ideal || answer.objective == Objective::energy ? 0 : usual_tie;
   search_options.errors = &bundled_time_errors();
   if (!options.study.ideal && options.framework.empty()) {
     search_options.is_startable = [study = answer.study](const Estimate& estimate) {
@@ -156,8 +157,10 @@ void search_into(RecommendAnswer& answer) {
     const std::string reason =
         keep_startable(answer.result.best, *framework, *answer.study, *answer.estimator, search_options);
     if (!reason.empty())
-      throw Error(fmt::format("--for {}: no plan that fits can be started: {}", framework->name, reason),
-                  "choose another framework, or leave --for out");
+      throw Error(
+          fmt::format("--for {}: no plan that fits can be started: {}", framework->name, reason),
+          fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
+                      framework->software));
   }
 
   for (const auto& [family, zero_stage] : search_options.families) {
@@ -204,11 +207,18 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   const bool fits = !answer->shown.empty() && answer->shown.front().feasible();
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
-  if (!answer->shown.empty()) report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan));
+  if (!answer->shown.empty()) {
+    report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan, answer->study->job().facts));
+  }
+  if (const std::size_t cases = answer->options.what_if.size(); answer->what_if.size() < cases && Interrupt::asked()) {
+    report.warnings.push_back(
+        fmt::format("interrupted: {} of {} cases of --what-if have an answer", answer->what_if.size(), cases));
+    report.status = ExitStatus::interrupted;
+  }
   if (answer->result.stopped) {
     const auto gap = answer->shown.empty() ? std::nullopt : gap_of(answer->result, answer->shown.front(), answer->objective);
     report.warnings.push_back(fmt::format("{}: {} plans were searched, {}", answer->at_limit ? "time limit" : "interrupted",
-                                          with_thousands(answer->result.considered),
+                                          with_thousands(answer->result.estimated + answer->result.pruned),
                                           gap ? gap_text(*gap, answer->result) : "and the others may include better ones"));
     if (!answer->at_limit) report.status = ExitStatus::interrupted;
   }
@@ -239,9 +249,11 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   settle_target(answer->options.training, answer->study->model());
-  refuse_unknown_checkpoints(*answer->study, answer->options.training);
+  refuse_useless_recovery(*answer->study, answer->options.training);
   if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());
   if (options.risk) refuse_risk(answer->objective);
+  if (options.per_layer && answer->objective == Objective::memory)
+    throw Error("--per-layer looks for a faster plan: it cannot be combined with --objective memory", "leave one of them out");
   if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();
@@ -312,6 +324,8 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   if (const Estimate* best = answer->best())
     configured.changes = changes_of(read, own, best->plan, blocks_of(answer->study->model()));
   remove_said(answer->defaults, asked.said);
+  std::vector<std::string>& warnings = configured.configuration.warnings;
+  warnings.insert(warnings.end(), asked.warnings.begin(), asked.warnings.end());
   answer->configured = std::move(configured);
   return answer;
 }
@@ -325,13 +339,16 @@ void check_prices(const RecommendOptions& options) {
   refuse_unused_prices(prices, machines);
 }
 
-/// Answers the question again for each case of --what-if. The plan is the first plan of the answer.
+/// Answers the question again for each case of --what-if. The plan is the first plan of the answer. A case that the user
+/// interrupts has no answer, because a part of its plans would be compared with all plans.
 void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Command& command) {
   if (answer.shown.empty()) return;
   for (const std::string& text : options.what_if) {
+    if (Interrupt::asked()) break;
     RecommendOptions changed = options;
     changed.study.supposed = parse_what_if(text);
     const std::shared_ptr<RecommendAnswer> then = answer_of(changed, command);
+    if (Interrupt::asked()) break;
     SupposedOutcome outcome = supposed_outcome(text, answer.shown.front().plan, *then->study, *then->estimator);
     if (!then->single && then->best() != nullptr) outcome.best = *then->best();
     answer.what_if.push_back(std::move(outcome));
@@ -365,6 +382,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (studies_named(options.study).size() > 1) return recommend_each(options, command);
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
+    const Interrupt interrupt;
     answer = answer_of(options, command);
     if (answer->shown.empty() && !answer->result.stopped) find_possible(*answer);
     suppose(*answer, options, command);
@@ -430,8 +448,8 @@ void add_recommend(const Command& program, Request& request) {
       command.add_option("--objective", options->objective, "what to minimize").capture_default_str().words([] {
         return std::vector<std::string>{"time", "cost", "memory", "energy"};
       });
-  add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
-  add_time_limit(command, options->time_limit);
+  const auto top = add_whole_number(command, "--top", options->top, 1, most_rows, "rows to show");
+  const auto time_limit = add_time_limit(command, options->time_limit);
   const auto chance = add_risk(command, options->risk);
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
@@ -458,7 +476,7 @@ void add_recommend(const Command& program, Request& request) {
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   framework.excludes(all);
-  for (const auto sought : {strategies, framework, objective, all, risk, chance, per_layer}) {
+  for (const auto sought : {strategies, framework, objective, all, risk, chance, per_layer, top, time_limit}) {
     handles.plan.excludes(sought);
     handles.strategy.excludes(sought);
     handles.degrees.excludes(sought);

@@ -88,9 +88,13 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
   const bool has_segments = std::any_of(answer.shown.begin(), answer.shown.end(),
                                         [](const Estimate& each) { return !each.plan.segments.empty(); });
-  if (answer.options.per_layer && !has_segments)
+  if (answer.options.per_layer && !has_segments) {
     document.paragraph(
-        fmt::format("no plan that lays out layers differently is more than {:.0f} % faster", usual_tie * 100));
+        answer.result.stopped ? "plans that lay out layers differently were not searched, because the search was stopped"
+        : answer.layered
+            ? fmt::format("no plan that lays out layers differently is more than {:.0f} % faster", usual_tie * 100)
+            : "no plan that lays out layers differently is possible with these options");
+  }
   const auto differs = [&](const Estimate& each) { return each.verdict != answer.shown.front().verdict; };
   if (!answer.options.allow_risk && std::any_of(answer.shown.begin(), answer.shown.end(), differs))
     document.paragraph("plans that may not fit follow plans that fit: --allow-risk sorts all by time");
@@ -103,7 +107,7 @@ void add_why_not(Document& document, const RecommendAnswer& answer, const Ranked
   for (std::size_t row = 0; row < rows.order.size(); ++row) {
     if (row == rows.recommended) continue;
     const Estimate& each = answer.shown[rows.order[row]];
-    SlowdownReason behind = behind_first(each, answer.shown.front(), answer.study->coefficients().learned);
+    SlowdownReason behind = behind_first(each, answer.shown.front(), answer.study->coefficients().learned, answer.objective);
     others.add(
         {std::to_string(row + 1), family_name(each.plan.mesh.family()), std::move(behind.longer), std::move(behind.why)});
   }

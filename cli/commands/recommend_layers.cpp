@@ -1,19 +1,47 @@
 #include <algorithm>
+#include <vector>
 
 #include "cli/commands/recommendation.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/explain/explanation.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/search/layer_search.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
 namespace {
 
-/// Returns whether plans with several layouts support the choices and axes of a plan.
-bool has_one_stage_of_layers(const Plan& plan) {
-  const Mesh& mesh = plan.mesh;
-  return mesh[Axis::pipeline] == 1 && mesh[Axis::context] == 1 && mesh[Axis::expert] == 1 && plan.shard_group == 0 &&
-         plan.secondary_shards <= 1 && plan.offload == Offload::none && !plan.offload_activations && !plan.sequence_parallel;
+/// Returns whether plans with several layouts support the axes and choices of a plan.
+bool has_layers(const Plan& plan) {
+  return plan.mesh[Axis::context] == 1 && plan.shard_group == 0 && plan.secondary_shards <= 1 &&
+         plan.offload == Offload::none && !plan.offload_activations && !plan.whole_experts;
+}
+
+/// Returns the plans whose choices are tried with several layouts: for the most promising numbers of stages, the fastest
+/// plan, and the same plan with as few choices as the user allows.
+std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions& options) {
+  std::vector<Plan> plans;
+  constexpr std::size_t most_numbers = 3;
+  std::vector<int> known;
+  for (const Estimate& each : answer.result.best) {
+    if (known.size() == most_numbers) break;
+    Plan plan = each.plan;
+    const int stages = plan.mesh[Axis::pipeline];
+    if (!has_layers(plan) || std::find(known.begin(), known.end(), stages) != known.end()) continue;
+    known.push_back(stages);
+    // Equal stages of equal blocks are not possible if layouts differ.
+    if (plan.virtual_stages > 1 || order_of(plan.schedule).course != Course::around) {
+      plan.virtual_stages = 1;
+      plan.schedule = Schedule::one_forward_one_backward;
+    }
+    // A stage is on the same ranks whatever its layout is.
+    std::stable_partition(plan.placement.begin(), plan.placement.end(), [](Axis axis) { return axis != Axis::pipeline; });
+    plans.push_back(plan);
+    if (!options.micro_batches && stages == 1) plan.micro_batches = 1;
+    for (const PlanChoiceRow& row : plan_choices()) row.set(plan, options.chosen[row.choice].value_or(0));
+    plans.push_back(plan);
+  }
+  return plans;
 }
 
 }  // namespace
@@ -26,20 +54,13 @@ Option add_per_layer(const Command& command, bool& per_layer) {
 
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   if (!answer.options.per_layer || answer.result.best.empty() || answer.result.stopped) return;
-  const std::vector<Estimate>& best = answer.result.best;
-  const auto alike =
-      std::find_if(best.begin(), best.end(), [](const Estimate& each) { return has_one_stage_of_layers(each.plan); });
-  if (alike == best.end()) return;
-  Plan simple = alike->plan;
-  if (!options.micro_batches) simple.micro_batches = 1;
-  for (const PlanChoiceRow& row : plan_choices()) row.set(simple, options.chosen[row.choice].value_or(0));
-  for (const Plan& plan : {alike->plan, simple}) {
+  for (const Plan& plan : alike_plans(answer, options)) {
     std::optional<Estimate> found = best_by_layer(*answer.estimator, options, plan);
     if (!found || (found->verdict != Verdict::fits && !options.allow_risk)) continue;
     if (!answer.layered || found->time.step_time() < answer.layered->time.step_time()) answer.layered = std::move(found);
   }
   if (!answer.layered) return;
-  const Seconds fastest = best.front().time.step_time();
+  const Seconds fastest = answer.result.best.front().time.step_time();
   if (answer.layered->time.step_time() * (1 + usual_tie) >= fastest) return;
   answer.result.best.insert(answer.result.best.begin(), *answer.layered);
   if (answer.options.all) answer.result.first.insert(answer.result.first.begin(), *answer.layered);

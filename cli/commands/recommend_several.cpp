@@ -102,6 +102,13 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
   }
 }
 
+/// If the user interrupted the command, says how many of the questions have an answer.
+void warn_of_interruption(std::size_t answered, std::size_t asked, Report& report) {
+  if (!Interrupt::asked()) return;
+  report.warnings.push_back(fmt::format("interrupted: {} of {} were searched, the last of them partially", answered, asked));
+  report.status = ExitStatus::interrupted;
+}
+
 }  // namespace
 
 Report recommend_each(const RecommendOptions& options, const Command& command) {
@@ -122,11 +129,7 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
   for (const auto& study : studies) {
     if (study) report.warn(study->warnings());
   }
-  if (Interrupt::asked()) {
-    report.warnings.push_back(fmt::format("interrupted: {} of {} were searched, the last of them partially", studies.size(),
-                                          studies_named(options.study).size()));
-    report.status = ExitStatus::interrupted;
-  }
+  warn_of_interruption(studies.size(), studies_named(options.study).size(), report);
   return report;
 }
 
@@ -152,8 +155,11 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
   question.goals = options.goals;
   question.fixed_batch = !batches.empty() || options.plan.global_batch;
   std::vector<StudyOutcome> points;
-  for (std::size_t i = 0; i < std::max<std::size_t>(batches.size(), 1); ++i) {
+  const Interrupt interrupt;
+  const std::size_t rows = std::max<std::size_t>(batches.size(), 1);
+  for (std::size_t i = 0; i < rows; ++i) {
     for (const std::int64_t gpus : counts) {
+      if (Interrupt::asked()) break;
       RecommendOptions one = options;
       one.plan.gpus = gpus;
       if (gpus == 1) one.strategies.clear();  // one GPU has one plan, which no strategy divides
@@ -165,6 +171,9 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
       points.push_back(std::move(point));
     }
   }
-  return scaling_report(std::move(points), question);
+  const std::size_t answered = points.size();
+  Report report = scaling_report(std::move(points), question);
+  warn_of_interruption(answered, rows * counts.size(), report);
+  return report;
 }
 }  // namespace ddl

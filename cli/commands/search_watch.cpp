@@ -12,8 +12,8 @@
 
 namespace ddl {
 
-void add_time_limit(const Command& command, std::optional<Seconds>& into) {
-  command
+Option add_time_limit(const Command& command, std::optional<Seconds>& into) {
+  return command
       .add_option_function(
           "--time-limit",
           [&into](const std::string& text) {

@@ -13,7 +13,7 @@
 namespace ddl {
 
 /// Adds --time-limit.
-void add_time_limit(const Command& command, std::optional<Seconds>& into);
+Option add_time_limit(const Command& command, std::optional<Seconds>& into);
 
 /// Watches a search: shows its progress and its best plan on a terminal, and ends it at the time limit or when the user
 /// asks.

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/goodput.hpp"
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/throughput.hpp"
@@ -29,7 +31,7 @@ Card speed_in_card(const Estimate& estimate, const Study& study) {
     card.gauge = Gauge{value, value * estimate.interval->low, high, 0, high * 1.15, false, text};
     card.details.push_back(text);
   }
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return card;
   const double each = throughput->tokens.value_or(throughput->samples) / static_cast<double>(estimate.plan.mesh.devices());
   card.details.push_back(fmt::format("{} {} per {}{}", rate_text(each), throughput->tokens ? "tokens/s" : "samples/s",
@@ -72,6 +74,19 @@ Card cost_in_card(const Estimate& estimate, const Study& study, const Training& 
   return card;
 }
 
+Card goodput_in_card(const Goodput& goodput) {
+  Card card{"Goodput", fmt::format("{:.3g} %", 100 * goodput.share)};
+  card.details.push_back(goodput_text(goodput));
+  return card;
+}
+
+Card energy_in_card(const Estimate& estimate, const Study& study, const Training& training) {
+  const std::optional<double> energy = kilowatt_hours(estimate, study, training);
+  Card card{"Energy", energy ? amount(*energy) + " kWh" : "unknown", purpose_of(training)};
+  card.details.push_back(energy_text(estimate, study, training));
+  return card;
+}
+
 }  // namespace
 
 Cards answer_cards(const Estimate& estimate, const Study& study, const Training& training) {
@@ -89,6 +104,8 @@ Cards answer_cards(const Estimate& estimate, const Study& study, const Training&
   cards.cards.push_back(speed_in_card(estimate, study));
   cards.cards.push_back(memory_in_card(estimate, study));
   cards.cards.push_back(cost_in_card(estimate, study, training));
+  if (const auto goodput = goodput_of(estimate, study, training)) cards.cards.push_back(goodput_in_card(*goodput));
+  if (wants_energy(study) || estimate.power) cards.cards.push_back(energy_in_card(estimate, study, training));
   const Confidence confidence = confidence_of(estimate, study);
   Card card{"Confidence", confidence.grade.empty() ? "unknown" : confidence.grade};
   if (!confidence.interval.empty()) card.details.push_back(confidence.interval);

@@ -122,14 +122,14 @@ std::string remedy_text(const Plan& from, const Remedy& remedy, WordsOfChange wo
 std::string step_text(const JobCheck& check) {
   const Job& job = check.study->job();
   const Estimate& estimate = check.checked.estimate;
-  const auto throughput = throughput_of(job, sample_flops(job.facts), estimate);
+  const auto throughput = throughput_of(job, sample_flops(job), estimate);
   return fmt::format("step: {}{}", humanize(estimate.time.step_time()),
                      throughput ? ", " + throughput_in_short(*throughput) : "");
 }
 
 Table remedies_table(const Study& study, const MemoryCheck& checked_plan, const std::vector<Remedy>& remedies,
                      WordsOfChange words_of) {
-  const SampleFlops flops = sample_flops(study.job().facts);
+  const SampleFlops flops = sample_flops(study.job());
   Table table({essential(prose("change")), essential(figures("memory")), essential(figures("at most")), figures("step"),
                figures("MFU"), essential(words("verdict"))});
   const auto add = [&](const std::string& change, const MemoryCheck& checked) {
@@ -162,7 +162,7 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   items.legend = assumed_text(memory);
   document.apart(std::move(items));
-  if (!study.machine().device.is_processor) add_shown_figures(document, {shown_figures(memory, check.device_memory)});
+  if (!study.machine().device.is_processor) add_shown_figures(document, {shown_figures(memory)});
   if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();
   document.line(step_text(check), 2);

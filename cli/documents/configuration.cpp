@@ -62,6 +62,10 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
         read.fail({ConfigField::expert, ConfigField::experts}, message, hint);
       case Kind::stages:
         read.fail({ConfigField::pipeline, ConfigField::layers}, message, hint);
+      case Kind::stage_blocks:
+        read.fail({PlanChoice::first_stage_blocks, PlanChoice::last_stage_blocks, ConfigField::stage_layout,
+                   ConfigField::pipeline},
+                  message, hint);
       case Kind::tokens:
         read.fail({PlanChoice::sequence_parallel, ConfigField::tensor}, message, hint);
       case Kind::virtual_stages:
@@ -91,7 +95,7 @@ void add_not_modelled(Document& document, const Configuration& configuration) {
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study) {
   const Configuration& read = plan.configuration;
   const Estimate& own = plan.estimate;
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), own);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), own);
   const std::string time =
       fmt::format("{}{} per step", humanize(own.time.step_time()), interval_behind(own.time.step_time(), own.interval));
   document.line(read.file, fmt::format(" ({}): {}, {}", read.format->name,

@@ -48,7 +48,7 @@ std::string reasons_text(const Estimate& estimate, const Model& model) {
 }
 
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of) {
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (throughput)
     document.line(fmt::format("{}: {}", of, throughput_text(*throughput, estimate.plan, study.machine().device)), 2);
 }

@@ -24,8 +24,9 @@ struct AlikeRuns {
 /// before, are left out. Empty for an estimate without an interval.
 [[nodiscard]] std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate,
                                                 const std::vector<Evidence>& evidence);
-/// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`.
-[[nodiscard]] std::string evidence_text(const std::vector<AlikeRuns>& alike);
+/// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`. `is_fitted`: whether the
+/// estimate has factors that were fitted to runs, which these errors are without.
+[[nodiscard]] std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted);
 /// Adds a table of the groups; adds nothing without groups.
 void add_evidence(Document& document, const std::vector<AlikeRuns>& alike);
 [[nodiscard]] nlohmann::ordered_json evidence_to_json(const std::vector<AlikeRuns>& alike);

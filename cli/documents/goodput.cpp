@@ -1,11 +1,14 @@
 #include "cli/documents/goodput.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "estimator/inputs/training_rows.hpp"
 
 namespace ddl {
 
@@ -16,14 +19,17 @@ std::optional<Goodput> goodput_of(const Estimate& estimate, const Study& study, 
 
 std::string goodput_text(const Goodput& goodput) {
   const FailureModel& model = goodput.model;
-  std::string text = fmt::format("{:.3g} %: a failure every {}, {}a checkpoint every {} (waits {} for {}",
-                                 100 * goodput.share, humanize(model.between_failures), goodput.is_best ? "at best " : "",
-                                 humanize(goodput.every), humanize(model.checkpoint), humanize(goodput.bytes));
+  constexpr double hardly = 0.01, seen = 0.0005;
+  std::string text =
+      fmt::format("{}: a failure every {}, {}a checkpoint every {} (waits {} for {}",
+                  goodput.share < hardly ? "the training hardly progresses" : fmt::format("{:.3g} %", 100 * goodput.share),
+                  humanize(model.between_failures), goodput.is_best ? "at best " : "", humanize(goodput.every),
+                  humanize(model.checkpoint), humanize(goodput.bytes));
   if (model.background > Seconds{}) text += fmt::format(", written in {}", humanize(model.background));
   text += fmt::format("), restarts of {}{}", humanize(model.restart), goodput.assumed_restart ? " (assumed)" : "");
   if (goodput.spare_nodes > 0)
     text += fmt::format(", {}", count_text(static_cast<std::int64_t>(goodput.spare_nodes), "spare node"));
-  if (goodput.repair_share > 0) text += fmt::format(", {:.2g} % waiting for repairs", 100 * goodput.repair_share);
+  if (goodput.repair_share >= seen) text += fmt::format(", {:.2g} % waiting for repairs", 100 * goodput.repair_share);
   return text;
 }
 
@@ -41,8 +47,17 @@ nlohmann::ordered_json goodput_to_json(const std::optional<Goodput>& goodput) {
           {"repair_share", goodput->repair_share}};
 }
 
-void refuse_unknown_checkpoints(const Study& study, const Training& training) {
+void refuse_useless_recovery(const Study& study, const Training& training) {
   const Job& job = study.job();
+  for (const std::string_view key : recovery_keys) {
+    const SettingValue* const chosen = study.spec().settings.find(key);
+    if (chosen == nullptr || chosen->origin != SettingOrigin::option) continue;
+    std::string option = "--" + std::string(key);
+    std::replace(option.begin(), option.end(), '_', '-');
+    if (!training.is_whole())
+      throw Error(option + " has an effect only on a whole training", "add --train-tokens 1T or --epochs 90");
+    if (!knows_failures(job)) throw Error(option + " has no effect without failures", "add --mtbf '5.8 years per GPU'");
+  }
   if (!training.is_whole() || !job.assumptions.recovery.failures.interval || knows_checkpoints(job)) return;
   throw Error(fmt::format("--mtbf needs the time of a checkpoint, but the datasheet of {} has no shared storage",
                           study.machine().name),

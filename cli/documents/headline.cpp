@@ -23,6 +23,7 @@
 #include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/workers.hpp"
+#include "estimator/explain/staging.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/step/input.hpp"
@@ -53,12 +54,19 @@ void add_overhead(Document& document, const Study& study) {
   }
 }
 
-/// Returns whether samples are read from a shared file system of unknown bandwidth, so that reading counts as nothing.
-bool reads_in_no_time(const Job& job) {
-  const Storage& storage = job.machine.storage;
-  const bool is_known = storage.shared_per_node || storage.shared_total;
-  return job.assumptions.include_input && job.sample_bytes > Bytes{} && !is_known && !fits_local_storage(job) &&
-         !fits_host_memory(job);
+/// Says how evenly tokens are spread over experts.
+std::string routing_text(const Assumptions& assumptions) {
+  std::string text = "balanced routing is assumed; natural routing is in the interval";
+  if (assumptions.expert_imbalance) {
+    text = fmt::format("the busiest rank has {:.4g} times as many tokens as the mean", *assumptions.expert_imbalance);
+  } else if (assumptions.routing) {
+    constexpr EnumNames<Routing> routings{"balanced routing", "natural routing with an auxiliary loss",
+                                          "natural routing with a bias for each expert"};
+    text = routings[*assumptions.routing];
+  }
+  if (!assumptions.capacity_factor) return text;
+  return text + fmt::format(", {} {:.4g} times the mean", assumptions.padded_experts ? "padded to" : "at most",
+                            *assumptions.capacity_factor);
 }
 
 std::string speed_text(const Estimate& estimate, const Study& study) {
@@ -66,8 +74,8 @@ std::string speed_text(const Estimate& estimate, const Study& study) {
   const bool at_best = study.kernels().origin() == KernelBasis::roofline;
   std::string text =
       fmt::format("{}{} per step{}", at_best ? "at best " : "", humanize(step), interval_behind(step, estimate.interval));
-  if (reads_in_no_time(study.job())) text += " without reading samples";
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job().facts), estimate);
+  if (reads_in_no_time(study.job(), estimate.plan)) text += " without reading samples";
+  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return text;
   const double all = throughput->tokens.value_or(throughput->samples);
   const double each = all / static_cast<double>(estimate.plan.mesh.devices());
@@ -107,6 +115,15 @@ std::optional<std::string> price_citation(const Study& study) {
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
+std::string staging_text(const StagedData& staged) {
+  const std::string bytes = humanize(staged.per_node);
+  if (!staged.fits)
+    return fmt::format("none: a node cannot hold {}, so samples are read from the shared file system", bytes);
+  if (staged.time) return fmt::format("{} once, {} on each node", humanize(*staged.time), bytes);
+  return fmt::format("{} on each node; the bandwidth of the shared file system is unknown, so the copy counts as zero",
+                     bytes);
+}
+
 /// Names the width of an interval: `good` if its upper end is at most a quarter above the prediction, `fair` up to a half.
 std::string_view grade_of(const TimeInterval& interval) {
   constexpr double good = 1.25, fair = 1.5;
@@ -128,7 +145,8 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
     confidence.grade = grade_of(*estimate.interval);
     confidence.interval = fmt::format("{:+d} % to {:+d} % ({})", percent(estimate.interval->low),
                                       percent(estimate.interval->high), interval_name());
-    confidence.evidence = evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence));
+    confidence.evidence = evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence),
+                                        estimate.sensitivity && estimate.sensitivity->learned.has_value());
   }
   confidence.sources = "kernel times: " + kernel_times_text(study);
   const std::int64_t gpus = estimate.plan.mesh.devices();
@@ -218,6 +236,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
   add_card(document, "Memory", memory_card(estimate, study));
   add_card(document, "Cost", cost_card(estimate, study, training));
   if (const auto goodput = goodput_of(estimate, study, training)) add_card(document, "Goodput", goodput_text(*goodput));
+  if (const auto staged = staged_data(study.job(), estimate.plan)) add_card(document, "Staging", staging_text(*staged));
   if (wants_energy(study) || estimate.power) add_card(document, "Energy", energy_text(estimate, study, training));
   add_card(document, "Confidence", confidence_text(estimate, study));
 }
@@ -232,8 +251,7 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus) {
     if (const std::string text = between_nodes_text(study.machine(), study.coefficients().exchanges); !text.empty())
       document.line("between nodes: " + text, 2);
   }
-  if (const double imbalance = study.assumptions().expert_imbalance; imbalance > 1)
-    document.line(fmt::format("experts: the busiest rank has {:.4g} times as many tokens as the mean", imbalance), 2);
+  if (study.job().facts.experts > 1) document.line("experts: " + routing_text(study.assumptions()), 2);
   if (const double straggler = study.assumptions().straggler; straggler > 1) {
     document.line(
         fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,

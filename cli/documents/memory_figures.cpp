@@ -38,7 +38,7 @@ Bytes reserved_by(const StageOf& stage, const MemoryBreakdown& memory) {
 
 }  // namespace
 
-StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device, int stage) {
+StageFigures shown_figures(const MemoryBreakdown& memory, int stage) {
   StageFigures figures;
   figures.stage = stage;
   figures.memory = memory;
@@ -49,9 +49,7 @@ StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device, int stag
   const Bytes reserved = max(allocated, memory.peak_reserved);
   figures.reserved = {allocated, reserved, max(reserved, most)};
   const Bytes used = reserved + outside;
-  // More than the device has cannot be shown. A plan that does not fit has no figures of a run.
-  const Bytes limit = max(device, used);
-  figures.used = {memory.total(), used, min(limit, max(used, memory.upper_bound()))};
+  figures.used = {memory.total(), used, max(used, memory.upper_bound())};
   return figures;
 }
 
@@ -61,7 +59,7 @@ std::vector<StageFigures> figures_by_stage(const Estimator& estimator, const Pla
   for (int number = 0; number < plan.mesh[Axis::pipeline]; ++number) {
     MemoryBreakdown memory = estimator.memories().memory(plan, firsts, number);
     memory.peak_reserved = reserved_by(estimator.stage(plan, number), memory);
-    all.push_back(shown_figures(memory, estimator.job().machine.device.memory, number));
+    all.push_back(shown_figures(memory, number));
   }
   return all;
 }

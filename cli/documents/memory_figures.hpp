@@ -17,15 +17,16 @@ struct ShownFigure {
 };
 
 /// What tools show for a rank of one stage. `allocated`: torch.cuda.max_memory_allocated. `reserved`:
-/// torch.cuda.max_memory_reserved, at most what the device has. `used`: the memory of the process in nvidia-smi.
+/// torch.cuda.max_memory_reserved. `used`: the memory of the process in nvidia-smi. A figure above the memory of the device
+/// is what the process would need.
 struct StageFigures {
   int stage = 0;
   MemoryBreakdown memory;
   ShownFigure allocated, reserved, used;
 };
 
-/// Returns the figures of a plan, with the memory that the allocator reserves. `device`: memory of a device.
-[[nodiscard]] StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device, int stage = 0);
+/// Returns the figures of a plan, with the memory that the allocator reserves.
+[[nodiscard]] StageFigures shown_figures(const MemoryBreakdown& memory, int stage = 0);
 /// Returns the figures of every stage of a plan, in order.
 [[nodiscard]] std::vector<StageFigures> figures_by_stage(const Estimator& estimator, const Plan& plan);
 

@@ -19,6 +19,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 #include "estimator/exchanges/workers.hpp"
+#include "estimator/explain/staging.hpp"
 #include "estimator/kernels/shard_times.hpp"
 
 namespace ddl {
@@ -68,7 +69,7 @@ Json findings_to_json(const Estimate& estimate, const Study& study) {
 /// Adds the throughput of a plan per device and in total, and its MFU and HFU (shares of the devices' peak).
 void add_throughput_fields(Fields<RankedEstimate>& fields, const Study& study) {
   using Row = RankedEstimate;
-  const SampleFlops flops = sample_flops(study.job().facts);
+  const SampleFlops flops = sample_flops(study.job());
   const auto add = [&](std::string_view name, auto value_of) {
     const auto value = [&study, flops, value_of](const Row& row) {
       const std::optional<Throughput> throughput = throughput_of(study.job(), flops, row.estimate);
@@ -183,6 +184,12 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time[part]; });
+  if (study.assumptions().staging != Staging::none) {
+    fields.add("staging_s", if_priced([&study](const Estimate& of) -> Json {
+                 const std::optional<StagedData> staged = staged_data(study.job(), of.plan);
+                 return staged && staged->time ? Json(staged->time->value()) : Json(nullptr);
+               }));
+  }
   if (study.assumptions().synchronization != Synchronization::sync) {
     fields.add("mean_staleness",
                if_priced([&study](const Estimate& of) { return mean_staleness(of.plan, study.assumptions()); }));
@@ -249,7 +256,7 @@ class TableOfPlans {
       return std::none_of(plans_.begin(), plans_.end(),
                           [&](const Estimate* each) { return each->time[part.part].value() > 0; });
     });
-    const SampleFlops flops = sample_flops(study.job().facts);
+    const SampleFlops flops = sample_flops(study.job());
     for (const Estimate* each : plans_) throughputs_.push_back(throughput_of(study.job(), flops, *each));
     has_shares_ = std::any_of(throughputs_.begin(), throughputs_.end(),
                               [](const auto& of) { return of && of->model_share.has_value(); });
@@ -284,7 +291,8 @@ class TableOfPlans {
     if (with_numbers) columns.push_back(essential(figures("#")));
     columns.push_back(essential(words("plan")));
     columns.push_back(essential(figures(at_best ? "step at best" : "step")));
-    if (has_intervals_) columns.push_back(essential(words(interval_name())));
+    // The interval may be left out before the name of a plan is cut, because users copy the name into --plan.
+    if (has_intervals_) columns.push_back(words(interval_name()));
     if (chance_) columns.push_back(essential(figures(fmt::format("step at {}", share_text(*chance_)))));
     bars_.column = columns.size();
     bars_.pieces.assign(spent_names.begin(), spent_names.end());
@@ -293,7 +301,7 @@ class TableOfPlans {
     if (has_shares_) columns.push_back(figures("MFU"));
     columns.push_back(figures(name_of(training_)));
     if (priced_) columns.push_back(figures(study_.machine().currency));
-    if (has_power_) columns.push_back(figures("kWh"));
+    if (has_power_) columns.push_back(essential(figures("kWh")));
     columns.push_back(figures("eff."));
     columns.insert(columns.end(),
                    {if_asked(words("strategy")), if_asked(words("degrees")), if_asked(figures("step " + unit_.name))});

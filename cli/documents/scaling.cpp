@@ -142,7 +142,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   const bool fails = goodput_at(first).has_value();
   if (fails) columns.push_back(essential(figures("goodput")));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
-  if (priced) columns.push_back(words("front"));
+  if (priced) columns.push_back(words("Pareto"));
   columns.insert(columns.end(),
                  {figures(tokens ? "tokens/s" : "samples/s"), figures("memory"), words("verdict"), words(interval_name())});
   Table table(std::move(columns));
@@ -152,7 +152,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
     if (!has_plan(point)) continue;
     const Estimate& best = *point.best;
     const Throughput throughput =
-        throughput_of(point.study->job(), sample_flops(point.study->job().facts), best).value_or(Throughput{});
+        throughput_of(point.study->job(), sample_flops(point.study->job()), best).value_or(Throughput{});
     const double efficiency = scaling.efficiency[i].value_or(0);
     std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch),
                                  plan_word(best.plan),       humanize(best.time.step_time()),
@@ -173,7 +173,6 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   }
   table.bars = std::move(bars);
   table.legend = letters_text(plans);
-  if (priced) table.legend += std::string(table.legend.empty() ? "" : ", ") + "front: on the Pareto front of cost and time";
   return table;
 }
 

@@ -31,7 +31,7 @@ bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }
 
 std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
-  return throughput_of(job, sample_flops(job.facts), outcome.best_estimate());
+  return throughput_of(job, sample_flops(job), outcome.best_estimate());
 }
 /// Returns the time by which studies are compared: the time of an epoch, or of the requested training.
 Seconds time_of(const StudyOutcome& outcome) { return time_of(outcome.best_estimate(), *outcome.study, outcome.training); }

@@ -5,6 +5,7 @@
 #include "cli/documents/goodput.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
+#include "estimator/explain/staging.hpp"
 
 namespace ddl {
 namespace {
@@ -95,7 +96,9 @@ std::string purpose_of(const Training& training) {
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {
   const std::optional<Goodput> goodput = goodput_of(estimate, study, training);
   const Seconds steps = stepping_time(estimate, study, training);
-  return goodput ? steps / goodput->share : steps;
+  const std::optional<StagedData> staged =
+      training.is_whole() ? staged_data(study.job(), estimate.plan) : std::optional<StagedData>();
+  return (goodput ? steps / goodput->share : steps) + (staged ? staged->time.value_or(Seconds{}) : Seconds{});
 }
 
 std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training) {

@@ -62,12 +62,14 @@ std::vector<int> layers_matching(std::string_view pattern, std::string_view valu
 Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& plan) {
   Plan own;
   try {
-    parse_degrees(degrees, own, "--layers 'fc*: …'");
+    parse_degrees(degrees, own, "fc*:");
   } catch (const Error& error) {
     throw Error(fmt::format("--layers {}: {}", quote(value), error.what()), error.hint());
   }
   if (own.zero_stage > 0)
     throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)), "write data, and --zero for the whole plan");
+  // All layouts have the stages of the plan.
+  if (own.mesh[Axis::pipeline] == 1) own.mesh.set(Axis::pipeline, plan.mesh[Axis::pipeline]);
   const std::int64_t devices = plan.mesh.devices(), ranks = own.mesh.devices();
   if (ranks < devices && devices % ranks == 0 && own.mesh[Axis::data] == 1)
     own.mesh.set(Axis::data, static_cast<int>(devices / ranks));
@@ -86,7 +88,7 @@ void lay_out_layers(const std::vector<std::string>& values, const Model& model, 
   for (const std::string& value : values) {
     const std::size_t colon = value.find(':');
     const std::string_view all(value);
-    if (colon == std::string::npos)
+    if (colon == std::string::npos || stripped_part(all.substr(colon + 1)).empty())
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
     const Mesh mesh = mesh_said(stripped_part(all.substr(colon + 1)), value, plan);
     for (const int layer : layers_matching(stripped_part(all.substr(0, colon)), value, model))

@@ -1,6 +1,7 @@
 #include "cli/options/option_value.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -33,9 +34,25 @@ Option add(const Command& command, const std::string& name, std::optional<Number
   return option;
 }
 
+struct FormatHint {
+  std::string_view format, hint;
+};
+/// Formats that frameworks and data sheets name, and the precision that stands for them.
+constexpr auto format_hints = std::to_array<FormatHint>(
+    {{"mxfp8", "write fp8: its items have the scales of MX, and its peak is that of 8 bits"},
+     {"fp4", "write nvfp4"},
+     {"mxfp4", "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 items in place of 32"},
+     {"mxfp6", "products in mxfp6 are not predicted; fp8 is the next wider format"},
+     {"int8", "training in int8 is not predicted; fp8 has as many bits, and --optimizer has moments of 8 bits"}});
+
 }  // namespace
 
 void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
+  const auto format = std::find_if(format_hints.begin(), format_hints.end(),
+                                   [&text](const FormatHint& each) { return each.format == text; });
+  // Only options for a precision know fp8.
+  if (format != format_hints.end() && std::find(known.begin(), known.end(), "fp8") != known.end())
+    throw Error(fmt::format("{} does not support {}", option, quote(text)), std::string(format->hint));
   throw Error(fmt::format("{} does not support {}", option, quote(text)), suggest(text, known));
 }
 

@@ -22,14 +22,16 @@ std::string_view short_name(Axis axis) {
 }
 
 /// Returns the degrees that are placed on neighboring devices before the degrees in their default order, with short names:
-/// `pp,cp`; empty if all degrees are in the default order.
+/// `pp,cp`; empty if all degrees are in the default order. A plan with several layouts has the degrees of all of them.
 std::string order_word(const Plan& plan) {
+  Family axes = plan.mesh.family();
+  for (const LayerSegment& segment : plan.segments) axes |= segment.mesh.family();
   std::vector<Axis> placed, usual;
   for (const Axis axis : plan.placement) {
-    if (plan.mesh[axis] > 1) placed.push_back(axis);
+    if ((axes & family_bit(axis)) != 0) placed.push_back(axis);
   }
   for (const Axis axis : all_axes) {
-    if (plan.mesh[axis] > 1) usual.push_back(axis);
+    if ((axes & family_bit(axis)) != 0) usual.push_back(axis);
   }
   // The shortest beginning is taken, after which the other degrees follow in their default order.
   std::string text;
@@ -56,6 +58,10 @@ std::string meaning_of(const PlanChoiceRow& row, int value) {
       return "z ZeRO stage";
     case PlanChoice::virtual_stages:
       return "v virtual stages";
+    case PlanChoice::first_stage_blocks:
+      return "first blocks of the first stage";
+    case PlanChoice::last_stage_blocks:
+      return "last blocks of the last stage";
     case PlanChoice::shard_group:
       return "g shard group";
     case PlanChoice::secondary_shards:
@@ -291,6 +297,8 @@ Plan parse_plan_word(std::string_view text) {
   for (std::size_t i = 0; i < firsts.size(); ++i) {
     Plan segment;
     if (!degrees[i + 1].empty()) parse_degrees(degrees[i + 1], segment, "--plan");
+    // All layouts have the same stages.
+    if (segment.mesh[Axis::pipeline] == 1) segment.mesh.set(Axis::pipeline, plan.mesh[Axis::pipeline]);
     if (segment.mesh.devices() != plan.mesh.devices()) {
       throw Error(fmt::format("the plan {} has {} devices at its first layers, but {} from layer {} on", quote(text),
                               plan.mesh.devices(), segment.mesh.devices(), firsts[i]),

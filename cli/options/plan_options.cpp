@@ -347,13 +347,14 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   return all;
 }
 
-std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan) {
+std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan, const ModelFacts& facts) {
   std::vector<std::string> without_effect;
   const ChosenOfPlan chosen = chosen_of(options);
   for (const PlanChoiceRow& row : plan_choices()) {
     const std::optional<int> value = chosen[row.choice];
     if (value.value_or(0) == 0) continue;
-    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));
+    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, *value);
+    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes;
     if (counts && row.get(plan) == value) continue;
     without_effect.push_back(fmt::format("--{} {} has no effect on {}", row.option, row.name(*value), plan_word(plan)));
   }

@@ -54,7 +54,8 @@ void settle_lists(PlanOptions& options);
 /// Returns the choices that the options fix. Throws Error for an unknown name.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
 /// Returns a warning for each choice that the options fix and that has no effect on `plan`. The value "none" never warns.
-[[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan);
+[[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan,
+                                                              const ModelFacts& facts);
 /// Returns the requested global batch. The default is usual_batch_per_gpu samples on each GPU.
 /// While the data set has fewer samples, the default is halved.
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);

@@ -20,6 +20,7 @@
 #include "core/plausible.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "estimator/inputs/training_rows.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -172,13 +173,22 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
   return older;
 }
 
+/// Adds the options about the load of experts.
+std::vector<Option> add_expert_options(const Command& command, StudyOptions& o) {
+  const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
+  return {imbalance, add_setting(command, "routing", o.settings).excludes(imbalance),
+          add_setting(command, "capacity_factor", o.settings), add_setting(command, "padded_experts", o.settings)};
+}
+
 /// Reads `5.8 years per GPU`, `40 d per node`, `3h per job` or `5.8 years`, which is the time of a GPU.
 void set_time_between_failures(const std::string& text, Settings& settings) {
   const SettingRow &interval = setting_named("mtbf"), &of = setting_named("mtbf_of");
   constexpr std::string_view per = " per ";
   const std::size_t at = text.find(per);
   settings.set(interval, {parse_setting(interval, text.substr(0, at), "--mtbf"), SettingOrigin::option, {}});
-  if (at == std::string::npos) return;
+  if (at == std::string::npos)
+    throw Error(fmt::format("--mtbf {}: it is not stated what fails", text),
+                fmt::format("write '{0} per GPU', '{0} per node' or '{0} per job'", text));
   const std::string unit = lower_case(text.substr(at + per.size()));
   settings.set(of, {parse_setting(of, unit, "--mtbf"), SettingOrigin::option, {}});
 }
@@ -189,11 +199,12 @@ void add_recovery_options(const Command& command, StudyOptions& o) {
   command
       .add_option_function(
           "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
-          std::string(setting_named("mtbf").help))
+          fmt::format("{}; such as '5.8 years per GPU' or '3h per job'", setting_named("mtbf").help))
       .type_name("TIME");
-  for (const std::string_view key : {"restart", "checkpoint_every", "checkpoint_time", "checkpoint_bandwidth",
-                                     "checkpoint_writing", "spare_nodes", "repair", "pue", "carbon"})
-    add_setting(command, key, settings);
+  for (const std::string_view key : recovery_keys) {
+    if (key != "mtbf") add_setting(command, key, settings);
+  }
+  for (const std::string_view key : {"pue", "carbon"}) add_setting(command, key, settings);
 }
 
 }  // namespace
@@ -235,11 +246,11 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const Option allreduce = add_setting(command, "allreduce", o.settings);
   add_setting(command, "parameter_servers", o.settings);
   add_setting(command, "sparse_density", o.settings);
-  const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
+  const std::vector<Option> of_experts = add_expert_options(command, o);
   const Option straggler = add_setting(command, "straggler", o.settings);
   std::vector<Option> of_gradients;
-  for (const char* const key :
-       {"sparse_gradients", "local_steps", "compress", "compress_density", "compress_rank", "staleness", "neighbors"})
+  for (const char* const key : {"sparse_gradients", "local_steps", "compress", "compress_density", "compress_rank",
+                                "staleness", "neighbors", "staging", "exchanged_samples", "precondition_every"})
     of_gradients.push_back(add_setting(command, key, o.settings));
   of_gradients.push_back(add_setting(command, "synchronization", o.settings).excludes(allreduce));
   const Option idle = add_setting(command, "idle_communicators", o.settings);
@@ -268,12 +279,12 @@ void add_study_options(const Command& command, StudyOptions& o) {
           .one_value_each()
           .type_name("KEY=VALUE");
   for (const Option& each : of_gradients) each.excludes(ideal);
+  for (const Option& each : of_experts) each.excludes(ideal);
   ideal.excludes(input)
       .excludes(exposed)
       .excludes(older)
       .excludes(congestion)
       .excludes(software)
-      .excludes(imbalance)
       .excludes(straggler)
       .excludes(idle)
       .excludes(setting);

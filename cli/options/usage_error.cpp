@@ -64,6 +64,12 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
     } else if (const std::string near = extra.starts_with("--") ? near_synonym_hint(command, typed) : std::string();
                !near.empty()) {
       hint = near;
+    } else {
+      for (const CLI::App* other : program.get_subcommands(nullptr)) {
+        if (other->get_option_no_throw(typed) == nullptr) continue;
+        hint = fmt::format("it is an option of '{} {}'", program.get_name(), other->get_name());
+        break;
+      }
     }
     if (const CLI::App* const group = command.get_parent(); group != nullptr && group != &program) {
       for (const CLI::App* other : group->get_subcommands(nullptr)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +14,10 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "estimator/exchanges/topology/network.hpp"
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/kernels/device_kernels.hpp"
+#include "estimator/kernels/kernel_time.hpp"
+#include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
 namespace {
@@ -54,6 +60,14 @@ void change_levels(StudyInputs& inputs, const SupposedChange& change, const Chan
   if (!is_found) refuse_part(change, known);
 }
 
+/// Multiplies the peak of a measured device, so that its power limit lowers the clock to the same share of the peak.
+void keep_clock(std::shared_ptr<const DeviceKernels>& kernels, double factor) {
+  if (kernels == nullptr) return;
+  auto changed = std::make_shared<DeviceKernels>(*kernels);
+  changed->peak *= factor;
+  kernels = std::move(changed);
+}
+
 void change_peak(StudyInputs& inputs, const SupposedChange& change) {
   bool is_found = false;
   std::vector<std::string> known;
@@ -64,6 +78,9 @@ void change_peak(StudyInputs& inputs, const SupposedChange& change) {
     if (!change.part.empty() && change.part != to_string(precision)) continue;
     *peak *= change.factor;
     is_found = true;
+    if (precision != Precision::bf16) continue;
+    keep_clock(inputs.machine.device.kernels, change.factor);
+    keep_clock(inputs.machine.device.other_kernels, change.factor);
   }
   if (!is_found) refuse_part(change, known);
 }
@@ -92,6 +109,19 @@ void change_latency(StudyInputs& inputs, const SupposedChange& change) {
   });
   if (changes_inside) scale_exchanges(inputs.coefficients, true, change.factor, 1);
   if (changes_outside) scale_exchanges(inputs.coefficients, false, change.factor, 1);
+}
+
+/// Changes the measured totals of models as much as the predicted kernels of these models change.
+void scale_totals(const Device& before, const Device& after, Coefficients& coefficients) {
+  std::vector<MeasuredModel> changed = coefficients.models;
+  for (MeasuredModel& measured : changed) {
+    const Model model = load_model(measured.model);
+    const ModelFacts facts = facts_of(model);
+    const auto was = measured_scale(facts, before, coefficients, measured.precision);
+    const auto is = measured_scale(facts, after, coefficients, measured.precision);
+    if (was && is) measured.per_sample *= *was / *is;
+  }
+  coefficients.models = std::move(changed);
 }
 
 /// A quantity of the machine that a supposed case may multiply.
@@ -194,13 +224,17 @@ void apply_what_if(const WhatIf& supposed, StudySpec& spec) {
   for (const SupposedChange& change : supposed.changes) {
     if (!change.value.empty())
       spec.settings.override_by(parse_settings(change.quantity + "=" + change.value, SettingOrigin::option));
+    // --gpu-memory replaces the memory of the machine.
+    if (change.quantity == "memory" && spec.device_memory) *spec.device_memory *= change.factor;
   }
 }
 
 void apply_what_if(const WhatIf& supposed, StudyInputs& inputs) {
+  const Device before = inputs.machine.device;
   for (const SupposedChange& change : supposed.changes) {
     if (const SupposedQuantity* const quantity = quantity_named(change.quantity)) quantity->apply(inputs, change);
   }
+  scale_totals(before, inputs.machine.device, inputs.coefficients);
 }
 
 }  // namespace ddl

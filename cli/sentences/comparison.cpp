@@ -86,15 +86,18 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
                      : of_one_that_fits(comparison, other, explained, false);
 }
 
-SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned) {
+SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned,
+                            Objective objective) {
   const double longer = behind.time.step_time() / first.time.step_time() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
   if (longer > 0) return {fmt::format("{} %", percents), std::string(doing_phrase(grown_most(first.time, behind.time)))};
   const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
-  return {fmt::format("-{} %", percents), behind.verdict > first.verdict ? "may not fit"
-                                          : is_untaught                  ? "not covered by the fitted runs"
-                                                                         : "less simple"};
+  return {fmt::format("-{} %", percents), behind.verdict > first.verdict   ? "may not fit"
+                                          : objective == Objective::energy ? "more energy"
+                                          : objective == Objective::memory ? "more memory"
+                                          : is_untaught                    ? "not covered by the fitted runs"
+                                                                           : "less simple"};
 }
 
 }  // namespace ddl

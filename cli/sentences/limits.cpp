@@ -10,7 +10,7 @@ namespace ddl {
 namespace {
 
 /// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 36> limit_codes{"batch",
+constexpr std::array<std::string_view, 37> limit_codes{"batch",
                                                        "no_extents",
                                                        "extent",
                                                        "halo",
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 36> limit_codes{"batch",
                                                        "heads",
                                                        "experts",
                                                        "tokens",
+                                                       "stage_blocks",
                                                        "virtual_stages",
                                                        "interleaving",
                                                        "not_interleaved",
@@ -85,6 +86,9 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
     case Limit::Kind::tokens:
       if (limit.available == 0) return fmt::format("{} has no tokens to shard between tensor-parallel layers", model);
       return fmt::format("sequence parallelism needs equal parts: tensor degree {:.0f} does not divide {:.0f} tokens",
+                         limit.wanted, limit.available);
+    case Limit::Kind::stage_blocks:
+      return fmt::format("{:.0f} blocks on the first and last stage do not leave a block of {:.0f} for each other stage",
                          limit.wanted, limit.available);
     case Limit::Kind::virtual_stages:
       if (limit.available == 0)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -27,6 +28,17 @@ struct PhaseInWords {
     return stages > 1 ? fmt::format(" of stage {} of {}", stage + 1, stages) : std::string();
   }
 
+  /// Returns the samples of a micro-batch. Layouts of layers may divide the batch into different numbers of parts.
+  [[nodiscard]] std::string samples() const {
+    double least = samples_per_micro_batch(plan), most = least;
+    for (const LayerSegment& segment : plan.segments) {
+      const double own = samples_per_micro_batch(on_mesh(plan, segment.mesh));
+      least = std::min(least, own);
+      most = std::max(most, own);
+    }
+    return (least < most ? fmt::format("{:.0f} to ", least) : std::string()) + plural(most, "sample");
+  }
+
   std::string operator()(std::monostate) const {
     if (phase.what.part == Part::pipeline || phase.what.part == Part::bubble) return "no pipeline";
     if (phase.what.part == Part::waiting) return "none";
@@ -37,7 +49,7 @@ struct PhaseInWords {
   std::string operator()(const KernelsOf& kernels) const {
     std::string text = fmt::format("{}{}, ", plural(kernels.layers, "layer"), at(kernels.stage));
     if (plan.micro_batches > 1) text += fmt::format("{} micro-batches of ", plan.micro_batches);
-    text += plural(samples_per_micro_batch(plan), "sample");
+    text += samples();
     if (kernels.forward_again == Recompute::full) {
       text += kernels.blocks_again == 0 ? ", recompute forward"
                                         : fmt::format(", recompute {}", plural(kernels.blocks_again, "block"));

@@ -6,6 +6,7 @@
 #include "calibration/runs/run_prediction.hpp"
 #include "estimator/explain/comparison.hpp"
 #include "estimator/explain/findings.hpp"
+#include "estimator/search/search.hpp"
 
 namespace ddl {
 
@@ -32,7 +33,8 @@ struct SlowdownReason {
   std::string longer;
   std::string why;  ///< empty if the plan is equally fast
 };
-[[nodiscard]] SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned);
+[[nodiscard]] SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned,
+                                           Objective objective = Objective::time);
 
 /// Describes what the time of a phase consists of: `17 transfers of 3.06 MiB`. `estimate`: the
 /// estimate that contains the phase.

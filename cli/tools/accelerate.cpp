@@ -18,8 +18,8 @@ constexpr auto hybrids = argument_words("FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO
                                         "HYBRID_SHARD_ZERO2=yes", "1=no", "2=no", "3=no", "4=yes", "5=yes");
 constexpr auto checkpoints = argument_words("true=full", "false=none");
 constexpr auto recomputed = argument_words("true=selective", "false=none");
-constexpr auto devices = argument_words("cpu=optimizer", "none=none", "nvme=");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no", "nvme=");
+constexpr auto devices = argument_words("cpu=optimizer", "none=none");
+constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto distributed = argument_words("true=1", "false=0");
 
@@ -68,6 +68,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      "MULTI_CPU TPU XLA MULTI_XPU MULTI_NPU MULTI_MLU MULTI_MUSA MULTI_HPU"},
     {"compute_environment", "the number of GPUs follows from the instances", "give the plan in options: --gpus, --zero",
      false, "AMAZON_SAGEMAKER"},
+    {"deepspeed_config.offload_optimizer_device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+    {"deepspeed_config.offload_param_device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
     {"use_cpu", "it trains on processors", "give the plan in options", false, "true yes"},
 });
 

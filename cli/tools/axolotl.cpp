@@ -110,6 +110,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"rl", "it runs a second model, or generates samples, in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
     {"reward_model", "it trains a model that scores", other_model, true},
+    {"hatchery.*", "a service on other machines trains the model",
+     "give model and plan as options: recommend MODEL --gpus N"},
     {"process_reward_model", "it trains a model that scores", other_model, true},
     {"processor_type", "a model of images or sound is trained as well", other_model, true},
     {"adapter", "only low-rank adapters are read", other_model, false, "llama-adapter ia3 oft"},

@@ -16,18 +16,20 @@ namespace ddl {
 /// PlanChoice instead. Values are whole numbers, or words of this program.
 enum class ConfigField {
   // The model.
-  model,      ///< the name of a bundled model or of a model on Hugging Face
-  flavor,     ///< the size of the model in torchtitan: `8B`
-  family,     ///< the family to which the sizes belong, if the program decides it: `bert`
-  tokenizer,  ///< the tokenizer's name, which determines the vocabulary
+  model,           ///< the name of a bundled model or of a model on Hugging Face
+  flavor,          ///< the size of the model in torchtitan: `8B`
+  family,          ///< the family to which the sizes belong, if the program decides it: `bert`
+  tokenizer,       ///< the tokenizer's name or path, which determines the vocabulary
+  tokenizer_kind,  ///< the class of the tokenizer: `GPT2BPETokenizer`
   layers,
   hidden,
   heads,
   kv_heads,
   head_size,
   feed_forward,
-  feed_forward_ratio,   ///< feed_forward / hidden
-  feed_forward_halves,  ///< yes: feed_forward is the sum of the widths of gate and value in a gated MLP
+  feed_forward_ratio,     ///< feed_forward / hidden
+  feed_forward_halves,    ///< yes: feed_forward is the sum of the widths of gate and value in a gated MLP
+  feed_forward_multiple,  ///< the width of a gated MLP is two thirds of half of feed_forward, rounded up to a multiple
   vocabulary,
   vocabulary_multiple,
   positions,
@@ -84,6 +86,14 @@ enum class ConfigField {
   expert_tensor,     ///< tensor degree of the experts
   interleaved,       ///< yes or no: the schedule uses virtual stages
   layers_per_virtual_stage,
+  stage_layout,    ///< the layers of each virtual stage, as Megatron-LM writes them: `Et*3|tt|L`
+  embedding_slot,  ///< yes or no: the embedding counts as a block of the first stage
+  loss_slot,       ///< yes or no: head and loss count as a block of the last stage
+  routing,         ///< name of Routing
+  routing_forced,  ///< yes or no: benchmarks give each expert equally many tokens
+  routing_bias,    ///< yes or no: a bias for each expert balances their loads
+  capacity_factor,
+  padded_experts,  ///< yes or no: each expert computes its capacity
   precision,
   fp8,      ///< yes or no: FP8 is used
   fp4,      ///< yes or no: FP4 is used

@@ -70,8 +70,9 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 }  // namespace
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 24> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 26> formats{&megatron_arguments,
                                                                   &verl_overrides,
+                                                                  &verl_sft_overrides,
                                                                   &maxtext_overrides,
                                                                   &slime_arguments,
                                                                   &nemo_rl_yaml,
@@ -90,6 +91,7 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                   &deepspeed_json,
                                                                   &accelerate_yaml,
                                                                   &axolotl_yaml,
+                                                                  &llama_factory_v1_yaml,
                                                                   &llama_factory_arguments,
                                                                   &swift_arguments,
                                                                   &swift_megatron_arguments,

@@ -60,6 +60,7 @@ struct ArgumentRow {
 struct UsualValue {
   RunField field;
   std::string_view value;
+  std::string_view only_with{};  ///< the distributed_type to which the default applies; empty: all
 };
 
 /// A field that a tool's configuration cannot set, so the tool's default applies, and the reason for this.
@@ -70,20 +71,23 @@ struct MissingValue {
 
 /// An argument of a tool, for a feature that this program does not predict.
 struct RefusedArgument {
-  std::string_view key;        ///< name of the argument; may end in `*`
-  std::string_view reason;     ///< the message is the argument, then the reason: `--mtp-num-layers 1: …`
-  std::string_view hint;       ///< what the user can do instead
-  bool is_of_model = false;    ///< whether the argument is allowed if --model names the trained model
-  std::string_view values{};   ///< the refused values, separated by blanks; empty: all except neutral values such as `no`
-  std::string_view allowed{};  ///< further values that are not refused, separated by blanks
+  std::string_view key;         ///< name of the argument; may end in `*`
+  std::string_view reason;      ///< the message is the argument, then the reason: `--mtp-num-layers 1: …`
+  std::string_view hint;        ///< what the user can do instead
+  bool is_of_model = false;     ///< whether the argument is allowed if --model names the trained model
+  std::string_view values{};    ///< the refused values, separated by blanks; empty: all except neutral values such as `no`
+  std::string_view allowed{};   ///< further values that are not refused, separated by blanks
+  std::string_view families{};  ///< families of models that --model may name, separated by blanks; empty: all
+  std::string_view without{};   ///< the argument is only refused without these other arguments, separated by blanks
 };
 
 /// A program that trains another model than its arguments describe, or trains nothing.
 struct OtherProgram {
   std::string_view name;  ///< name of the program's file or module; may begin and end with `*`
   std::string_view reason, hint;
-  bool is_of_model = false;   ///< whether the program is allowed if --model names the trained model
-  std::string_view family{};  ///< the family that has the sizes in the program's arguments; if set, the program is read
+  bool is_of_model = false;     ///< whether the program is allowed if --model names the trained model
+  std::string_view family{};    ///< the family that has the sizes in the program's arguments; if set, the program is read
+  std::string_view families{};  ///< families of models that --model may name, separated by blanks; empty: all
 };
 [[nodiscard]] const OtherProgram* other_program(std::string_view program);
 
@@ -134,7 +138,7 @@ struct ConfigurationFormat {
 extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
     swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments, torchtune_yaml, litgpt_yaml,
-    automodel_yaml, maxtext_overrides, levanter_yaml, picotron_json, oumi_yaml;
+    automodel_yaml, maxtext_overrides, levanter_yaml, picotron_json, oumi_yaml, llama_factory_v1_yaml, verl_sft_overrides;
 /// All formats. If the marks of format A also occur in files of format B, A comes after B.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
 /// The tokenizer of Megatron-LM that adds one token to the given vocabulary [megatron/training/tokenizer/tokenizer.py,

@@ -13,9 +13,9 @@ namespace deepspeed_tables {
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto half = argument_words("true=fp16", "false=");
 constexpr auto brain = argument_words("true=bf16", "false=");
-constexpr auto devices = argument_words("cpu=optimizer", "cpu=weights", "none=none", "nvme=");
+constexpr auto devices = argument_words("cpu=optimizer", "cpu=weights", "none=none");
 constexpr auto older_offload = argument_words("true=optimizer", "false=none");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no", "nvme=");
+constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto optimizers = argument_words("Adam=adam", "AdamW=adamw", "FusedAdam=adam", "Lamb=lamb", "SGD=momentum",
                                            "OneBitAdam=adam", "ZeroOneAdam=adam", "OneBitLamb=lamb");
 
@@ -46,8 +46,7 @@ constexpr auto usual = std::to_array<UsualValue>({{PlanChoice::zero, "0"},
                                                   {ConfigField::momentum, "0"}});
 
 constexpr auto not_modelled =
-    argument_names("zero_optimization.offload_optimizer.nvme_path", "zero_optimization.offload_param.nvme_path",
-                   "zero_optimization.zero_quantized_weights", "zero_optimization.zero_quantized_gradients",
+    argument_names("zero_optimization.zero_quantized_weights", "zero_optimization.zero_quantized_gradients",
                    "activation_checkpointing.partition_activations", "communication_data_type", "compression_training",
                    "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled");
 
@@ -71,6 +70,10 @@ constexpr auto harmless = argument_names(
 
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pipeline.stages", "a pipeline of DeepSpeed is made in the model's code", "give its plan in options: --degrees"},
+    {"zero_optimization.offload_optimizer.device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+    {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
     {"hybrid_engine.enabled", "it generates samples in addition to training", "give the training step alone, without it"},
 });
 

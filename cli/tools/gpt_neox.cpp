@@ -17,8 +17,8 @@ constexpr auto half = argument_words("true=fp16", "false=");
 constexpr auto brain = argument_words("true=bf16", "false=");
 constexpr auto precisions = argument_words("fp16=fp16", "bfloat16=bf16", "fp32=fp32");
 constexpr auto attentions = argument_words("flash=fused", "global=unfused", "local=unfused");
-constexpr auto devices = argument_words("cpu=optimizer", "none=none", "nvme=");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no", "nvme=");
+constexpr auto devices = argument_words("cpu=optimizer", "none=none");
+constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto optimizers =
     argument_words("Adam=adam", "Adam=adamw", "AdamW>adamw", "OneBitAdam>adam", "SGD=momentum", "Lamb=lamb");
 constexpr auto llama_mlp = argument_words("llama=yes", "regular=no");
@@ -29,6 +29,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"num_attention_heads", ConfigField::heads},
     {"num_kv_heads", ConfigField::kv_heads},
     {"intermediate_size", ConfigField::feed_forward},
+    {"mlp_multiple_of", ConfigField::feed_forward_multiple},
     {"seq_length", ConfigField::sequence},
     {"max_position_embeddings", ConfigField::positions},
     {"norm", ConfigField::norm, "", norms},
@@ -44,7 +45,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"attention_dropout", ConfigField::attention_dropout},
     listed({"attention_config", ConfigField::attention, "", attentions}),
     {"make_vocab_size_divisible_by", ConfigField::vocabulary_multiple},
-    {"tokenizer_type", ConfigField::tokenizer},
+    {"tokenizer_type", ConfigField::tokenizer_kind},
     {"moe_num_experts", ConfigField::experts},
     {"moe_top_k", ConfigField::active_experts},
     {"pipe_parallel_size", ConfigField::pipeline},
@@ -111,12 +112,16 @@ constexpr auto harmless = argument_names(
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pos_emb", "no supported family of models has such positions", other_model, true, "alibi rpe xpos"},
-    {"mlp_multiple_of", "the width of its perceptrons follows from other numbers", other_model, true},
+    {"expansion_factor", "the width of its perceptrons follows from other numbers", other_model, true},
     {"attention_config", "not all of its layers are transformer blocks", other_model, true, "rwkv mamba"},
     {"num_experts", "its experts are placed by another plan", other_model, true},
     {"expert_parallel_size", "its experts are placed by another plan", other_model},
     {"train_impl", "it runs a second model, or generates samples, in addition to training", other_model, false,
      "dpo kto reinforce rm"},
+    {"zero_optimization.offload_optimizer.device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+    {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",
+     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
     {"adapter", "only a part of the model is trained", other_model, true},
     {"soft_prompt_tuning.enabled", "only a part of the model is trained", other_model, true},
 });

@@ -28,7 +28,7 @@ constexpr auto ties = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixt
 constexpr auto precisions = argument_words("*bfloat16*=bf16", "*bf16*=bf16", "*f32*=fp32", "*float32*=fp32");
 // -1 stands for all samples of a replica, or for the samples of one pass.
 constexpr auto counts = argument_words("-1=", "*=*");
-constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
+constexpr auto optimizers = argument_words("adam=adamw", "muon=muon", "soap=soap");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.num_layers", ConfigField::layers},
@@ -115,7 +115,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 const ConfigurationFormat levanter_yaml{
     .name = "Levanter",
-    .software = "tensorflow-xla",
+    .software = "jax",
     .language = ConfigurationLanguage::yaml,
     .rows = levanter_tables::rows,
     .usual = levanter_tables::usual,
@@ -125,7 +125,6 @@ const ConfigurationFormat levanter_yaml{
     .programs = levanter_tables::programs,
     .harmless = levanter_tables::harmless,
     .refused = levanter_tables::refused,
-    .note = "JAX compiles a whole step, so the step is predicted with the software tensorflow-xla",
 };
 
 }  // namespace ddl

@@ -10,7 +10,7 @@ namespace llama_factory_tables {
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=none", "false=full");
-constexpr auto types = argument_words("lora=lora", "full=none", "oft>lora", "freeze>none");
+constexpr auto types = argument_words("lora=lora", "full=none", "oft>none", "freeze>none");
 // Double quantization is on by default [model_args.py, double_quantization].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8");
 constexpr auto pure = argument_words("true=yes", "false=");
@@ -52,7 +52,7 @@ constexpr auto not_modelled =
     argument_names("--packing", "--lora_target", "--use_unsloth", "--additional_target", "--neat_packing", "--use_galore",
                    "--use_badam", "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
 
-constexpr auto marks = argument_names("finetuning_type", "cutoff_len");
+constexpr auto marks = argument_names("finetuning_type", "cutoff_len", "infer_backend");
 constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py");
 
 constexpr auto harmless = argument_names(
@@ -72,6 +72,8 @@ constexpr auto harmless = argument_names(
 constexpr auto as_trained = "give the configuration of the training: stage sft or pt, finetuning_type full or lora";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--finetuning_type", "only a part of the model is trained, without adapters", as_trained, true, "freeze"},
+    {"--finetuning_type", "its adapters are orthogonal matrices, not of low rank", as_trained, false, "oft"},
+    {"--use_kt", "experts run on the processors of the host", as_trained},
     {"--stage", "it generates samples, or runs further models in addition to training", as_trained, false, "ppo rm dpo kto"},
     {"tool:-command", "it trains nothing", as_trained, false, "chat export api webchat webui eval version env"},
     {"--export_dir", "it merges and exports a model", as_trained},
@@ -95,5 +97,76 @@ const ConfigurationFormat llama_factory_arguments{.name = "LLaMA-Factory",
                                                   .refused = llama_factory_tables::refused,
                                                   .also = ConfigurationLanguage::yaml,
                                                   .loads_half = true};
+
+namespace llama_factory_v1_tables {
+
+// Sources of names and defaults: hiyouga/LLaMA-Factory, src/llamafactory/v1/config/training_args.py, model_args.py and
+// v1/plugins/model_plugins/peft.py.
+constexpr auto types = argument_words("lora=lora", "freeze>none");
+constexpr auto precisions = argument_words("true=bf16", "false=fp32");
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto kinds = argument_words("fsdp2=fsdp", "fsdpturbo>fsdp", "deepspeed=deepspeed");
+constexpr auto exchanges = argument_words("ulysses=ulysses");
+constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=fused", "eager=unfused");
+constexpr auto quantized = argument_words("4=nf4", "8=int8");
+constexpr auto optimizers = argument_words("muon=muon", "adamw=adamw");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"model", ConfigField::model},
+    {"peft_config.name", ConfigField::adapter, "", types},
+    {"peft_config.r", ConfigField::adapter_rank},
+    {"quant_config.quantization_bit", ConfigField::base, "", quantized},
+    {"cutoff_len", ConfigField::sequence},
+    {"micro_batch_size", ConfigField::micro_batch},
+    {"global_batch_size", ConfigField::global_batch},
+    {"bf16", ConfigField::precision, "", precisions},
+    {"enable_activation_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"dist_config.name", ConfigField::distributed_type, "", kinds},
+    {"dist_config.config_file", ConfigField::deepspeed_file},
+    {"dist_config.ep_size", ConfigField::expert},
+    {"mp_replicate_size", ConfigField::data_replicate},
+    {"mp_shard_size", ConfigField::data_shard},
+    {"cp_size", ConfigField::context},
+    {"cp_mode", PlanChoice::context_exchange, "", exchanges},
+    {"flash_attn", ConfigField::attention, "", attentions},
+    {"optim_config.name", ConfigField::optimizer, "", optimizers},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
+                                                  {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::sequence, "2048"},
+                                                  {ConfigField::micro_batch, "1"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::distributed_type, "ddp"},
+                                                  {PlanChoice::context_exchange, "ulysses"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto marks = argument_names("model_class", "train_dataset", "kernel_config.name", "dist_config.name");
+
+constexpr auto harmless = argument_names(
+    "model_class", "train_dataset", "eval_dataset", "output_dir", "learning_rate", "max_steps", "num_train_epochs",
+    "max_grad_norm", "seed", "save_*", "logging_*", "sample_*", "max_new_tokens", "trust_remote_code", "kernel_config*",
+    "init_config*", "lr_scheduler_config*", "optim_config*", "peft_config*", "quant_config*", "dist_config*",
+    "batching_workers", "custom_chat_template", "resume_*", "dist_*", "pref_*", "dp_size", "template");
+
+constexpr auto as_trained = "give the configuration of a training of all weights, or of low-rank adapters";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"peft_config.name", "only a part of the model is trained, without adapters", as_trained, false, "freeze"},
+    {"peft_config.export_dir", "it merges and exports a model", as_trained},
+    {"pref_loss", "it compares two samples", as_trained},
+});
+
+}  // namespace llama_factory_v1_tables
+
+const ConfigurationFormat llama_factory_v1_yaml{.name = "LLaMA-Factory v1",
+                                                .software = "pytorch",
+                                                .language = ConfigurationLanguage::yaml,
+                                                .rows = llama_factory_v1_tables::rows,
+                                                .usual = llama_factory_v1_tables::usual,
+                                                .not_modelled = {},
+                                                .marks = llama_factory_v1_tables::marks,
+                                                .harmless = llama_factory_v1_tables::harmless,
+                                                .refused = llama_factory_v1_tables::refused};
 
 }  // namespace ddl

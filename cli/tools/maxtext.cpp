@@ -33,6 +33,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"base_mlp_dim", ConfigField::feed_forward},
     {"vocab_size", ConfigField::vocabulary},
     {"num_experts", ConfigField::experts},
+    only_read({"use_random_routing", ConfigField::routing_forced, "", flags}),
+    only_read({"routed_bias", ConfigField::routing_bias, "", flags}),
+    only_read({"capacity_factor", ConfigField::capacity_factor}),
     {"num_experts_per_tok", ConfigField::active_experts},
     {"base_moe_mlp_dim", ConfigField::expert_feed_forward},
     {"mlp_activations", ConfigField::gated, "", gates},
@@ -70,6 +73,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::layers, "16"},
                                                   {ConfigField::position, "rope"},
                                                   {ConfigField::bias, "no"},
                                                   {ConfigField::tied, "no"},
+                                                  {ConfigField::padded_experts, "yes"},
                                                   {ConfigField::sequence, "2048"},
                                                   {ConfigField::device_batch, "12"},
                                                   {ConfigField::data_replicate, "-1"},
@@ -80,7 +84,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::layers, "16"},
                                                   {PlanChoice::sequence_parallel, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("capacity_factor", "sliding_window_size", "num_vocab_tiling", "fused_qkv",
+constexpr auto not_modelled = argument_names("sliding_window_size", "num_vocab_tiling", "fused_qkv",
                                              "fused_mlp", "use_ring_of_experts", "shard_exp_on_fsdp", "mtp_num_layers",
                                              "per_device_batch_size_start", "custom_mesh", "custom_mesh_and_rule");
 
@@ -115,10 +119,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
 
 }  // namespace maxtext_tables
 
-// Runs of MaxText are predicted as XLA of TensorFlow: both compile a whole step.
 const ConfigurationFormat maxtext_overrides{
     .name = "MaxText",
-    .software = "tensorflow-xla",
+    .software = "jax",
     .language = ConfigurationLanguage::script,
     .rows = maxtext_tables::rows,
     .usual = maxtext_tables::usual,
@@ -129,7 +132,6 @@ const ConfigurationFormat maxtext_overrides{
     .harmless = maxtext_tables::harmless,
     .refused = maxtext_tables::refused,
     .also = ConfigurationLanguage::yaml,
-    .note = "JAX compiles a whole step, so the step is predicted with the software tensorflow-xla",
 };
 
 }  // namespace ddl

@@ -16,11 +16,18 @@ constexpr auto positions =
     argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
+// MindSpeed's names [Ascend/MindSpeed, docs/features]. The hybrid of both exchanges is not modelled.
+constexpr auto algorithms =
+    argument_words("megatron_cp_algo=ring", "ulysses_cp_algo=ulysses", "adaptive_cp_algo>ring", "kvallgather_cp_algo>ring",
+                   "hybrid_cp_algo=", "hybrid_adaptive_cp_algo=", "mamba_cp_algo=");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
 // Megatron-LM's Adam with weight decay is AdamW.
 constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon");
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
+// `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
+constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
+                                         "sinkhorn=natural", "none=natural");
 constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "fp8=fp8");
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
@@ -73,8 +80,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
     {"--use-flash-attn-v2", ConfigField::attention, "fused"},
-    {"--tokenizer-type", ConfigField::tokenizer},
+    {"--tokenizer-type", ConfigField::tokenizer_kind},
     {"--tokenizer-model", ConfigField::tokenizer},
+    only_read({"--tokenizer-name-or-path", ConfigField::tokenizer}),
     {"--tensor-model-parallel-size", ConfigField::tensor},
     {"--pipeline-model-parallel-size", ConfigField::pipeline},
     {"--context-parallel-size", ConfigField::context},
@@ -89,6 +97,16 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--sequence-parallel", PlanChoice::sequence_parallel, "yes"},
     {"--num-layers-per-virtual-pipeline-stage", ConfigField::layers_per_virtual_stage},
     {"--num-virtual-stages-per-pipeline-rank", PlanChoice::virtual_stages},
+    {"--decoder-first-pipeline-num-layers", PlanChoice::first_stage_blocks},
+    {"--decoder-last-pipeline-num-layers", PlanChoice::last_stage_blocks},
+    only_read({"--pipeline-model-parallel-layout", ConfigField::stage_layout}),
+    {"--account-for-embedding-in-pipeline-split", ConfigField::embedding_slot, "yes"},
+    {"--account-for-loss-in-pipeline-split", ConfigField::loss_slot, "yes"},
+    only_read({"--moe-router-force-load-balancing", ConfigField::routing_forced, "yes"}),
+    only_read({"--moe-router-enable-expert-bias", ConfigField::routing_bias, "yes"}),
+    only_read({"--moe-router-load-balancing-type", ConfigField::routing, "", routings}),
+    only_read({"--moe-expert-capacity-factor", ConfigField::capacity_factor}),
+    only_read({"--moe-pad-expert-input-to-capacity", ConfigField::padded_experts, "yes"}),
     {"--use-distributed-optimizer", PlanChoice::zero, "1"},
     only_read({"--data-parallel-sharding-strategy", ConfigField::sharding, "", shardings}),
     only_read({"--use-torch-fsdp2", ConfigField::fsdp, "yes"}),
@@ -103,6 +121,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--recompute-activations", PlanChoice::recompute, "selective"},
     {"--checkpoint-activations", PlanChoice::recompute, "full"},
     {"--cp-comm-type", PlanChoice::context_exchange, "", exchanges},
+    only_read({"--context-parallel-algo", PlanChoice::context_exchange, "", algorithms}),
     {"--overlap-grad-reduce", ConfigField::overlap, "yes"},
     {"--bf16", ConfigField::precision, "bf16"},
     {"--fp16", ConfigField::precision, "fp16"},
@@ -146,9 +165,8 @@ constexpr auto missing = std::to_array<MissingValue>({
 
 constexpr auto not_modelled =
     argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
-                   "--fp8-param-gather", "--num-distributed-optimizer-instances", "--decoder-first-pipeline-num-layers",
-                   "--decoder-last-pipeline-num-layers", "--pipeline-model-parallel-layout", "--moe-layer-freq",
-                   "--moe-shared-expert-intermediate-size", "--moe-expert-capacity-factor", "--moe-token-dispatcher-type",
+                   "--fp8-param-gather", "--num-distributed-optimizer-instances", "--moe-layer-freq",
+                   "--moe-shared-expert-intermediate-size", "--moe-token-dispatcher-type",
                    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
@@ -181,14 +199,14 @@ constexpr auto harmless = argument_names(
     "--overlap-p2p-communication*", "--no-overlap-p2p*", "--ddp-*", "--DDP-impl", "--use-cpu-initialization",
     "--perform-initialization", "--no-initialization", "--no-async-tensor-model-parallel-allreduce", "--no-bias-gelu-fusion",
     "--no-bias-swiglu-fusion", "--no-bias-dropout-fusion", "--bias-*-fusion", "--no-masked-softmax-fusion",
-    "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--no-rope-fusion",
+    "--no-rope-fusion",
     "--exp-avg-sq-dtype", "--cross-entropy-fusion-impl", "--enable-one-logger", "--one-logger-*", "--app-tag-*",
-    "--no-one-logger", "--moe-grouped-gemm", "--moe-router-load-balancing-type", "--moe-aux-loss-coeff",
+    "--no-one-logger", "--moe-grouped-gemm", "--moe-aux-loss-coeff",
     "--moe-z-loss-coeff", "--moe-router-score-function", "--moe-router-dtype", "--moe-router-bias-update-rate",
-    "--moe-router-enable-expert-bias", "--moe-router-topk-scaling-factor", "--moe-router-group-topk",
+    "--moe-router-topk-scaling-factor", "--moe-router-group-topk",
     "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion", "--moe-router-fusion",
     "--moe-per-layer-logging", "--moe-input-jitter-eps", "--moe-router-padding-for-fp8", "--moe-use-legacy-grouped-gemm",
-    "--moe-loss-coeff", "--moe-pad-expert-input-to-capacity", "--fp8-amax-*", "--fp8-margin", "--fp8-interval",
+    "--moe-loss-coeff", "--fp8-amax-*", "--fp8-margin", "--fp8-interval",
     "--no-fp8-wgrad", "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed", "--deepspeed_config",
     "--deepspeed-activation-checkpointing", "--zero-*-bucket*", "--no-pipeline-parallel", "--attention-dropout", "--sft*",
     "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups", "--tp-comm-bulk-*", "--disable-tp-comm-*",
@@ -200,6 +218,9 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";
+constexpr auto encoder_model =
+    "name its model, such as --model bert-large or t5-base: the other arguments of the file count";
+constexpr auto encoders = "bert t5", pairs = "t5";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"--is-hybrid-model", "not all of its layers are transformer blocks", other_model, true},
@@ -215,28 +236,42 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},
     {"--first-k-dense-replace", "only a part of its blocks has experts", other_model, true, "", "-1"},
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
+    // MindSpeed's shared experts and blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
+    {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},
+    {"--noop-layers", "some of its blocks do nothing", other_model, true},
+    {"--use-multiparameter-pipeline-model-parallel", "its stages exchange further tensors", other_model, true},
+    {"MODE", "it generates text", "give the configuration of the training instead", false, "inference rl"},
+    {"--num-tokens-to-generate", "it generates text", "give the configuration of the training instead"},
     {"--expert-interval", "only a part of its blocks has experts", other_model, true},
     {"--mlp-type", "no supported family of models has shared experts", other_model, true, "residual"},
-    {"--decoder-num-layers", "an encoder and a decoder are trained", other_model, true},
+    {"--decoder-num-layers", "an encoder and a decoder are trained", encoder_model, true, "", "", pairs},
     {"--encoder-tensor-model-parallel-size", "the encoder has a plan of its own", other_model},
     {"--encoder-pipeline-model-parallel-size", "the encoder has a plan of its own", other_model},
     {"--retro-*", "the model retrieves text", other_model, true},
+    {"--freeze-LM", "only a part of the model is trained", "give the script of a training of the whole model"},
     {"--vision-*", "a model of images is trained as well", other_model, true},
     {"--language-model-type", "a model of images is trained as well", other_model, true},
     {"--freeze-ViT", "a model of images is trained as well", other_model, true},
     {"--img-h", "a model of images is trained", other_model, true},
     {"--lora-*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--model-provider", "a model of images is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},
     // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
     {"--stage", "it generates samples, or runs further models in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch", false, "*dpo* orm prm *ppo* *grpo*"},
-    {"--vocab-file", "its vocabulary is that of an encoder such as BERT", "name its model, such as --model bert-large", true,
-     "*bert*"},
-    {"--tokenizer-type", "its tokenizer is of encoders such as BERT", "name its model, such as --model bert-large", true,
-     "bertwordpiece*"},
+    {"--vocab-file", "its vocabulary is that of an encoder such as BERT", encoder_model, true, "*bert*", "", encoders},
+    // The tokenizer of GPT-2, which is the default, needs both files, the first in JSON [megatron/training/tokenizer].
+    {.key = "--vocab-file",
+     .reason = "without a merge file, its vocabulary is that of an encoder such as BERT",
+     .hint = encoder_model,
+     .is_of_model = true,
+     .values = "*.txt",
+     .families = encoders,
+     .without = "--merge-file --tokenizer-type --tokenizer-model"},
+    {"--tokenizer-type", "its tokenizer is of encoders such as BERT", encoder_model, true, "bertwordpiece*", "", encoders},
     {"--teacher-model-config", "a second model runs without gradients", other_model, true},
-    {"--export-*teacher*", "a second model runs without gradients", other_model, true},
+    {"--export-kd-*", "a second model runs without gradients", other_model, true},
 });
 
 }  // namespace megatron_tables
@@ -252,6 +287,20 @@ const ConfigurationFormat megatron_arguments{"Megatron-LM",
                                              {},
                                              megatron_tables::harmless,
                                              megatron_tables::refused};
+
+namespace {
+
+/// Returns whether all virtual stages have equal numbers of layers, except those of the first and last stage if the plan
+/// assigns layers to these.
+bool divides(const Plan& plan, std::int64_t layers) {
+  const std::int64_t stages = plan.mesh[Axis::pipeline], chunks = plan.virtual_stages;
+  const std::int64_t first = plan.first_stage_blocks, last = plan.last_stage_blocks;
+  if (first == 0 && last == 0) return (layers + outer_slots(plan, layers)) % (stages * chunks) == 0;
+  const std::int64_t others = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0), rest = layers - first - last;
+  return first % chunks == 0 && last % chunks == 0 && (others == 0 ? rest == 0 : rest % (others * chunks) == 0);
+}
+
+}  // namespace
 
 MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format) {
   const Plan& plan = request.plan();
@@ -283,8 +332,7 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   } else if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32) {
     run.refused = CannotLaunch{"its files use mixed precision: --precision bf16"};
   }
-  while (run.outer_slots < 2 && (model->layers + run.outer_slots) % stages != 0) ++run.outer_slots;
-  if (!run.refused && (model->layers + run.outer_slots) % stages != 0) {
+  if (!run.refused && !divides(plan, model->layers)) {
     run.refused = CannotLaunch{fmt::format("{} layers do not divide into {} equal stages", model->layers, stages)};
   }
   return run;
@@ -295,7 +343,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (run.refused) return *run.refused;
   RunValues& values = run.values;
   // NullTokenizer adds one token to --vocab-size.
-  values.set(ConfigField::tokenizer, null_tokenizer);
+  values.set(ConfigField::tokenizer_kind, null_tokenizer);
   values.set(ConfigField::vocabulary, run.model.vocabulary - 1);
   const Software& software = request.study.coefficients().software;
   if (software.overlaps_gradients.value_or(false)) values.set(ConfigField::overlap, "yes");
@@ -305,8 +353,6 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (offloads && plan.zero_stage == 0) return CannotLaunch{"it only offloads the distributed optimizer: --zero 1"};
 
   ConfigText arguments(megatron_arguments, values);
-  if (run.outer_slots > 0) arguments.set("--account-for-embedding-in-pipeline-split", nullptr);
-  if (run.outer_slots > 1) arguments.set("--account-for-loss-in-pipeline-split", nullptr);
   if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1)
     arguments.set("--overlap-param-gather", nullptr);
   if (software.overlaps_tensor_exchanges.value_or(false) && plan.sequence_parallel)

@@ -15,7 +15,6 @@ struct MegatronRun {
   RunValues values{};
   std::vector<std::string> notes{};  ///< notes for Launch::notes
   std::optional<CannotLaunch> refused{};
-  int outer_slots = 0;  ///< layers before and after the blocks that count as a block: the embedding, then the loss
 };
 [[nodiscard]] MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format);
 

@@ -31,6 +31,8 @@ constexpr auto optimizers =
 // An optimizer with a distributed implementation shards its state, as ZeRO-1 does.
 constexpr auto sharding_optimizers = argument_words("distributed_fused_adam=1", "mcore_distributed_optim=1", "fused_adam=0",
                                                     "megatron_fused_adam=0", "adam=0", "adamw=0", "sgd=0");
+constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
+                                         "sinkhorn=natural", "none=natural");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
 
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
@@ -46,6 +48,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.tensor_model_parallel_size", ConfigField::tensor},
     {"model.pipeline_model_parallel_size", ConfigField::pipeline},
     {"model.virtual_pipeline_model_parallel_size", PlanChoice::virtual_stages},
+    {"model.num_layers_in_first_pipeline_stage", PlanChoice::first_stage_blocks},
+    {"model.num_layers_in_last_pipeline_stage", PlanChoice::last_stage_blocks},
+    {"model.account_for_embedding_in_pipeline_split", ConfigField::embedding_slot, "", flags},
+    {"model.account_for_loss_in_pipeline_split", ConfigField::loss_slot, "", flags},
     {"model.context_parallel_size", ConfigField::context},
     {"model.cp_comm_type", PlanChoice::context_exchange, "", exchanges},
     {"model.sequence_parallel", PlanChoice::sequence_parallel, "", flags},
@@ -104,11 +110,17 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.moe_router_topk", ConfigField::active_experts}),
     only_read({"model.moe_ffn_hidden_size", ConfigField::expert_feed_forward}),
     only_read({"model.gated_linear_unit", ConfigField::gated, "", flags}),
+    only_read({"model.pipeline_model_parallel_layout", ConfigField::stage_layout}),
+    only_read({"model.moe_router_force_load_balancing", ConfigField::routing_forced, "", flags}),
+    only_read({"model.moe_router_enable_expert_bias", ConfigField::routing_bias, "", flags}),
+    only_read({"model.moe_router_load_balancing_type", ConfigField::routing, "", routings}),
+    only_read({"model.moe_expert_capacity_factor", ConfigField::capacity_factor}),
+    only_read({"model.moe_pad_expert_input_to_capacity", ConfigField::padded_experts, "", flags}),
     only_read({"model.rotary_percent", ConfigField::rotary_percent}),
     only_read({"model.add_bias_linear", ConfigField::bias, "", flags}),
     only_read({"model.multi_latent_attention", ConfigField::latent, "", flags}),
     only_read({"model.tokenizer.model", ConfigField::tokenizer}),
-    only_read({"model.tokenizer.type", ConfigField::tokenizer}),
+    only_read({"model.tokenizer.type", ConfigField::tokenizer_kind}),
     only_read({"tokenizer.tokenizer_model", ConfigField::tokenizer}),
 });
 
@@ -133,7 +145,7 @@ constexpr auto not_modelled =
     argument_names("model.ub_tp_comm_overlap", "model.tp_comm_overlap", "model.megatron_amp_O2", "model.fp8_params",
                    "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
                    "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
-                   "model.enable_cuda_graph", "model.pipeline_model_parallel_layout", "model.rampup_batch_size",
+                   "model.enable_cuda_graph", "model.rampup_batch_size",
                    "ddp.grad_reduce_in_fp32", "optimizer.use_precision_aware_optimizer",
                    "model.peft.lora_tuning.target_modules", "peft.target_modules", "comm_overlap.tp_comm_overlap");
 
@@ -165,16 +177,23 @@ constexpr auto harmless = argument_names(
     "model.apply_rope_fusion", "model.layernorm_zero_centered_gamma");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
     {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},
     {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
-    {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true},
-    {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true},
-    {"model.encoder.*", "an encoder and a decoder are trained", other_model, true},
-    {"model.decoder.*", "an encoder and a decoder are trained", other_model, true},
+    {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
+    {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
+    {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.decoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.vision_pretraining_type", "a model of images is trained", other_model, true, "", "", "vit"},
+    {"model.img_h", "a model of images is trained", other_model, true, "", "", "vit"},
+    {"model.text.*", "a loss compares all images and texts of a batch", as_options},
+    {"model.unet*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
+    {"model.denoiser_config*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
+    {"model.retro.*", "the model retrieves text", other_model, true},
     {"model.mm_cfg*", "a model of images is trained as well", other_model, true},
     {"model.vision*", "a model of images is trained as well", other_model, true},
     {"model.peft.peft_scheme", "only low-rank adapters are read", as_lora, false, "ptuning adapter ia3 adapter_tuning"},

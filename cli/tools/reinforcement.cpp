@@ -9,11 +9,17 @@ namespace verl_tables {
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto weights = argument_words("true=weights", "false=");
-constexpr auto moments = argument_words("true=optimizer", "false=");
 constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=megatron");
+constexpr auto engines = argument_words("dp=fsdp", "megatron=megatron", "veomni=fsdp", "torchtitan=fsdp");
+// A configuration, or a degree, that only the trainer with Megatron-LM has.
+constexpr auto trainers = argument_words("*megatron*=megatron", "*=");
+constexpr auto any_degree = argument_words("*=megatron");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"actor_rollout_ref.actor.strategy", ConfigField::distributed_type, "", strategies},
+    weak({"model_engine", ConfigField::distributed_type, "", engines}),
+    weak({"--config-name", ConfigField::distributed_type, "", trainers}),
+    weak({"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::distributed_type, "", any_degree}),
     {"actor_rollout_ref.model.path", ConfigField::model},
     {"actor_rollout_ref.model.lora_rank", ConfigField::adapter_rank},
     {"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
@@ -24,10 +30,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"data.max_response_length", ConfigField::sequence},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", ConfigField::context},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
-    // If param_offload and optimizer_offload are both given, param_offload decides, because
-    // offloading weights includes offloading the optimizer's state.
-    {"actor_rollout_ref.actor.fsdp_config.param_offload", PlanChoice::offload, "", weights},
-    weak({"actor_rollout_ref.actor.fsdp_config.optimizer_offload", PlanChoice::offload, "", moments}),
+    // FSDP2 keeps weights and the optimizer's state on the host during an update. `param_offload` and `optimizer_offload`
+    // move them to the host between updates [verl/workers/fsdp_workers.py].
+    {"actor_rollout_ref.actor.fsdp_config.offload_policy", PlanChoice::offload, "", weights},
     {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::tensor},
     {"actor_rollout_ref.actor.megatron.pipeline_model_parallel_size", ConfigField::pipeline},
     {"actor_rollout_ref.actor.megatron.context_parallel_size", ConfigField::context},
@@ -44,14 +49,16 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::sequence, "512"},
                                                   {ConfigField::nodes, "1"},
                                                   {ConfigField::gpus_per_node, "8"},
+                                                  {PlanChoice::zero, "1", "megatron"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled =
-    argument_names("actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_dynamic_bsz",
-                   "actor_rollout_ref.actor.ppo_max_token_len_per_gpu", "actor_rollout_ref.model.use_fused_kernels");
+constexpr auto not_modelled = argument_names(
+    "actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_dynamic_bsz",
+    "actor_rollout_ref.actor.ppo_max_token_len_per_gpu", "actor_rollout_ref.model.use_fused_kernels",
+    "actor_rollout_ref.actor.fsdp_config.param_offload", "actor_rollout_ref.actor.fsdp_config.optimizer_offload");
 
 constexpr auto marks = argument_names("actor_rollout_ref.*");
-constexpr auto programs = argument_names("verl.trainer.main_ppo", "recipe.*");
+constexpr auto programs = argument_names("verl.trainer.main_ppo");
 
 constexpr auto harmless =
     argument_names("algorithm.*", "data.*", "actor_rollout_ref.*", "trainer.*", "critic.*", "reward_*", "ray_*",
@@ -73,6 +80,68 @@ const ConfigurationFormat verl_overrides{"verl",
                                          ConfigurationLanguage::yaml,
                                          "the answer is one update of the actor; generation, rewards, the reference and the "
                                          "critic are not in it"};
+
+namespace verl_sft_tables {
+
+// Sources of names and defaults: volcengine/verl, verl/trainer/config/sft_trainer.yaml and sft_trainer_engine.yaml.
+constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto weights = argument_words("true=weights", "false=");
+constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"model.strategy", ConfigField::distributed_type, "", strategies},
+    {"engine.strategy", ConfigField::distributed_type, "", strategies},
+    {"model.partial_pretrain", ConfigField::model},
+    {"model.path", ConfigField::model},
+    {"model.lora_rank", ConfigField::adapter_rank},
+    {"model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"model.fsdp_config.offload_params", PlanChoice::offload, "", weights},
+    {"data.train_batch_size", ConfigField::global_batch},
+    {"data.micro_batch_size_per_gpu", ConfigField::micro_batch},
+    {"data.max_length", ConfigField::sequence},
+    {"ulysses_sequence_parallel_size", ConfigField::context},
+    {"engine.ulysses_sequence_parallel_size", ConfigField::context},
+    {"trainer.n_gpus_per_node", ConfigField::gpus_per_node},
+    {"trainer.nnodes", ConfigField::nodes},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::distributed_type, "fsdp"},
+                                                  {ConfigField::global_batch, "256"},
+                                                  {ConfigField::micro_batch, "4"},
+                                                  {ConfigField::sequence, "1024"},
+                                                  {PlanChoice::context_exchange, "ulysses"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled = argument_names("use_remove_padding", "model.use_liger", "data.use_dynamic_bsz",
+                                             "data.max_token_len_per_gpu", "model.use_remove_padding");
+
+constexpr auto marks = argument_names("model.partial_pretrain");
+constexpr auto programs = argument_names("verl.trainer.fsdp_sft_trainer", "verl.trainer.sft_trainer*",
+                                         "verl/trainer/fsdp_sft_trainer.py", "verl/trainer/sft_trainer.py");
+
+constexpr auto harmless =
+    argument_names("data.*", "model.*", "optim.*", "trainer.*", "engine.*", "checkpoint.*", "profiler.*", "hydra*", "ray_*");
+
+constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
+constexpr auto refused = std::to_array<RefusedArgument>({
+    {"engine", "of verl's supervised trainers, only FSDP is read", as_options, false, "megatron veomni torchtitan"},
+});
+
+}  // namespace verl_sft_tables
+
+const ConfigurationFormat verl_sft_overrides{.name = "verl (supervised fine-tuning)",
+                                             .software = "fsdp",
+                                             .language = ConfigurationLanguage::script,
+                                             .rows = verl_sft_tables::rows,
+                                             .usual = verl_sft_tables::usual,
+                                             .not_modelled = verl_sft_tables::not_modelled,
+                                             .marks = verl_sft_tables::marks,
+                                             .programs = verl_sft_tables::programs,
+                                             .harmless = verl_sft_tables::harmless,
+                                             .refused = verl_sft_tables::refused,
+                                             .also = ConfigurationLanguage::yaml};
 
 namespace slime_tables {
 
@@ -97,9 +166,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
                                                   {ConfigField::optimizer, "adam"},
                                                   {PlanChoice::zero, "1"}});
 
-constexpr auto not_modelled =
-    argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate", "--optimizer-cpu-offload",
-                   "--moe-shared-expert-intermediate-size", "--use-precision-aware-optimizer", "--moe-layer-freq");
+constexpr auto not_modelled = argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate",
+                                             "--optimizer-cpu-offload", "--use-precision-aware-optimizer");
 
 constexpr auto marks =
     argument_names("--rollout-num-gpus", "--rollout-num-gpus-per-engine", "--num-rollout", "--actor-num-gpus-per-node");
@@ -116,9 +184,12 @@ constexpr auto harmless = argument_names(
     "--debug-*", "--address", "--runtime-env-json", "--working-dir", "--use-tis", "--tis-*", "--make-vocab-*",
     "--train-memory-margin-bytes", "--router-*");
 
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"--mtp-num-layers", "no supported family of models predicts several tokens ahead",
-     "name the trained model with --model; the other arguments of the file count", true},
+    {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
+    {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
+    {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true},
+    {"--multi-latent-attention", "multi-head latent attention cannot be built from these sizes", other_model, true},
 });
 
 }  // namespace slime_tables

@@ -37,11 +37,25 @@ void add_stand_ins(RunValues& values, const Plan& plan, std::int64_t layers) {
   if (mesh[Axis::tensor] > 1) values.set(ConfigField::expert_tensor, plan.whole_experts ? 1 : mesh[Axis::tensor]);
   if (stages == 1) return;
   values.flag(ConfigField::interleaved, plan.virtual_stages > 1);
+  // Megatron-LM only takes the number of virtual stages if the outer stages have other numbers of blocks.
+  if (plan.first_stage_blocks > 0 || plan.last_stage_blocks > 0) return;
+  const int slots = outer_slots(plan, layers);
+  if (slots > 0) values.flag(ConfigField::embedding_slot, true);
+  if (slots > 1) values.flag(ConfigField::loss_slot, true);
   if (plan.virtual_stages > 1)
-    values.set(ConfigField::layers_per_virtual_stage, layers / (std::int64_t{stages} * plan.virtual_stages));
+    values.set(ConfigField::layers_per_virtual_stage, (layers + slots) / (std::int64_t{stages} * plan.virtual_stages));
 }
 
 }  // namespace
+
+int outer_slots(const Plan& plan, std::int64_t layers) {
+  const std::int64_t chunks = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
+  constexpr int most = 2;
+  for (int slots = 0; slots <= most; ++slots) {
+    if ((layers + slots) % chunks == 0) return slots;
+  }
+  return 0;
+}
 
 RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::int64_t layers) {
   RunValues values;
@@ -72,6 +86,8 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   add_stand_ins(values, plan, layers);
   // Choices without effect are left out, because the spelling of `none` differs among tools.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);
+  if (plan.first_stage_blocks == 0) values.clear(PlanChoice::first_stage_blocks);
+  if (plan.last_stage_blocks == 0) values.clear(PlanChoice::last_stage_blocks);
   if (plan.shard_group == 0) values.clear(PlanChoice::shard_group);
   if (plan.secondary_shards <= 1) values.clear(PlanChoice::secondary_shards);
   return values;

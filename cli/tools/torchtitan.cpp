@@ -57,6 +57,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"parallelism.expert_tensor_parallel_degree", ConfigField::expert_tensor}),
     only_read({"training.compile", ConfigField::compiled, "yes", flags}),
     only_read({"parallelism.expert_parallel_degree", ConfigField::expert}),
+    only_read({"training.debug_moe_force_load_balance", ConfigField::routing_forced, "yes", flags}),
+    only_read({"debug.moe_force_load_balance", ConfigField::routing_forced, "yes", flags}),
     only_read({"experimental.pipeline_parallel_degree", ConfigField::pipeline}),
     only_read({"experimental.context_parallel_degree", ConfigField::context}),
     only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
@@ -108,7 +110,7 @@ constexpr auto harmless = argument_names(
     "job.*", "profiling.*", "metrics.*", "comm.*", "checkpoint.*", "validation.*", "lr_scheduler.*", "model.hf_assets_path",
     "model.tokenizer_path", "model.norm_type", "model.print_after_conversion", "optimizer.*", "training.steps",
     "training.max_norm", "training.dataset*", "training.deterministic", "training.seed", "training.warmup_steps",
-    "training.gc_*", "training.mixed_precision_reduce", "training.debug_moe_force_load_balance", "compile.components",
+    "training.gc_*", "training.mixed_precision_reduce", "compile.components",
     "activation_checkpoint.*", "fault_tolerance.*", "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({

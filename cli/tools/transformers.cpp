@@ -6,7 +6,8 @@ namespace ddl {
 namespace transformers_tables {
 
 // Sources of the names: huggingface/transformers, training_args.py and examples/pytorch/language-modeling/run_clm.py; TRL,
-// trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat, fastchat/train/train_lora.py.
+// trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat,
+// fastchat/train/train_lora.py; OpenGVLab/InternVL.
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
@@ -29,17 +30,20 @@ constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
     {"--model_id", ConfigField::model},
+    weak({"--config_name", ConfigField::model}),
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
     {"--bf16", ConfigField::precision, "bf16", brains},
     {"--fp16", ConfigField::precision, "fp16", halves},
     {"--gradient_checkpointing", PlanChoice::recompute, "full", recomputed},
+    {"--grad_checkpoint", PlanChoice::recompute, "full", recomputed},
     {"--model_max_length", ConfigField::sequence},
     {"--max_seq_length", ConfigField::sequence},
     {"--max_seq_len", ConfigField::sequence},
     {"--max_length", ConfigField::sequence},
     {"--block_size", ConfigField::sequence},
     {"--optim", ConfigField::optimizer, "", optimizers},
+    {"--adafactor", ConfigField::optimizer, "adafactor"},
     {"--attn_implementation", ConfigField::attention, "", attentions},
     listed({"--fsdp", PlanChoice::zero, "", shards}),
     listed({"--fsdp", ConfigField::shards_nodes, "", hybrids}),
@@ -50,6 +54,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
+    {"--use_llm_lora", ConfigField::adapter_rank},
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
     {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
     {"--q_lora", ConfigField::base, "nf4", four_bits},
@@ -87,6 +92,11 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--vision_path", "a model of images is trained as well", other_model, true},
     {"--image_folder", "a model of images is trained as well", other_model, true},
     {"--image_encoder_*", "a model of images is trained as well", other_model, true},
+    // Names of OpenGVLab/InternVL, internvl_chat/internvl/train/internvl_chat_finetune.py.
+    {.key = "--freeze_llm",
+     .reason = "only a part of the model is trained",
+     .hint = "give the script of a training of the whole model, or of adapters",
+     .without = "--use_llm_lora"},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
     {"--num_generations", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},

@@ -100,6 +100,62 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
                       int value) { return value == 0 || may_interleave(facts, plan, value + 1); },
        .get = [](const Plan& plan) { return plan.virtual_stages - 1; },
        .set = [](Plan& plan, int value) { plan.virtual_stages = value + 1; }},
+      {.choice = PlanChoice::first_stage_blocks,
+       .key = "first_stage_blocks",
+       .option = "first-stage-blocks",
+       .meaning = "the number of blocks of the first pipeline stage; 0 is as the software cuts stages",
+       .noun = "number of blocks of the first stage",
+       .last = most_stage_blocks,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "pipeline stages of given blocks",
+       .separator = ", ",
+       .name = size_name,
+       .words =
+           [](int value) {
+             return value == 0 ? std::string() : std::to_string(value) + " blocks on the first stage";
+           },
+       .sign = [](int value) { return value == 0 ? std::string() : "first" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             Plan own = plan;
+             own.first_stage_blocks = value;
+             return value == 0 || !blocks_of_stages(facts, own).empty();
+           },
+       .get = [](const Plan& plan) { return plan.first_stage_blocks; },
+       .set = [](Plan& plan, int value) { plan.first_stage_blocks = value; }},
+      {.choice = PlanChoice::last_stage_blocks,
+       .key = "last_stage_blocks",
+       .option = "last-stage-blocks",
+       .meaning = "the number of blocks of the last pipeline stage; 0 is as the software cuts stages",
+       .noun = "number of blocks of the last stage",
+       .last = most_stage_blocks,
+       .first_number = 0,
+       .is_searched = false,
+       .divides_layers = true,
+       .trade = Trade::open,
+       .never_better = std::nullopt,
+       .beyond_ideal = "pipeline stages of given blocks",
+       .separator = ", ",
+       .name = size_name,
+       .words =
+           [](int value) {
+             return value == 0 ? std::string() : std::to_string(value) + " blocks on the last stage";
+           },
+       .sign = [](int value) { return value == 0 ? std::string() : "last" + std::to_string(value); },
+       .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             Plan own = plan;
+             own.last_stage_blocks = value;
+             return value == 0 || !blocks_of_stages(facts, own).empty();
+           },
+       .get = [](const Plan& plan) { return plan.last_stage_blocks; },
+       .set = [](Plan& plan, int value) { plan.last_stage_blocks = value; }},
       {.choice = PlanChoice::zero,
        .key = "zero_stage",
        .option = "zero",
@@ -212,8 +268,14 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
              return std::string(value == 0 ? "" : value == static_cast<int>(Recompute::full) ? "ac" : "sac");
            },
        .matters = [](const Mesh&) { return true; },
-       .possible = [](const ModelFacts& facts, const Plan&,
-                      int value) { return static_cast<Recompute>(value) != Recompute::selective || facts.has_attention; },
+       // Full recomputation keeps the inputs of blocks, so models without blocks recompute nothing.
+       .possible =
+           [](const ModelFacts& facts, const Plan&, int value) {
+             const auto is_in_block = [](const Layer& layer) { return layer.block >= 0; };
+             const std::vector<Layer>& layers = facts.model->layers;
+             if (static_cast<Recompute>(value) == Recompute::selective) return facts.has_attention;
+             return value == 0 || std::any_of(layers.begin(), layers.end(), is_in_block);
+           },
        .get = [](const Plan& plan) { return static_cast<int>(plan.recompute); },
        .set = [](Plan& plan, int value) { plan.recompute = static_cast<Recompute>(value); }},
       {.choice = PlanChoice::recompute_blocks,

@@ -17,6 +17,8 @@ namespace ddl {
 enum class PlanChoice {
   schedule,
   virtual_stages,
+  first_stage_blocks,
+  last_stage_blocks,
   zero,
   shard_group,
   reshard,
@@ -34,6 +36,9 @@ enum class PlanChoice {
 inline constexpr std::size_t plan_choice_count = enum_count<PlanChoice>();
 /// The largest number of virtual stages per pipeline stage.
 inline constexpr int most_virtual_stages = 32;
+
+/// The largest number of blocks that the user may assign to a pipeline stage.
+inline constexpr int most_stage_blocks = 1024;
 
 /// The largest group of data ranks that ZeRO shards among, if it does not shard among all ranks. The same limit holds for
 /// secondary shards.

@@ -31,8 +31,9 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
       return quantized_gradient(4, stored);
     case Compression::one_bit: {
       CompressedGradient bits = quantized_gradient(1, stored);
-      bits.coded += 2 * word_bytes;  // the residual is read and written
-      bits.residual = word_bytes;
+      // A rank has the error of its gradient, and the error of the sum that it encodes. Both are read and written.
+      bits.residual = word_bytes * (1 + 1 / ranks);
+      bits.coded += 2 * bits.residual;
       return bits;
     }
     case Compression::top_k: {
@@ -59,7 +60,8 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
 
 double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions) {
   double bytes = 0;
-  if (plan.mesh.replicas() > 1 && plan.zero_stage == 0) bytes += compressed_gradient(assumptions, 1, word_bytes, 1).residual;
+  if (const double ranks = plan.mesh.replicas(); ranks > 1 && plan.zero_stage == 0)
+    bytes += compressed_gradient(assumptions, 1, word_bytes, ranks).residual;
   const Synchronization way = synchronization_of(plan, assumptions);
   // The sum of gradients that is pushed to parameter servers, or the weights of a neighbor.
   const double without_barrier = has_servers(way) && !has_local_steps(plan, assumptions) ? 0 : word_bytes;

@@ -237,6 +237,8 @@ ExchangeTimes::Rounds ExchangeTimes::rounds_of(AllreduceAlgorithm algorithm, con
     case AllreduceAlgorithm::butterfly:
     case AllreduceAlgorithm::rabenseifner:
       return {halving_rounds(at.group.ranks), Pattern::exchange};
+    case AllreduceAlgorithm::far_halving_doubling:
+      return {far_halving_rounds(at.group.ranks), Pattern::exchange};
     case AllreduceAlgorithm::shifted_halving_doubling: {
       if (!has_levels(at.group)) return {shifted_halving_rounds(at.group.ranks), Pattern::shift};
       const double in_node = at.group.members[0];
@@ -365,6 +367,7 @@ const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const Gr
     case AllreduceAlgorithm::butterfly:
     case AllreduceAlgorithm::rabenseifner:
     case AllreduceAlgorithm::shifted_halving_doubling:
+    case AllreduceAlgorithm::far_halving_doubling:
     case AllreduceAlgorithm::parameter_server:
       // In recursive algorithms, all ranks of a node send to another node at the same time, as in a ring of slices.
       return slices;
@@ -393,6 +396,7 @@ Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes messag
       if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
       return shifted_halving_doubling_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::rabenseifner:
+    case AllreduceAlgorithm::far_halving_doubling:
       if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
       return rabenseifner_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::hierarchical:

@@ -4,6 +4,13 @@
 #include "estimator/inputs/base_weights.hpp"
 
 namespace ddl {
+namespace {
+
+/// The bytes of a difference of weights, which ranks or shard groups exchange after local steps.
+constexpr double difference_bytes = 4;
+
+}  // namespace
+
 bool layers_gradients(const Software& software, const Assumptions& assumptions, const Plan& plan) {
   constexpr Family data = family_bit(Axis::data);
   const Family family = plan.mesh.family();
@@ -56,8 +63,7 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
   if (has_local_steps(plan, assumptions)) {
     each.local_steps = assumptions.local_steps;
     // Ranks exchange the differences of their weights in fp32.
-    constexpr double word = 4;
-    if (plan.zero_stage == 0 && assumptions.compression == Compression::none) each.gradient = word;
+    if (plan.zero_stage == 0 && assumptions.compression == Compression::none) each.gradient = difference_bytes;
   }
   const double frozen = facts.parameters - facts.trained_parameters;
   if (!assumptions.base || !is_mixed(plan.precision) || frozen <= 0) return each;
@@ -126,7 +132,7 @@ void add_allreduce(const ExchangeTimes& exchanges, const GradientGroup& group, B
 
 /// The coded gradients of a group whose ranks cannot add them up on the way.
 void add_coded_exchange(const ExchangeTimes& exchanges, const GradientGroup& group, GradientWay way, double ranks,
-                        Bytes message, GradientExchange& exchange) {
+                        Bytes message, bool with_startups, GradientExchange& exchange) {
   const Bytes one = message / group.messages;
   const Bytes all = way == GradientWay::allgather ? one * ranks : one;
   const auto gathered = exchanges.fastest(Collective::allgather, all, group.axes, Purpose::gradient);
@@ -135,6 +141,11 @@ void add_coded_exchange(const ExchangeTimes& exchanges, const GradientGroup& gro
   exchange.of_gradients = time * group.messages;
   exchange.algorithm = gathered.algorithm;
   exchange.bottleneck = gathered.bottleneck;
+  if (!with_startups) return;
+  Seconds startups = exchanges.startup(Collective::allgather, all, group.axes, Purpose::gradient);
+  if (way == GradientWay::two_phases)
+    startups += exchanges.startup(Collective::all_to_all, one, group.axes, Purpose::gradient);
+  exchange.gradient_startups = startups * group.messages;
 }
 
 /// Moves the exchange of gradients to the end of several local steps, and divides it by their number.
@@ -188,7 +199,7 @@ void add_whole_exchange(const ExchangeTimes& exchanges, const WholeGradients& wh
   if (way == GradientWay::allreduce) {
     add_allreduce(exchanges, group, whole.message, with_startups, exchange);
   } else {
-    add_coded_exchange(exchanges, group, way, whole.ranks, whole.message, exchange);
+    add_coded_exchange(exchanges, group, way, whole.ranks, whole.message, with_startups, exchange);
   }
   if (whole.each.local_steps > 1 && (group.axes & family_bit(Axis::data)) != 0)
     exchange_rarely(whole.each.local_steps, exchange);
@@ -236,7 +247,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
-  const Bytes shard = message / shards;
+  const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
   if (copies > 1 && group.parameters > 0) {
     const ExchangeTimes::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
     exchange.of_copies = sum.time / each.local_steps;
@@ -266,7 +277,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
       return exchanges.startup(operation, moved, ranks, Purpose::gradient);
     };
     const auto startup = [&](Collective operation, Bytes moved) { return startup_among(axes, operation, moved); };
-    exchange.gradient_startups = startup(Collective::reduce_scatter, message / messages) * (exchange.rounds * messages);
+    exchange.gradient_startups = startup(scatter_of(each.way), message / messages) * (exchange.rounds * messages);
     if (copies > 1) {
       exchange.copy_startups =
           exchanges.startup(Collective::allreduce, shard, copy_axes(plan.shard_group), Purpose::gradient);

@@ -71,7 +71,12 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
     findings.push_back({Kind::load_imbalance, estimate.imbalance});
   const MemoryBreakdown& memory = estimate.memory;
   const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
-  const double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
+  double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
+  if (const double experts = job.facts.expert_parameters / plan.mesh[Axis::expert]; plan.mesh[Axis::expert] > 1) {
+    // Fewer ranks hold the same experts.
+    const double others = job.facts.parameters - job.facts.expert_parameters;
+    held *= others / (others + experts);
+  }
   if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25)
     findings.push_back({Kind::memory_redundancy, held, Finding::Copies{replicas}});
   if (plan.mesh.batch_parts() > 1 && plan.global_batch <= plan.mesh.batch_parts())
@@ -81,10 +86,12 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
                         Finding::Samples{plan.global_batch, job.samples_per_epoch}});
   }
   const Storage& storage = job.machine.storage;
-  if (storage.local_capacity && !fits_local_storage(job) && !fits_host_memory(job)) {
+  const Bytes on_node = bytes_on_node(job, plan);
+  if (storage.local_capacity && on_node > *storage.local_capacity &&
+      sample_place(job, plan) == SamplePlace::shared_storage) {
     findings.push_back(
-        {Kind::local_storage, job.dataset_bytes / *storage.local_capacity,
-         Finding::DataSet{job.dataset_bytes, *storage.local_capacity, storage.shared_per_node || storage.shared_total}});
+        {Kind::local_storage, on_node / *storage.local_capacity,
+         Finding::DataSet{on_node, *storage.local_capacity, storage.shared_per_node || storage.shared_total}});
   }
   return findings;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/exchanges/workers.hpp"
 #include "estimator/memory/memory.hpp"
 
 namespace ddl {
@@ -79,7 +80,13 @@ Bytes checkpoint_bytes(const Job& job, const Plan& plan) {
   // Checkpoints have no copies in formats of kernels, so a mixed precision saves weights of 2 bytes.
   const Precision saved = is_mixed(plan.precision) ? Precision::bf16 : plan.precision;
   const double weight = parameter_bytes(plan.optimizer, saved, job.assumptions.mixed_precision).weight;
-  const double state = parameter_bytes(job.facts, plan, job.assumptions).optimizer;
+  // What workers without a barrier are about to send or have received is lost.
+  Assumptions kept = job.assumptions;
+  if (synchronization_of(plan, kept) != Synchronization::sync) {
+    kept.synchronization = Synchronization::sync;
+    kept.local_steps = 1;
+  }
+  const double state = parameter_bytes(job.facts, plan, kept).optimizer;
   return Bytes(job.facts.trained_parameters * (weight + state));
 }
 
@@ -105,9 +112,10 @@ std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate) {
   result.assumed_restart = !failures.restart.has_value();
   result.bytes = checkpoint_bytes(job, plan);
   set_checkpoint(job, plan, result.bytes, result.model);
-  // A checkpoint follows a step.
+  // A checkpoint follows a step, and begins when the one before is complete.
   result.is_best = !recovery.checkpoint_every.has_value();
-  result.every = max(recovery.checkpoint_every.value_or(best_checkpoint_interval(result.model)), step);
+  const Seconds every = recovery.checkpoint_every.value_or(best_checkpoint_interval(result.model));
+  result.every = max(max(every, result.model.background), step);
   result.spare_nodes = recovery.spare_nodes;
   if (recovery.repair) {
     const double in_repair = *recovery.repair / result.model.between_failures;

@@ -37,8 +37,13 @@ std::optional<Power> power_of(const Job& job, const Explanation& explanation, co
   const double of_kernels = power.product_share * shares.products + (1 - power.product_share) * shares.memory;
   power.device =
       limit * (kernels * of_kernels + update * shares.memory + exchanges * shares.communication + waiting * shares.waiting);
-  if (job.machine.host && job.machine.host->power)
-    power.node = *job.machine.host->power + power.device * job.machine.devices_per_node();
+  if (job.machine.host && job.machine.host->power) {
+    // Devices that the plan does not use wait.
+    const double all = job.machine.devices_per_node();
+    const auto devices = static_cast<double>(explanation.estimate.plan.mesh.devices());
+    const double used = devices / std::ceil(devices / all);
+    power.node = *job.machine.host->power + power.device * used + limit * shares.waiting * (all - used);
+  }
   return power;
 }
 

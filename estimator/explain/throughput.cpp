@@ -33,7 +33,7 @@ double SampleFlops::hardware(const Plan& plan, double recomputed_share) const {
   return model();
 }
 
-SampleFlops sample_flops(const ModelFacts& facts) {
+SampleFlops sample_flops(const ModelFacts& facts, bool stops_early) {
   SampleFlops flops;
   const auto& layers = facts.model->layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -49,7 +49,7 @@ SampleFlops sample_flops(const ModelFacts& facts) {
     if (!facts.needs_input_gradient[i] && is_weighted) flops.backward += products * trained;
     if (layer.block >= 0) flops.blocks += products;
     const RecomputeModules modules = facts.modules[i];
-    if (modules.is_empty()) continue;
+    if (modules.is_empty() || (stops_early && facts.spared[i])) continue;
     const auto is_of_same = [&](const auto& known) { return known.first == modules; };
     auto own = std::find_if(flops.in_modules.begin(), flops.in_modules.end(), is_of_same);
     if (own == flops.in_modules.end()) own = flops.in_modules.insert(own, {modules, 0.0});
@@ -57,6 +57,8 @@ SampleFlops sample_flops(const ModelFacts& facts) {
   }
   return flops;
 }
+
+SampleFlops sample_flops(const Job& job) { return sample_flops(job.facts, job.assumptions.recompute_stops_early); }
 
 std::optional<Throughput> throughput_of(const Job& job, const SampleFlops& flops, const Estimate& estimate) {
   const Seconds step_time = estimate.time.step_time();

@@ -15,7 +15,7 @@ namespace ddl {
 struct SampleFlops {
   double forward = 0, backward = 0;
   double blocks = 0;  ///< forward FLOPs of the blocks; full recomputation recomputes blocks
-  /// Forward FLOPs of layers, summed over the layers that belong to the same modules.
+  /// Forward FLOPs of the layers that selective recomputation can recompute, summed over the layers of the same modules.
   std::vector<std::pair<RecomputeModules, double>> in_modules{};
 
   [[nodiscard]] double model() const { return forward + backward; }
@@ -25,7 +25,9 @@ struct SampleFlops {
   /// of the blocks that is recomputed.
   [[nodiscard]] double hardware(const Plan& plan, double recomputed_share = 1) const;
 };
-[[nodiscard]] SampleFlops sample_flops(const ModelFacts& facts);
+/// `stops_early`: recomputed modules end with the last tensor that backward needs.
+[[nodiscard]] SampleFlops sample_flops(const ModelFacts& facts, bool stops_early = false);
+[[nodiscard]] SampleFlops sample_flops(const Job& job);
 
 /// The training throughput of a plan, and its share of the devices' peak.
 struct Throughput {

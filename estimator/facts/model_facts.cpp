@@ -9,6 +9,7 @@
 #include "estimator/facts/gated_activations.hpp"
 #include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/narrow_copies.hpp"
+#include "estimator/facts/preconditioners.hpp"
 #include "estimator/facts/recomputed_tensors.hpp"
 #include "estimator/facts/spared_layers.hpp"
 #include "estimator/facts/tables.hpp"
@@ -424,8 +425,6 @@ ModelFacts facts_of(const Model& model) {
   for (std::size_t i = 0; i < count; ++i) {
     if (model.layers[i].operation->is_attention())
       facts.attention_heads = std::gcd(facts.attention_heads, facts.divisible[i].channel_units);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }
@@ -433,6 +432,7 @@ ModelFacts facts_of(const Model& model) {
   find_recomputed_tensors(model, facts);
   find_gated_activations(model, consumers, facts);
   count_base_parameters(model, facts);
+  count_preconditioners(model, facts);
   find_tables(model, consumers, facts);
   for (std::vector<bool>* kept : {&facts.output_kept, &facts.output_kept_cast, &facts.output_kept_narrow,
                                   &facts.output_kept_compiled, &facts.output_kept_fused, &facts.output_kept_stored})

@@ -191,6 +191,8 @@ struct ModelFacts {
   double base_parameters = 0;  ///< frozen parameters of matrix products inside blocks, which BaseWeights describes
   /// The number of trained parameters that are no matrices of products inside blocks, divided by the trained parameters
   double muon_share = 0;
+  /// The items of the matrices of K-FAC, Shampoo and SOAP, divided by the trained parameters (preconditioner_items)
+  double kfac_items = 0, shampoo_items = 0, soap_items = 0;
   double sample_items = 0;  ///< items of all tensors of a sample
   /// Whether tensor-parallel ranks exchange the gradient of the layer's input. If several column layers of a block share an
   /// input (gate and up projections), only one of them exchanges the gradient.

@@ -95,6 +95,14 @@ enum class BiasKernels {
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
+/// How evenly a router's tokens are spread over experts.
+enum class Routing {
+  balanced,   ///< each expert gets as many tokens, as benchmarks force it
+  natural,    ///< a trained router, balanced by an auxiliary loss
+  loss_free,  ///< a trained router, balanced by a bias for each expert
+};
+inline constexpr EnumNames<Routing> routing_names{"balanced", "natural", "loss-free"};
+
 /// In which formats the weights of fp8 training are in memory.
 enum class NarrowWeights {
   copies,   ///< in half precision, and copies in fp8
@@ -129,6 +137,14 @@ inline constexpr EnumNames<SelectiveRecompute> selective_recompute_names{"attent
 enum class Compression { none, fp16, bf16, int8, int4, one_bit, top_k, power_sgd };
 inline constexpr EnumNames<Compression> compression_names{"none", "fp16", "bf16", "int8",
                                                           "int4", "1bit", "topk", "powersgd"};
+
+/// Which samples the nodes copy to their disks before the training.
+enum class Staging {
+  none,    ///< none: samples are read where the machine file says
+  whole,   ///< each node copies all samples
+  shards,  ///< each node copies the samples of its ranks
+};
+inline constexpr EnumNames<Staging> staging_names{"none", "whole", "shards"};
 
 /// For whom a data-parallel worker waits before its next step. A worker is a replica of the model.
 enum class Synchronization {
@@ -236,9 +252,12 @@ struct Assumptions {
   Synchronization synchronization = Synchronization::sync;
   double staleness = 1;  ///< steps that a worker may be ahead of the slowest one with `stale`
   double neighbors = 2;  ///< workers with which a worker averages its weights with `gossip`; 2: a ring
-  /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; 1 if all experts are equally
-  /// popular.
-  double expert_imbalance = 1;
+  /// Number of tokens of the busiest rank of an expert split, divided by the mean over ranks; unset: that of `routing`.
+  std::optional<double> expert_imbalance;
+  std::optional<Routing> routing;  ///< unset: balanced, and intervals include `natural`
+  /// The largest number of tokens of an expert, divided by the mean. Further tokens are dropped. Unset: no token is dropped.
+  std::optional<double> capacity_factor;
+  bool padded_experts = false;  ///< whether each expert computes as many tokens as its capacity
   /// Kernel time of the slowest device, divided by the kernel time of the devices that wait for it;
   /// 1 if all are equally fast.
   double straggler = 1;
@@ -247,8 +266,11 @@ struct Assumptions {
   bool include_input = true;  ///< includes reading and staging of samples
   bool input_overlapped = true;
   InputMode input_mode = InputMode::every_rank;
-  Recovery recovery{};             ///< failures and checkpoints of a whole training
-  double overhead_power = 1;       ///< PUE: power of the data center, divided by the power of its nodes
+  Staging staging = Staging::none;
+  double exchanged_samples = 0;   ///< with `shards`: share of its samples that a rank exchanges in each epoch
+  double precondition_every = 0;  ///< steps between two decompositions of K-FAC, Shampoo or SOAP; 0: the optimizer's default
+  Recovery recovery{};            ///< failures and checkpoints of a whole training
+  double overhead_power = 1;      ///< PUE: power of the data center, divided by the power of its nodes
   std::optional<double> carbon{};  ///< grams of CO2 per kWh; unset if the user has not set it
 };
 

@@ -25,6 +25,7 @@ enum class AllreduceAlgorithm {
   ring,
   rabenseifner,
   shifted_halving_doubling,
+  far_halving_doubling,  ///< as rabenseifner, but the first round exchanges half of the vector over the largest distance
   hierarchical,
   multi_leader,
   leader,
@@ -34,12 +35,19 @@ enum class AllreduceAlgorithm {
   double_tree
 };
 template <>
-inline constexpr EnumNames<AllreduceAlgorithm> enum_names<AllreduceAlgorithm>{"linear",           "tree",
-                                                                              "butterfly",        "ring",
-                                                                              "rabenseifner",     "shifted-halving-doubling",
-                                                                              "hierarchical",     "multi-leader",
-                                                                              "leader",           "parameter-server",
-                                                                              "reduce-broadcast", "sparse",
+inline constexpr EnumNames<AllreduceAlgorithm> enum_names<AllreduceAlgorithm>{"linear",
+                                                                              "tree",
+                                                                              "butterfly",
+                                                                              "ring",
+                                                                              "rabenseifner",
+                                                                              "shifted-halving-doubling",
+                                                                              "far-halving-doubling",
+                                                                              "hierarchical",
+                                                                              "multi-leader",
+                                                                              "leader",
+                                                                              "parameter-server",
+                                                                              "reduce-broadcast",
+                                                                              "sparse",
                                                                               "double-tree"};
 
 }  // namespace ddl

@@ -104,6 +104,7 @@ struct HostPath {
 struct Storage {
   std::optional<Bandwidth> shared_per_node;  ///< rate of the parallel file system while one node reads
   std::optional<Bandwidth> shared_total;     ///< rate of the parallel file system while all nodes read
+  std::optional<double> shared_files;        ///< files that all nodes together open on the parallel file system in a second
   std::optional<Bandwidth> local_bandwidth;  ///< bandwidth of a node's own disk
   std::optional<Bytes> local_capacity;
   std::optional<Bytes> host_memory;  ///< memory of a node's host, which caches as many of the data set's files as fit

@@ -71,6 +71,8 @@ struct TimeSensitivity {
   std::vector<Sensitivity> sources;  ///< ordered pairs of source and basis, without pairs that have no effect
   std::optional<LearnedRuns> learned;
   std::string software{};  ///< Software::name
+  /// The logarithm of the factor by which a step takes longer if a trained router chooses experts; 0 if routing is known.
+  double routing = 0;
 };
 
 }  // namespace ddl

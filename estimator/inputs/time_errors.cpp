@@ -90,6 +90,7 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
   shares.push_back(
       {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
+  if (time.routing > 0) shares.push_back({"routing of experts", {0, time.routing}});
   return shares;
 }
 
@@ -105,6 +106,7 @@ double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double
       others += square(own);
     }
   }
+  if (slower) others += square(time.routing);
   const double variance = others + together(sum, squares, errors.kinds_together);
   if (!time.learned || time.learned->runs <= 0) return variance;
   return learned_variance(variance, *time.learned, errors);
@@ -164,6 +166,9 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   }
   up += together(std::max(0.0, up_sum), up_squares, errors.kinds_together);
   down += together(std::max(0.0, down_sum), down_squares, errors.kinds_together);
+  // Natural routing slows down both plans.
+  up += square(std::max(0.0, b.routing - a.routing));
+  down += square(std::max(0.0, a.routing - b.routing));
   // A part of the error that no source explains differs between plans. It may slow down one plan, or speed up the other.
   const ErrorWidth own = software_width(errors, a);
   const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));

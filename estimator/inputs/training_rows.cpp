@@ -31,6 +31,10 @@ void set_number(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value;
 }
 
+void set_staging(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.staging = static_cast<Staging>(setting.value);
+}
+
 void set_overhead_power(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.overhead_power = setting.value;
 }
@@ -77,8 +81,8 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .only_with_key = "synchronization",
        .apply = set_number<&Assumptions::neighbors>},
       {.key = "mtbf",
-       .help = "mean time between failures of one GPU, node or job, such as '5.8 years per GPU' or '3h per job': a whole "
-               "training then includes lost steps, restarts and checkpoints; default: the machine's, else no failures",
+       .help = "mean time between failures of one GPU, node or job: a whole training then includes lost steps, restarts and "
+               "checkpoints; default: the machine's, else no failures",
        .kind = Kind::time,
        .least = 1,
        .most = longest_time,
@@ -138,6 +142,35 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .most = 100 * year,
        .has_option = true,
        .apply = set_recovery<&Recovery::repair, Seconds>},
+      {.key = "staging",
+       .help = "copy samples from the shared file system to the disks of the nodes before the training: none, whole (all "
+               "samples to each node) or shards (those of its ranks); a whole training includes the copy",
+       .kind = Kind::name,
+       .names = staging_names,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "none",
+       .apply = set_staging},
+      {.key = "exchanged_samples",
+       .help = "share of its samples that a rank exchanges in each epoch, with --staging shards: 0 shuffles the samples of "
+               "each rank, 1 shuffles all samples",
+       .kind = Kind::number,
+       .most = 1,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "0",
+       .only_with = "shards",
+       .only_with_key = "staging",
+       .apply = set_number<&Assumptions::exchanged_samples>},
+      {.key = "precondition_every",
+       .help = "steps between two decompositions of the matrices of kfac, shampoo or soap; default: 100 (kfac, shampoo), 10 "
+               "(soap)",
+       .kind = Kind::whole_number,
+       .least = 1,
+       .most = 1'000'000,
+       .has_option = true,
+       .with_ideal = false,
+       .apply = set_number<&Assumptions::precondition_every>},
       {.key = "pue",
        .help = "power usage effectiveness: energy of the data center, divided by the energy of its nodes",
        .kind = Kind::number,

@@ -1,10 +1,17 @@
 #pragma once
 
+#include <array>
+#include <string_view>
 #include <vector>
 
 #include "estimator/inputs/settings.hpp"
 
 namespace ddl {
+
+/// The keys of the settings that describe failures and checkpoints, and have options.
+inline constexpr std::array<std::string_view, 8> recovery_keys{
+    "mtbf",        "restart", "checkpoint_every", "checkpoint_time", "checkpoint_bandwidth", "checkpoint_writing",
+    "spare_nodes", "repair"};
 
 /// Appends the settings that describe a whole training: failures, checkpoints and electrical power.
 [[nodiscard]] std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows);

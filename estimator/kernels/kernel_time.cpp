@@ -59,7 +59,6 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
       if (!joined) fusion_[i] = Fusion{};
     }
   }
-  writes_sinks_ = assumptions.sinks == CompositeKernels::operators;
   has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
   if (!fuses) {
     convolution_biases_ = assumptions.convolution_biases;
@@ -193,8 +192,7 @@ Seconds KernelTimes::kernel_time(const Work& work, Pass pass, double samples, Pr
 
 std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operation, Pass pass,
                                      std::span<const TensorShape> inputs, const TensorShape& output) const {
-  const auto written = writes_sinks_ ? operation.with_written_sinks() : nullptr;
-  std::vector<Work> works = (written ? *written : operation).kernels(pass, inputs, output);
+  std::vector<Work> works = operation.kernels(pass, inputs, output);
   std::erase_if(works, [&](const Work& work) {
     if (work.bias != Work::Bias::none) return !has_bias_kernel(work, pass, convolution_biases_, linear_biases_);
     return work.is_separate && !has_separate_operators_;

@@ -116,7 +116,7 @@ class KernelTimes {
   std::vector<bool> weighted_;
   bool weighs_in_fp32_ = false;  ///< whether unfused operators multiply biases by the router's weights in fp32
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
-  bool has_separate_operators_ = false, writes_sinks_ = false, fuses_residuals_ = false;
+  bool has_separate_operators_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

@@ -1,5 +1,7 @@
 #include "estimator/layers/exchange_time.hpp"
 
+#include "estimator/inputs/expert_load.hpp"
+
 namespace ddl {
 
 bool is_of_experts(const Exchange& exchange) {
@@ -14,8 +16,11 @@ Bytes sent_bytes(const Job& job, const ExchangeTimes& exchanges, const Exchange&
 
 Seconds exchange_time(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message) {
   const Bytes sent = sent_bytes(job, exchanges, exchange, message);
+  const double load = is_of_experts(exchange) ? expert_load(job.assumptions, static_cast<double>(job.facts.experts),
+                                                            static_cast<double>(exchanges.group(exchange.axes).ranks))
+                                              : 1.0;
   return exchanges.time(exchange.operation, sent, exchange.axes, exchange.purpose) *
-         (static_cast<double>(exchange.messages) * (is_of_experts(exchange) ? job.assumptions.expert_imbalance : 1.0));
+         (static_cast<double>(exchange.messages) * load);
 }
 
 }  // namespace ddl

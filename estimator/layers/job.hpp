@@ -22,6 +22,7 @@ struct Job {
   double samples_per_epoch = 0;  ///< number D of samples of the data set
   Bytes sample_bytes{};          ///< bytes of a sample on disk
   Bytes dataset_bytes{};
+  double files_per_sample = 1;             ///< files that a node opens to read a sample
   bool stored_raw = false;                 ///< whether samples are stored item by item, so that parts can be read
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts that with_… functions set
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/exchange_time.hpp"
@@ -123,8 +124,9 @@ LearnedFactor learned_factor(const Job& job, const ShardContext& context, const 
                              bool with_slopes) {
   const Plan& plan = context.plan;
   // All ranks wait for the rank whose experts have the most tokens.
-  const bool waits = expert_parts(plan) > 1 && context.at().operation->experts() > 1;
-  const double imbalance = waits ? job.assumptions.expert_imbalance : 1.0;
+  const auto experts = static_cast<double>(context.at().operation->experts());
+  const double imbalance =
+      experts > 1 ? expert_load(job.assumptions, experts, static_cast<double>(expert_parts(plan))) : 1.0;
   const double factor = learned[Coefficient::kernels] * imbalance, repeated = learned[Coefficient::repeated];
   const bool splits = plan.mesh.product(weight_axes) > 1 || plan.mesh[Axis::spatial] > 1;
   if (!splits || (repeated <= 0 && !with_slopes)) return {factor, 0};
@@ -175,16 +177,25 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
     costs[LayerTime::backward] += time;
     costs[LayerTime::input_gradient] += time;
   }
+  MatrixUpdate matrices;
   if (job.times_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);
     costs[LayerTime::update] = job.kernels.serial()[context.index()].update / splits;
   } else {
     costs[LayerTime::update] = job.kernels.update_cost(shard.updated()).time;
-    const MatrixUpdate matrices = matrix_update(job, context, shard);
+    matrices = matrix_update(job, context, shard);
     costs[LayerTime::update] = costs[LayerTime::update] * matrices.factor + matrices.time;
     costs[LayerCount::whole_matrices] = matrices.parameters;
+    costs[LayerCount::summed_items] = matrices.summed;
+    costs[LayerCount::gathered_items] = matrices.gathered;
   }
-  costs[LayerTime::sharded_update] = costs[LayerTime::update] / context.plan.mesh.product(shard.replicas);
+  const double replicas = context.plan.mesh.product(shard.replicas);
+  costs[LayerTime::sharded_update] = costs[LayerTime::update] / replicas;
+  if (matrices.of_batch + matrices.distributed > Seconds{}) {
+    const Seconds alike = matrices.of_batch + matrices.distributed / replicas;
+    costs[LayerTime::update] += alike;
+    costs[LayerTime::sharded_update] += alike / context.plan.shard_copies();
+  }
 }
 
 /// Adds the problems of a shard as profile lines, with the times of the shard's kernels.
@@ -220,11 +231,17 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   if (context.layer == context.facts.batch_keeper) costs[LayerBytes::kept] += costs[LayerBytes::input];
 }
 
+/// Returns whether selective recomputation may treat the layer differently than a layer of the same shape and modules.
+bool is_recomputed_apart(const ModelFacts& facts, SelectiveRecompute selective, std::size_t layer) {
+  if (selective == SelectiveRecompute::products) return facts.again_with_products[layer];
+  return facts.spared[layer] && !facts.modules[layer].is_empty();
+}
+
 /// The properties in which two layers of the same shape class may differ, and which change the layers' costs under a split.
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, ends_tables, last, output_kept, output_kept_cast, output_kept_narrow, output_kept_compiled,
-      output_kept_fused, output_kept_stored, copies_narrow, is_gated, is_wide, after_head, again_with_products;
+      output_kept_fused, output_kept_stored, copies_narrow, is_gated, is_wide, after_head, recomputed_apart;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
@@ -243,6 +260,7 @@ struct Variant {
 bool is_selected(const ModelFacts& facts, const Assumptions& assumptions, const Plan& plan, int layer) {
   const auto index = static_cast<std::size_t>(layer);
   if (assumptions.selective == SelectiveRecompute::products) return facts.again_with_products[index];
+  if (assumptions.recompute_stops_early && facts.spared[index]) return false;
   return !facts.modules[index].in_common(plan.recompute_modules).is_empty();
 }
 
@@ -328,7 +346,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.is_gated[i],
                           facts.autocast.is_wide[i],
                           producer >= 0 && facts.tensor_role[static_cast<std::size_t>(producer)] == TensorSplitRole::head,
-                          selective == SelectiveRecompute::products && facts.again_with_products[i],
+                          is_recomputed_apart(facts, selective, i),
                           facts.token_split[i],
                           reads_token_splits,
                           reads_wide,
@@ -576,8 +594,18 @@ const LayerCosts& LayerCostTable::at(int layer) const {
 }
 
 Bytes LayerCostTable::cut_bytes(int layer) const {
-  const double items = crossing_items(job_.facts, plan_, layer, kinds_.replicated);
-  return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan_));
+  const auto bytes_on = [&](const Plan& plan, const ReplicatedLayers& replicated) {
+    const double items = crossing_items(job_.facts, plan, layer, replicated);
+    return Bytes(items * item_bytes(plan_.precision) * samples_per_micro_batch(plan));
+  };
+  if (kinds_.layouts.empty()) return bytes_on(plan_, kinds_.replicated);
+  // A rank sends the smaller of the parts that it has and that the next stage needs. Ranks of the stage that reads the
+  // tensor lay it out anew.
+  const auto bytes_at = [&](int at) {
+    const auto own = static_cast<std::size_t>(kind(at));
+    return bytes_on(layout_of(own).plan, kinds_.layouts[kinds_.layout_of(own)].replicated);
+  };
+  return min(bytes_at(std::max(0, layer - 1)), bytes_at(layer));
 }
 
 const LayerCosts& LayerCostTable::between(int first, int last) const {

@@ -37,6 +37,12 @@ std::vector<int> units_of(const ModelFacts& facts, bool keep_blocks) {
   return starts;
 }
 
+/// Returns the first layer of a block.
+int first_layer_of(const std::vector<Layer>& layers, int block) {
+  const auto first = std::find_if(layers.begin(), layers.end(), [&](const Layer& each) { return each.block == block; });
+  return static_cast<int>(first - layers.begin());
+}
+
 /// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count.
 /// Empty if a stage would begin at a layer that is not in `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
@@ -45,9 +51,7 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
   if (blocks == 0 || blocks % stages != 0) return {};
   std::vector<int> firsts{0};
   for (int stage = 1; stage < stages; ++stage) {
-    const int block = blocks / stages * stage;
-    const auto first = std::find_if(layers.begin(), layers.end(), [&](const Layer& each) { return each.block == block; });
-    firsts.push_back(static_cast<int>(first - layers.begin()));
+    firsts.push_back(first_layer_of(layers, blocks / stages * stage));
     if (!std::binary_search(starts.begin(), starts.end(), firsts.back())) return {};
   }
   firsts.push_back(static_cast<int>(layers.size()));
@@ -95,6 +99,15 @@ void StageLoad::add(const StageLoad& o, double times) {
   backward_launches += o.backward_launches * times;
   parameters += o.parameters * times;
   kept += o.kept * times;
+}
+
+std::vector<int> first_layers(const Model& model, const std::vector<int>& blocks) {
+  std::vector<int> firsts{0};
+  int block = 0;
+  for (std::size_t stage = 0; stage + 1 < blocks.size(); ++stage)
+    firsts.push_back(first_layer_of(model.layers, block += blocks[stage]));
+  firsts.push_back(static_cast<int>(model.layers.size()));
+  return firsts;
 }
 
 StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles) {

@@ -35,6 +35,9 @@ class StagePlaces {
   std::vector<int> equal_blocks_;
 };
 
+/// Returns the first layers of stages with these numbers of blocks, and at the end the layer count.
+[[nodiscard]] std::vector<int> first_layers(const Model& model, const std::vector<int>& blocks);
+
 /// The load of a stage for one micro-batch. Stages are balanced by load. A load is a sum over layers.
 struct StageLoad {
   Seconds forward{}, backward{};                       ///< kernels, layer-wise exchanges and halos

@@ -89,17 +89,16 @@ const LayerKinds& SplitTables::kinds_of(const ReplicatedLayers& replicated) cons
 
 const LayerKinds& SplitTables::kinds_of(const Plan& plan) const {
   if (plan.segments.empty()) return kinds_of(replicated_layers_of(plan));
-  auto kinds = segment_kinds_.find({plan.mesh, plan.segments});
+  const std::tuple key(plan.mesh, plan.segments, plan.sequence_parallel);
+  const auto kinds = segment_kinds_.find(key);
   if (kinds != segment_kinds_.end()) return kinds->second;
   std::vector<LayoutOfMesh> layouts;
   std::vector<const LayerKinds*> of_mesh;
   for (const Mesh& mesh : meshes_of(plan)) {
-    layouts.push_back({mesh, replicated_layers_of(on_mesh(plan, mesh))});
+    layouts.push_back({mesh, replicated_layers_of(on_mesh(plan, mesh)), plan.sequence_parallel});
     of_mesh.push_back(&kinds_of(layouts.back().replicated));
   }
-  return segment_kinds_
-      .emplace(std::pair(plan.mesh, plan.segments), segment_kinds(job_.facts, plan, std::move(layouts), of_mesh))
-      .first->second;
+  return segment_kinds_.emplace(key, segment_kinds(job_.facts, plan, std::move(layouts), of_mesh)).first->second;
 }
 
 const StagePlaces& SplitTables::places(int stages, const ReplicatedLayers& replicated, double tiles) const {

@@ -77,8 +77,8 @@ class SplitTables {
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
   mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
   mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
-  /// keyed by the mesh of the first layers, and by the segments
-  mutable std::map<std::pair<Mesh, std::vector<LayerSegment>>, LayerKinds> segment_kinds_;
+  /// keyed by the mesh of the first layers, by the segments, and by sequence parallelism
+  mutable std::map<std::tuple<Mesh, std::vector<LayerSegment>, bool>, LayerKinds> segment_kinds_;
   /// The exchanges for one plan's degrees, under each requested placement. Other choices of the
   /// plan do not affect exchanges.
   struct Placed {

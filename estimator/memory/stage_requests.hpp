@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/exchanges/compression.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/layers/layer_memory.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
@@ -47,15 +48,19 @@ class StageRequests {
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
     parameters_ = stage_parameters(stage);
     trained_ = stage_parameters(stage, true);
-    exchanged_ = plan_.segments.empty() ? trained_ : stage.all_costs().exchanged_parameters();
+    exchanged_ = trained_;
     untouched_ = stage.all_costs()[LayerCount::untouched];
+    double summed = stage.all_costs().exchanged_parameters();
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
       const LayerCosts& owner = table_.at(tied.owner);
+      summed += owner[LayerCount::trained];
       copied_.push_back(
           {tied.reader, owner[LayerCount::parameters],
            owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
+    // Layers of a mesh without replicas have no bucket. Some gradients are summed along two sets of axes.
+    if (!plan_.segments.empty()) exchanged_ = std::min(trained_, summed);
     parts_ = stage.parts;
     memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, job_.assumptions));
     const double item = tensor_item_bytes(facts_, plan_, job_.assumptions, -1);
@@ -159,6 +164,7 @@ class StageRequests {
     each([&](int i, double items) {
       (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * more), MemoryItem::workspace, i);
     });
+    (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
     sink_.release(before, sink_.mark());
     for (Block& block : parameter_gradients_) sink_.free(block);
     parameter_gradients_.clear();
@@ -203,6 +209,16 @@ class StageRequests {
       return {own.first + repetition * length, own.last + repetition * length, own.again, own.drops};
     }
   };
+
+  /// Returns the memory of the compressed gradients of all ranks, which wait for the update to be added up [Lin et al.,
+  /// "Deep gradient compression"; the authors' code, synxlin/deep-gradient-compression, dgc/horovod/optimizer.py,
+  /// synchronize].
+  [[nodiscard]] Bytes gathered_gradients() const {
+    if (plan_.zero_stage > 0 || plan_.mesh.replicas() == 1) return {};
+    const double ranks = plan_.mesh.replicas();
+    const CompressedGradient each = compressed_gradient(job_.assumptions, 1, 4, ranks);
+    return each.way == GradientWay::allgather ? Bytes((exchanged_ - untouched_) * parts_ * each.sent * ranks) : Bytes{};
+  }
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 

@@ -22,6 +22,7 @@ struct Limit {
     heads,             ///< context degree × tensor degree does not divide the heads of attention
     experts,           ///< an expert degree that does not divide the model's experts, or a model without experts
     tokens,            ///< sequence parallelism with a tensor degree that does not divide the sequence between split layers
+    stage_blocks,      ///< blocks of the first and last stage that leave no block for other stages
     virtual_stages,    ///< a number of model chunks that does not divide the model's equal blocks
     interleaving,      ///< interleaved stages with a number of micro-batches that is not a multiple of the number of stages
     not_interleaved,   ///< several model chunks on a stage, with a schedule that does not interleave

@@ -95,6 +95,9 @@ struct Plan {
   /// The number v of model chunks (virtual stages) of each pipeline stage. With several chunks,
   /// 1F1B is interleaved [Nar21, section 2.2].
   int virtual_stages = 1;
+  /// The number of the model's blocks on the first and on the last pipeline stage; 0: as the software cuts stages. Stages
+  /// between them get equal shares of the other blocks [NVIDIA, Megatron-LM, `--decoder-first-pipeline-num-layers`].
+  int first_stage_blocks = 0, last_stage_blocks = 0;
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
   /// The segments of layers that are laid out on other meshes than the first layers, in the order of their layers. Empty if

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <limits>
 #include <tuple>
 #include <utility>
 
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/step/step_of.hpp"
+#include "estimator/strategies/data.hpp"
 
 namespace ddl {
 namespace {
@@ -50,7 +52,8 @@ FamilySearch::FamilySearch(SearchCommons& commons, Family family)
       options_(commons.options),
       space_(commons.space),
       family_(family),
-      may_break_limits_(options_.micro_batches.has_value() || asks_for_choices(options_)),
+      may_break_limits_(options_.micro_batches.has_value() || asks_for_choices(options_) ||
+                        limits_zero(estimator_.job().assumptions, estimator_.job().facts)),
       may_be_preferred_(options_.errors != nullptr && options_.tie > 0 &&
                         is_known(estimator_.job().coefficients.learned, family)) {}
 
@@ -128,6 +131,7 @@ void FamilySearch::report(bool finished, SearchResult& result) const {
   result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
   if (best_) {
     result.best.push_back(estimator_.estimate(best_->plan));
+    assert(result.best.back().feasible());
   } else if (pruned_by_leader_) {
     result.behind.push_back(family_);
   } else if (nearest_ && finished) {

@@ -21,7 +21,7 @@ struct SearchCommons {
   SearchCommons(const Estimator& its_estimator, const SearchOptions& its_options)
       : estimator(its_estimator),
         options(its_options),
-        space(its_options, its_estimator.job().facts, its_estimator.job().machine.devices_per_node()),
+        space(its_options, its_estimator.job().facts, its_estimator.job().machine),
         time_bounds(its_estimator),
         bounds(its_estimator, time_bounds, space),
         leaders(its_options),
@@ -168,7 +168,7 @@ class FamilySearch {
   const SearchOptions& options_;
   const VariantSpace& space_;
   Family family_;
-  bool may_break_limits_;  ///< whether requested choices may be impossible
+  bool may_break_limits_;  ///< whether choices that the space contains may be impossible
   /// whether the family has measured runs, and may rank first because its times are more certain
   bool may_be_preferred_;
   std::optional<Estimate> nearest_shape_;  ///< nearest plan among the plans with an impossible shape

@@ -3,6 +3,7 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/search/time_bounds.hpp"
+#include "estimator/search/variants.hpp"
 #include "estimator/strategies/strategy.hpp"
 
 namespace ddl {
@@ -41,7 +42,8 @@ Seconds TimeBounds::least_gradients(const Plan& plan, const ExchangeTimes& excha
   Seconds least = is_measured(replica_axes) ? at_least(gradients, replica_axes) : min(by_stage(0, 0), by_stage(1, 0));
   // The shard groups of the plan, or those that a search tries with ZeRO-3.
   const int data = plan.mesh[Axis::data];
-  for (const int size : {job_.machine.devices_per_node(), plan.shard_group}) {
+  const GroupSizes searched = searched_groups(job_.machine, plan.mesh);
+  for (const int size : {searched[0], searched[1], searched[2], plan.shard_group}) {
     if (size <= 1 || size >= data || data % size != 0) continue;
     const Family shards = shard_axes(replica_axes, size), copies = copy_axes(size);
     const bool measured = is_measured(shards) || is_measured(copies);

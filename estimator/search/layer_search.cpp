@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/layers/host_launches.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/search/degrees.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/relayout.hpp"
@@ -24,15 +25,41 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 struct LayerUnit {
   int first = 0, last = 0;
   bool has_matrix = false;
+  double in_flight = 1;  ///< number of micro-batches whose activations the unit's stage holds at once
 };
 
-/// The meshes that a segment may have: data with one other axis at most.
-std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts) {
-  constexpr Family allowed = weight_axes | family_bit(Axis::data) | family_bit(Axis::spatial);
-  constexpr Family data = family_bit(Axis::data);
+/// Returns the plans in which one border between segments is at the next cut before or behind, or is left out.
+std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<LayerCut>& cuts) {
+  std::vector<Plan> plans;
+  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
+    const int first = plan.segments[i].first;
+    const auto at = std::find_if(cuts.begin(), cuts.end(), [&](const LayerCut& cut) { return cut.layer == first; });
+    if (at == cuts.end()) continue;
+    const auto add = [&](const auto& change) {
+      plans.push_back(plan);
+      change(plans.back());
+      join_segments(plans.back());
+    };
+    const int before = i == 0 ? 0 : plan.segments[i - 1].first;
+    if (at != cuts.begin() && (at - 1)->layer > before) add([&](Plan& to) { to.segments[i].first = (at - 1)->layer; });
+    const bool has_next = at + 1 != cuts.end();
+    if (has_next && (i + 1 == plan.segments.size() || (at + 1)->layer < plan.segments[i + 1].first))
+      add([&](Plan& to) { to.segments[i].first = (at + 1)->layer; });
+    add([&](Plan& to) { to.segments[i].mesh = mesh_of(plan, first - 1); });
+    add([&](Plan& to) { (i == 0 ? to.mesh : to.segments[i - 1].mesh) = plan.segments[i].mesh; });
+  }
+  return plans;
+}
+
+/// The meshes that a segment may have: the stages of the plan, data, the expert degree of the plan or none, and one other
+/// axis at most.
+std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts, const Mesh& alike) {
+  constexpr Family batch = family_bit(Axis::data) | family_bit(Axis::expert) | family_bit(Axis::pipeline);
+  constexpr Family allowed = weight_axes | batch | family_bit(Axis::spatial);
   std::map<Family, std::vector<Mesh>> by_family;
   Degrees(options, facts).each([&](Family family, const Mesh& mesh) {
-    if ((family & ~allowed) == 0 && std::popcount(family & ~data) <= 1 &&
+    if ((family & ~allowed) == 0 && std::popcount(family & ~batch) <= 1 && mesh[Axis::pipeline] == alike[Axis::pipeline] &&
+        (mesh[Axis::expert] == 1 || mesh[Axis::expert] == alike[Axis::expert]) &&
         mesh.batch_parts() * options.micro_batches.value_or(1) <= options.global_batch)
       by_family[family].push_back(mesh);
     return true;
@@ -49,16 +76,18 @@ class LayerAssignment {
       : job_(estimator.job()), tables_(estimator.tables()), cuts_(layer_cuts(job_.facts)), alike_(alike) {
     const auto count = static_cast<int>(job_.facts.model->layers.size());
     for (std::size_t i = 0; i <= cuts_.size(); ++i) {
-      LayerUnit unit{i == 0 ? 0 : cuts_[i - 1].layer, i < cuts_.size() ? cuts_[i].layer : count, false};
+      LayerUnit unit{i == 0 ? 0 : cuts_[i - 1].layer, i < cuts_.size() ? cuts_[i].layer : count};
       const std::vector<int>& matrix = job_.facts.matrix;
       const auto next = std::lower_bound(matrix.begin(), matrix.end(), unit.first);
       unit.has_matrix = next != matrix.end() && *next < unit.last;
       units_.push_back(unit);
     }
+    if (stages_ > 1) find_stages(estimator);
     for (const Mesh& mesh : meshes) {
       const Plan plan = on_mesh(alike, mesh);
       const LayerKinds& kinds = tables_.kinds_of(plan);
-      states_.push_back({plan, {mesh, kinds.replicated}, std::make_unique<LayerCostTable>(job_, plan, kinds), {}});
+      states_.push_back(
+          {plan, {mesh, kinds.replicated, plan.sequence_parallel}, std::make_unique<LayerCostTable>(job_, plan, kinds), {}});
       add_gradient_time(states_.back());
     }
   }
@@ -111,6 +140,16 @@ class LayerAssignment {
   }
 
  private:
+  /// Assumes that the stages of the plan with one mesh hold the units.
+  void find_stages(const Estimator& estimator) {
+    const std::vector<int>& firsts = estimator.stages(alike_);
+    for (LayerUnit& unit : units_) {
+      const auto behind = std::upper_bound(firsts.begin(), firsts.end(), unit.first);
+      const auto stage = std::min(static_cast<int>(behind - firsts.begin()), stages_) - 1;
+      unit.in_flight = micro_batches_in_flight(alike_.schedule, stage, stages_, static_cast<double>(alike_.micro_batches));
+    }
+  }
+
   /// A mesh that a unit may have.
   struct State {
     Plan plan;
@@ -148,10 +187,15 @@ class LayerAssignment {
                          costs[LayerTime::halo_backward] + costs.idle_forward(start) + costs.idle_backward(start);
     const Seconds update = alike_.zero_stage >= 1 ? costs[LayerTime::sharded_update] : costs[LayerTime::update];
     // Gradients, weights and the momentum are as large as the weights.
-    const double held = costs[LayerCount::parameters] * 3 * item_bytes(at.plan.precision) + costs[LayerBytes::kept].value();
-    return busy.value() * static_cast<double>(alike_.micro_batches) + update.value() +
-           exposed * at.gradient_time * costs.exchanged_parameters() + price_of_byte * held;
+    const double held =
+        costs[LayerCount::parameters] * 3 * item_bytes(at.plan.precision) + costs[LayerBytes::kept].value() * own.in_flight;
+    return busy.value() * runs() +
+           (update.value() + exposed * at.gradient_time * costs.exchanged_parameters() + price_of_byte * held) / stages_;
   }
+
+  /// How many times the time of a unit for one micro-batch is included in a step. If stages are equally long, the first
+  /// micro-batch passes all stages, and the others follow at the pace of one stage.
+  [[nodiscard]] double runs() const { return (static_cast<double>(alike_.micro_batches) + stages_ - 1) / stages_; }
 
   /// Returns the time that exchanges take longer at a cut if the meshes before and behind the cut differ.
   [[nodiscard]] double change(std::size_t cut, std::size_t from, std::size_t to) const {
@@ -162,13 +206,13 @@ class LayerAssignment {
     const auto [known, is_new] = changes_.try_emplace(key, 0.0);
     if (!is_new) return known->second;
     Borders of_writer, of_reader;
-    of_writer.output = border_to(job_.facts, behind.layout, at.reader, at.is_lone);
+    of_writer.output = border_to(job_.facts, behind.layout, at.reader, at.tensor, at.is_lone);
     of_reader.inputs.resize(job_.facts.model->layers[static_cast<std::size_t>(at.reader)].inputs.size());
-    of_reader.inputs[at.input] = border_to(job_.facts, before.layout, at.tensor, at.is_lone);
+    of_reader.inputs[at.input] = border_to(job_.facts, before.layout, at.tensor, at.tensor, at.is_lone);
     const Seconds more =
         before.costs->exchange_time_with(at.tensor, &of_writer) - before.costs->exchange_time_with(at.tensor, nullptr) +
         behind.costs->exchange_time_with(at.reader, &of_reader) - behind.costs->exchange_time_with(at.reader, nullptr);
-    return known->second = more.value() * static_cast<double>(alike_.micro_batches);
+    return known->second = more.value() * runs();
   }
 
   [[nodiscard]] Plan plan_of(const std::vector<std::size_t>& of_unit) const {
@@ -183,6 +227,7 @@ class LayerAssignment {
   const SplitTables& tables_;
   std::vector<LayerCut> cuts_;
   Plan alike_;
+  int stages_ = alike_.mesh[Axis::pipeline];
   std::vector<LayerUnit> units_;
   std::vector<State> states_;
   mutable std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
@@ -229,7 +274,7 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
   const Job& job = estimator.job();
   SearchOptions own = options;
   own.micro_batches = alike.micro_batches;
-  const std::vector<Mesh> meshes = segment_meshes(own, job.facts);
+  const std::vector<Mesh> meshes = segment_meshes(own, job.facts, alike.mesh);
   if (meshes.size() < 2) return std::nullopt;
   const LayerAssignment assignment(estimator, alike, meshes);
   std::vector<Plan> plans;
@@ -251,6 +296,14 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
       add(plan);
     }
     if (best) break;
+  }
+  // The sum of the units' times does not contain that the longest stage sets the pace.
+  constexpr int most_moves = 16;
+  const std::vector<LayerCut> cuts = layer_cuts(job.facts);
+  for (int move = 0; best && alike.mesh[Axis::pipeline] > 1 && move < most_moves; ++move) {
+    const Seconds before = best->time.step_time();
+    for (const Plan& plan : with_moved_borders(best->plan, cuts)) add(plan);
+    if (best->time.step_time() >= before) break;
   }
   return best;
 }

@@ -249,12 +249,15 @@ std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan
   Plan tried = plan;
   const std::vector<int*> degrees = divided(tried);
   const std::int64_t per_device = plan.global_batch / plan.mesh.devices();
+  // Replicas with different numbers of samples are proposed only if the plan has them.
+  const bool is_even = plan.global_batch % plan.mesh.batch_parts() == 0;
   const std::int64_t most = std::min(estimator.job().machine.devices(), most_devices_tried);
   std::optional<MemoryCheck> risky;
   for (std::int64_t count = 1; count <= most; count = count < most_counted_devices ? count + 1 : count * 2) {
     std::optional<MemoryCheck> best;
     if (kept == BatchKept::per_device) tried.global_batch = per_device * count;
     each_product(degrees, 0, count, [&] {
+      if (is_even && tried.global_batch % tried.mesh.batch_parts() != 0) return;
       tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh.batch_parts(), 1, plan.micro_batches);
       if (!estimator.limits(tried).empty() || memory_lower_bound(estimator.job(), tried) > available(estimator)) return;
       std::optional<MemoryCheck> checked = check_if_feasible(estimator, tried);

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/enum_array.hpp"
-#include "estimator/exchanges/compression.hpp"
 #include "estimator/search/degrees.hpp"
 #include "estimator/search/family_search.hpp"
 #include "estimator/search/rank.hpp"
@@ -279,23 +278,7 @@ class Search {
 
 }  // namespace
 
-namespace {
-
-/// Returns the options of a search that tries no ZeRO stage whose exchanges the assumptions exclude. A stage that the user
-/// has chosen stays, and has a limit.
-SearchOptions without_impossible_stages(const Job& job, SearchOptions options) {
-  const Assumptions& assumptions = job.assumptions;
-  const bool is_sparse = assumptions.sparse_gradients && job.facts.lookup_parameters > 0;
-  const bool has_barrier = assumptions.synchronization == Synchronization::sync;
-  if (is_sparse || !has_barrier || assumptions.local_steps > 1 || !may_scatter(assumptions.compression))
-    options.admitted[static_cast<std::size_t>(PlanChoice::zero)] = std::vector<int>{0};
-  return options;
-}
-
-}  // namespace
-
-SearchResult search(const Estimator& estimator, const SearchOptions& asked) {
-  const SearchOptions options = without_impossible_stages(estimator.job(), asked);
+SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   SearchResult result = Search(estimator, options).result();
   const auto is_open = [&](const PlanChoiceRow& row) {
     const auto& admitted = options.admitted[static_cast<std::size_t>(row.choice)];
@@ -303,11 +286,15 @@ SearchResult search(const Estimator& estimator, const SearchOptions& asked) {
   };
   const bool may_offload = !options.offloads && estimator.job().machine.host && !estimator.job().assumptions.memory_reuse &&
                            std::any_of(plan_choices().begin(), plan_choices().end(), is_open);
-  if (!may_offload || !result.best.empty() || result.stopped) return result;
+  const auto fits = [](const SearchResult& each) {
+    return !each.best.empty() && each.best.front().verdict == Verdict::fits;
+  };
+  if (!may_offload || result.stopped || fits(result) || (options.allow_risk && !result.best.empty())) return result;
   SearchOptions with_host = options;
   with_host.offloads = true;
   SearchResult offloaded = Search(estimator, with_host).result();
-  return offloaded.best.empty() ? result : offloaded;
+  const bool is_better = fits(offloaded) || (result.best.empty() && !offloaded.best.empty());
+  return is_better ? offloaded : result;
 }
 
 }  // namespace ddl

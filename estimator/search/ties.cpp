@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -10,36 +11,53 @@
 
 namespace ddl {
 
-Estimate Ties::simplified(const Estimate& best) const {
+Verdict Ties::verdict_as_reserved(Estimate& estimate) const {
+  add_reserved(estimator_, estimate);
+  if (estimate.feasible()) estimate.verdict = verdict_of(estimate.memory, estimator_.job().machine.device.memory);
+  return verdict_for(estimate, options_);
+}
+
+Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
   const Seconds most = best.time.step_time() * (1 + options_.tie);
   Estimate simple = best;
+  Verdict worst = as_reserved ? verdict_as_reserved(simple) : verdict_for(best, options_);
+  // A plan that can be started is not replaced by one that cannot.
+  const bool starts = options_.is_startable && options_.is_startable(best);
   const auto takes = [&](const Plan& plan) {
     if (!estimator_.limits(plan).empty()) return false;
     Estimate estimate = estimator_.estimate(plan);
-    if (!estimate.feasible() || estimate.time.step_time() > most ||
-        verdict_for(estimate, options_) > verdict_for(best, options_))
+    if (!estimate.feasible() || estimate.time.step_time() > most || (starts && !options_.is_startable(estimate)))
       return false;
+    const Verdict verdict = as_reserved ? verdict_as_reserved(estimate) : verdict_for(estimate, options_);
+    if (verdict > worst) return false;
+    worst = verdict;
     simple = std::move(estimate);
     return true;
   };
-  for (std::size_t i = plan_choice_count; i > 0; --i) {
-    const PlanChoiceRow& row = plan_choices()[i - 1];
-    for (const int value : space_.values_of(row, simple.plan)) {
-      if (value >= row.get(simple.plan)) break;
-      Plan plan = simple.plan;
-      row.set(plan, value);
-      // A choice that has an effect only with the replaced value is reset, too.
-      for (const PlanChoiceRow& part : plan_choices()) {
-        if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
+  const auto simplify_choices = [&] {
+    for (std::size_t i = plan_choice_count; i > 0; --i) {
+      const PlanChoiceRow& row = plan_choices()[i - 1];
+      for (const int value : space_.values_of(row, simple.plan)) {
+        if (value >= row.get(simple.plan)) break;
+        Plan plan = simple.plan;
+        row.set(plan, value);
+        // A choice that has an effect only with the replaced value is reset, too.
+        for (const PlanChoiceRow& part : plan_choices()) {
+          if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
+        }
+        if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
       }
-      if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
     }
-  }
+  };
+  simplify_choices();
   for (const std::int64_t count : space_.micro_batches(simple.plan)) {
     if (count >= simple.plan.micro_batches) break;
     Plan plan = simple.plan;
     plan.micro_batches = count;
-    if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
+    if (!space_.is_possible(plan, choices_of(plan)) || !takes(plan)) continue;
+    // With fewer micro-batches, other choices may do without recomputation.
+    simplify_choices();
+    break;
   }
   const Placement usual = options_.placement.value_or(Plan{}.placement);
   if (simple.plan.placement != usual) {
@@ -80,8 +98,23 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
     const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
     std::rotate(first, chosen, chosen + 1);
   }
+  std::map<Family, Estimate> fastest;
+  for (const Estimate& each : best) fastest.emplace(each.plan.mesh.family(), each);
   for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
   if (options_.errors != nullptr && !best.empty()) prefer_known(best);
+  if (!best.empty() && !options_.allow_risk) prefer_safe(fastest, best);
+}
+
+void Ties::prefer_safe(const std::map<Family, Estimate>& fastest, std::vector<Estimate>& best) const {
+  for (auto each = best.begin(); each != best.end(); ++each) {
+    if (verdict_for(*each, options_) != Verdict::fits) return;
+    Estimate safe = *each;
+    if (verdict_as_reserved(safe) != Verdict::fits) safe = simplified(fastest.at(each->plan.mesh.family()), true);
+    if (safe.verdict != Verdict::fits) continue;
+    *each = std::move(safe);
+    std::rotate(best.begin(), each, each + 1);
+    return;
+  }
 }
 
 void Ties::prefer_known(std::vector<Estimate>& best) const {

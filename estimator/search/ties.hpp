@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "estimator/search/search.hpp"
@@ -21,8 +22,14 @@ class Ties {
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
  private:
-  /// Returns the simplest plan with the same degrees that fits, and whose time ties with the time of `best`.
-  [[nodiscard]] Estimate simplified(const Estimate& best) const;
+  /// Returns the simplest plan with the same degrees that fits, and whose time ties with the time of `best`. `as_reserved`:
+  /// whether plans have to fit with the memory that the allocator reserves.
+  [[nodiscard]] Estimate simplified(const Estimate& best, bool as_reserved = false) const;
+  /// Adds the memory that the allocator reserves to an estimate, and returns the verdict of the result.
+  [[nodiscard]] Verdict verdict_as_reserved(Estimate& estimate) const;
+  /// Ranks the first plan that fits with the memory that the allocator reserves before all others. `fastest`: the fastest
+  /// plan of each family. The search does not model the allocator, which takes long.
+  void prefer_safe(const std::map<Family, Estimate>& fastest, std::vector<Estimate>& best) const;
   /// Ranks the first plan of a family with measured runs before a faster plan of a family without
   /// measured runs, if the time of the first plan is more certain.
   void prefer_known(std::vector<Estimate>& best) const;

@@ -33,11 +33,40 @@ bool chooses_blocks(const SearchOptions& options, const ModelFacts& facts) {
 
 }  // namespace
 
-VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node)
+GroupSizes searched_groups(const Machine& machine, const Mesh& mesh) {
+  const std::int64_t data = mesh[Axis::data], devices = mesh.devices();
+  GroupSizes sizes{};
+  std::size_t count = 0;
+  const auto add = [&](std::int64_t size) {
+    const bool is_new = count == 0 || sizes[count - 1] < size;
+    if (is_new && size > 1 && size <= most_shard_group && size < data && data % size == 0 && count < sizes.size())
+      sizes[count++] = static_cast<int>(size);
+  };
+  add(machine.devices_per_node());
+  // The bandwidth of a level for each device below it.
+  const auto rate = [&](std::size_t level, std::int64_t below) {
+    return machine.levels[level].bandwidth.value() * machine.levels[level].rails / static_cast<double>(below);
+  };
+  std::int64_t unit = machine.devices_per_node();
+  for (std::size_t i = 1; i + 1 < machine.levels.size(); ++i) {
+    const std::int64_t below = unit;
+    unit *= machine.levels[i].units;
+    const std::int64_t units = devices / unit;
+    // Links that are fitted to measurements of one level differ by less.
+    constexpr double slower = 0.5;
+    if (units < 2 || devices % unit != 0 || data % units != 0 || rate(i + 1, unit) > slower * rate(i, below)) continue;
+    std::int64_t size = data / units;
+    while (size > most_shard_group && size % 2 == 0) size /= 2;
+    add(size);
+  }
+  return sizes;
+}
+
+VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts, const Machine& machine)
     : options_(options),
       facts_(facts),
-      devices_per_node_(devices_per_node),
-      several_nodes_(options.devices > devices_per_node),
+      machine_(machine),
+      several_nodes_(options.devices > machine.devices_per_node()),
       chooses_blocks_(chooses_blocks(options, facts)) {}
 
 void set_choices(Plan& plan, const ChoiceValues& values) {
@@ -103,7 +132,7 @@ VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
           stages,
           plan.micro_batches % stages == 0,
           std::min<std::int64_t>(plan.micro_batches / stages, 2) * 2 + plan.micro_batches % 2,
-          has_shard_groups(plan),
+          searched_groups(machine_, plan.mesh),
           mesh[Axis::tensor] > 1 && may_split_tokens(facts_, plan),
           mesh[Axis::context] > 1 && may_exchange_heads(facts_, plan),
           supports_etp1(plan),
@@ -185,9 +214,13 @@ std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& p
   // Keeping weights gathered differs from ZeRO-2 only in the time of the gather, so it must be requested by the user. The
   // number of recomputed blocks follows from the memory of a plan (may_recompute_blocks).
   if ((row.needs_host && !options_.offloads) || !row.is_searched) return {0};
-  // Shard groups and secondary shards keep gathers inside a node.
+  // Shard groups keep gathers inside a node or a larger unit of the network, secondary shards inside a node.
   if (row.choice == PlanChoice::shard_group || row.choice == PlanChoice::secondary_shards) {
-    return admitted(row, has_shard_groups(plan) ? std::vector<int>{0, devices_per_node_} : std::vector<int>{0});
+    std::vector<int> sizes{0};
+    for (const int size : searched_groups(machine_, plan.mesh)) {
+      if (size > 0 && (row.choice == PlanChoice::shard_group || size == machine_.devices_per_node())) sizes.push_back(size);
+    }
+    return admitted(row, std::move(sizes));
   }
   std::vector<int> values;
   for (int value = 0; value <= row.last; ++value) {
@@ -234,12 +267,6 @@ std::vector<int> VariantSpace::admitted(const PlanChoiceRow& row, std::vector<in
 bool VariantSpace::supports_etp1(Plan plan) const {
   plan.sequence_parallel = true;
   return plan.mesh[Axis::tensor] > 1 && ddl::supports_etp1(facts_, plan);
-}
-
-bool VariantSpace::has_shard_groups(const Plan& plan) const {
-  const int data = plan.mesh[Axis::data];
-  return devices_per_node_ > 1 && devices_per_node_ <= most_shard_group && devices_per_node_ < data &&
-         data % devices_per_node_ == 0;
 }
 
 LikeChoices VariantSpace::possible_pipelines(const Plan& plan, const ValuesOfRows& of_rows) const {

@@ -10,10 +10,18 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/facts/model_facts.hpp"
+#include "estimator/inputs/machine.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
+
+/// Sizes of shard groups, smallest first; zeros follow the last one.
+using GroupSizes = std::array<int, 3>;
+/// Returns the sizes of shard groups that a search tries with ZeRO-3: the devices of a node, and the data-parallel ranks
+/// inside a larger unit of the network, such as a site, if the links between such units have at most half the bandwidth of
+/// those inside.
+[[nodiscard]] GroupSizes searched_groups(const Machine& machine, const Mesh& mesh);
 
 /// A value for each choice.
 using ChoiceValues = std::array<int, plan_choice_count>;
@@ -26,7 +34,7 @@ using LikeChoices = std::vector<ChoiceValues>;
 /// The micro-batches, placements and other choices that plans of a search may have in addition to their degrees.
 class VariantSpace {
  public:
-  VariantSpace(const SearchOptions& options, const ModelFacts& facts, int devices_per_node);
+  VariantSpace(const SearchOptions& options, const ModelFacts& facts, const Machine& machine);
 
   [[nodiscard]] const std::vector<std::int64_t>& micro_batches(const Plan& plan) const;
 
@@ -60,8 +68,6 @@ class VariantSpace {
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Returns whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;
-  /// Returns whether ZeRO may shard in groups as large as a node.
-  [[nodiscard]] bool has_shard_groups(const Plan& plan) const;
   /// Returns whether the values of open choices of a plan are possible together. `values` contains these values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
   using ValuesOfRows = std::array<std::vector<int>, plan_choice_count>;
@@ -73,15 +79,15 @@ class VariantSpace {
                    ChoiceValues values, LikeChoices& choices) const;
   /// The properties of a plan that its possible choices depend on. They are the family, and the degrees that must divide
   /// something for some choices. They are also several conditions: whether the stages divide the micro-batches, whether
-  /// there are enough micro-batches and an even number of them, whether there are shard groups, and whether tokens can be
+  /// there are enough micro-batches and an even number of them, the sizes of shard groups, and whether tokens can be
   /// split, heads exchanged, and unsplit experts distributed, and in how many ways tables can be distributed.
-  using Key = std::tuple<Family, int, int, bool, std::int64_t, bool, bool, bool, bool, int>;
+  using Key = std::tuple<Family, int, int, bool, std::int64_t, GroupSizes, bool, bool, bool, int>;
   [[nodiscard]] Key key_of(const Plan& plan) const;
   /// Returns the largest number of samples of the batch that a rank processes.
   [[nodiscard]] static std::int64_t replica_of(const Plan& plan);
   const SearchOptions& options_;
   const ModelFacts& facts_;
-  int devices_per_node_;
+  const Machine& machine_;
   bool several_nodes_;
   bool chooses_blocks_;  ///< whether the search chooses recomputed blocks
   mutable std::map<std::int64_t, std::vector<std::int64_t>> micro_batches_;

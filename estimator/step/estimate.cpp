@@ -8,6 +8,7 @@
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/memory_timeline.hpp"
+#include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/strategies/strategy.hpp"
 
@@ -58,17 +59,37 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   refuse(plan.shard_group > 0, "shard groups");
   refuse(plan.secondary_shards > 1, "secondary shards");
   refuse(plan.offload != Offload::none || plan.offload_activations, "offloading");
-  refuse(plan.sequence_parallel, "sequence parallelism");
+  refuse(plan.whole_experts, "expert-tensor-parallel size 1");
+  refuse(plan.virtual_stages > 1, "virtual stages");
+  refuse(order_of(plan.schedule).course != Course::around, "schedules that cut stages into equal parts");
   refuse(plan.tables != Tables::replicated, "distributed tables");
   refuse(job_.assumptions.local_steps > 1, "local steps");
   refuse(job_.assumptions.synchronization != Synchronization::sync, "workers without a barrier");
   refuse(job_.assumptions.compression != Compression::none, "compressed gradients");
   refuse(job_.assumptions.sparse_gradients, "sparse gradients");
   const std::vector<Mesh> meshes = meshes_of(plan);
-  for (const Axis axis : {Axis::pipeline, Axis::context, Axis::expert})
-    refuse(std::any_of(meshes.begin(), meshes.end(), [&](const Mesh& mesh) { return mesh[axis] > 1; }), to_string(axis));
-  if (meshes.size() > most_gradient_groups) {
-    limits.add({Limit::Kind::segment_meshes, static_cast<double>(meshes.size()), static_cast<double>(most_gradient_groups)});
+  const auto any = [&](const auto& is_so) { return std::any_of(meshes.begin(), meshes.end(), is_so); };
+  refuse(any([](const Mesh& mesh) { return mesh[Axis::context] > 1; }), to_string(Axis::context));
+  const int stages = plan.mesh[Axis::pipeline];
+  refuse(any([&](const Mesh& mesh) { return mesh[Axis::pipeline] != stages; }), "different numbers of pipeline stages");
+  // A stage is on the same ranks whatever its layout is.
+  const auto inside = [&](const Mesh& mesh) {
+    int ranks = 1;
+    for (const Axis axis : plan.placement) {
+      if (axis == Axis::pipeline) break;
+      ranks *= mesh[axis];
+    }
+    return ranks;
+  };
+  refuse(stages > 1 && any([&](const Mesh& mesh) { return inside(mesh) != inside(plan.mesh); }),
+         "placements of other degrees outside of the pipeline");
+  // The gradients of experts, and of norms with sequence parallelism, are summed along axes of their own.
+  std::size_t more = 0;
+  for (const Mesh& mesh : meshes)
+    more += (mesh[Axis::expert] > 1 ? 1U : 0U) + (plan.sequence_parallel && mesh[Axis::tensor] > 1 ? 1U : 0U);
+  if (meshes.size() + more > most_gradient_groups) {
+    const std::size_t most = most_gradient_groups - std::min(more, most_gradient_groups / 2);
+    limits.add({Limit::Kind::segment_meshes, static_cast<double>(meshes.size()), static_cast<double>(most)});
   }
   const auto count = static_cast<int>(job_.facts.model->layers.size());
   for (std::size_t i = 0; i <= plan.segments.size() && limits.empty(); ++i) {

@@ -13,9 +13,20 @@ namespace ddl {
 /// Returns the time per step in which nodes read files, as a part of input_time. The time depends
 /// only on the degrees and the batch of the plan.
 [[nodiscard]] Seconds file_time(const Job& job, const Plan& plan);
+
+/// Where a node finds the samples that it reads in an epoch after the first one.
+enum class SamplePlace { host_memory, local_disk, shared_storage };
+[[nodiscard]] SamplePlace sample_place(const Job& job, const Plan& plan);
+/// Returns the number of nodes of a plan that read samples.
+[[nodiscard]] double reading_nodes(const Job& job, const Plan& plan);
+/// Returns the bytes of samples that each node has: the data set, or with staged shards the samples of its ranks and those
+/// that its ranks receive, (1 + Q)·N/M samples a rank [Nguyen et al., "Why globally re-shuffle?", IPDPS 2022, section III].
+[[nodiscard]] Bytes bytes_on_node(const Job& job, const Plan& plan);
 /// Returns whether the disk of a node can hold the data set; true if the size of the disk is unknown.
 [[nodiscard]] bool fits_local_storage(const Job& job);
 /// Returns whether the memory of a node's host can hold the data set after it was read.
 [[nodiscard]] bool fits_host_memory(const Job& job);
+/// Returns whether the time of reading counts as zero because the bandwidth of the samples' storage is unknown.
+[[nodiscard]] bool reads_in_no_time(const Job& job, const Plan& plan);
 
 }  // namespace ddl

@@ -20,7 +20,7 @@ const std::vector<int>& PlanSteps::virtual_stages_of(const Plan& plan) const {
   static const std::vector<int> one{1};
   const int stages = plan.mesh[Axis::pipeline];
   if (stages == 1 || job_.assumptions.slot_pipeline) return one;
-  std::vector<int>& known = chunks_[{stages, plan.micro_batches % stages == 0}];
+  std::vector<int>& known = chunks_[{stages, plan.micro_batches % stages == 0, plan.first_stage_blocks, plan.last_stage_blocks}];
   if (known.empty()) {
     known = one;
     Plan alike = plan;
@@ -35,6 +35,8 @@ const std::vector<int>& PlanSteps::virtual_stages_of(const Plan& plan) const {
 std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) const {
   const auto layers = static_cast<int>(job_.facts.model->layers.size());
   if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
+  if (const std::vector<int> blocks = blocks_of_stages(job_.facts, plan); !blocks.empty())
+    return first_layers(*job_.facts.model, blocks);
   const StagePlaces& where = tables_.places_of(plan);
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
@@ -125,8 +127,9 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
 
 const Updates& PlanSteps::updates(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
-  const std::tuple key(plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards, plan.offload,
-                       order_of(plan.schedule).keeps_two_parts);
+  // The gradients of each virtual stage are separate messages.
+  const std::tuple key(plan.virtual_stages, plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards,
+                       plan.offload, order_of(plan.schedule).keeps_two_parts);
   const SplitTables::Split& split = tables_.split(plan);
   auto& updates = known(split).updates;
   const auto known = updates.find(key);

@@ -62,7 +62,7 @@ class PlanSteps {
     /// Steps, keyed by recomputation, virtual stages, schedule, offloaded activations and gathered weights.
     std::map<std::tuple<Recompute, int, int, Schedule, bool, bool>, Staged> staged;
     /// Updates, keyed by sharding, offloading, and whether each rank holds the layers of two stages.
-    std::map<std::tuple<int, int, bool, int, Offload, bool>, Updates> updates;
+    std::map<std::tuple<int, int, int, bool, int, Offload, bool>, Updates> updates;
   };
   [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.placing); }
 
@@ -70,7 +70,8 @@ class PlanSteps {
   const StageMemories& memories_;
   const Job& job_;
   mutable PerSplit<Known> known_;
-  mutable std::map<std::pair<int, bool>, std::vector<int>> chunks_;
+  /// Numbers of virtual stages, keyed by stages, whether these divide the micro-batches, and the blocks of the outer stages.
+  mutable std::map<std::tuple<int, bool, int, int>, std::vector<int>> chunks_;
 };
 
 }  // namespace ddl

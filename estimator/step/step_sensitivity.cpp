@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/inputs/sensitivity.hpp"
+#include "estimator/layers/exchange_time.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/step/step_of.hpp"
 #include "estimator/step/updates.hpp"
+#include "estimator/strategies/expert.hpp"
 
 namespace ddl {
 namespace {
@@ -125,6 +128,9 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
 
   // All stages are assumed to have the same mix of kernels and exchanges.
   Times kernels, exchanges;
+  struct {
+    double kernels = 0, exchanges = 0;
+  } of_experts;  // seconds
   const LayerKinds& kinds = costs.kinds();
   std::vector<double> forwards = kinds.count;  // for each kind of layer, number of forwards
   const std::vector<bool> again = runs_again(plan, facts, job.assumptions, kinds, firsts);
@@ -137,10 +143,12 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
     for (const TimedKernel& each : detail.kernels) {
       const double count = each.phase == Phase::forward ? forwards[kind] : kinds.count[kind];
       kernels.add(source_of(each, operation), basis_of(each.source), each.time.value() * count);
+      if (operation.experts() > 1) of_experts.kernels += each.time.value() * count;
     }
     for (const TimedExchange& each : detail.exchanges) {
       const ErrorSource source = each.exchange.purpose == Purpose::halo ? ErrorSource::halo : ErrorSource::layer_exchange;
       exchanges.add(source, basis_of_exchange(each.algorithm == measured_exchange), each.time.value() * kinds.count[kind]);
+      if (is_of_experts(each.exchange)) of_experts.exchanges += each.time.value() * kinds.count[kind];
     }
     if (costs.at(layer)[LayerTime::update] > Seconds{})
       exchanges.add(ErrorSource::memory_kernels, basis_of(detail.update_source),
@@ -184,9 +192,17 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
       sensitivity_to(usual, seconds,
                      [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::gradient), by); }),
       1);
-  add_by_basis(ErrorSource::layer_exchange, exchanges, exchanges.of(ErrorSource::layer_exchange),
-               sensitivity_to(usual, seconds,
-                              [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::layer), by); }));
+  const Sensitivity to_layers = sensitivity_to(
+      usual, seconds, [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::layer), by); });
+  add_by_basis(ErrorSource::layer_exchange, exchanges, exchanges.of(ErrorSource::layer_exchange), to_layers);
+  if (is_load_unknown(job.assumptions) && expert_parts(plan) > 1 && kernels.all() > 0) {
+    const double load =
+        routed_load(Routing::natural, static_cast<double>(facts.experts), static_cast<double>(expert_parts(plan)));
+    const double all = std::max(exchanges.of(ErrorSource::layer_exchange), of_experts.exchanges);
+    const double share = to_kernels.slower * of_experts.kernels / kernels.all() +
+                         (all > 0 ? to_layers.slower * of_experts.exchanges / all : 0.0);
+    result.routing = std::min(share, 1.0) * std::log(std::min(load, job.assumptions.capacity_factor.value_or(load)));
+  }
   add_by_basis(ErrorSource::halo, exchanges, exchanges.of(ErrorSource::halo),
                sensitivity_to(usual, seconds,
                               [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::halo), by); }));

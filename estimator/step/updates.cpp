@@ -28,8 +28,29 @@ void add_copies_exchange(const LayerCosts& own, const ExchangedBytes& each, cons
   }
 }
 
-/// Returns the time of the kernels that encode and decode the gradients of a rank, and of the outer update after local
-/// steps.
+/// Returns the bytes per parameter that kernels of a step read and write to update outer weights, or to mix weights of
+/// workers. `steps`: steps between two exchanges.
+double mixing_bytes(const Assumptions& assumptions, const Plan& plan, double steps) {
+  constexpr double word = 4;
+  switch (synchronization_of(plan, assumptions)) {
+    case Synchronization::gossip:
+    case Synchronization::async_gossip: {
+      // A worker reads its own and a neighbor's weights, and writes the mean.
+      const bool is_even = synchronization_of(plan, assumptions) == Synchronization::gossip;
+      return 3 * word * (is_even ? std::min(assumptions.neighbors, plan.mesh[Axis::data] - 1.0) : 1.0) / steps;
+    }
+    case Synchronization::stale:
+    case Synchronization::async:
+      // Between two exchanges, each step adds its gradients to their sum.
+      return steps > 1 ? 3 * word : 0;
+    case Synchronization::sync:
+      break;
+  }
+  // The outer update reads outer weights, momentum and weights, and writes all three in fp32.
+  return steps > 1 ? 6 * word / (plan.zero_stage > 0 ? plan.shards() : 1) / steps : 0;
+}
+
+/// Returns the time of the kernels that encode and decode the gradients of a rank, and that mix weights.
 Seconds coding_time(const Job& job, const Plan& plan, const std::vector<GradientGroup>& groups) {
   const Assumptions& assumptions = job.assumptions;
   double exchanged = 0;
@@ -39,16 +60,8 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
   if (exchanged <= 0) return {};
   const CompressedGradient compressed = compressed_gradient(
       assumptions, job.facts.factored_share, exchanged_bytes(plan, assumptions).gradient, plan.mesh.replicas());
-  const Synchronization way = synchronization_of(plan, assumptions);
-  const bool is_rare = has_local_steps(plan, assumptions);
-  const double steps = is_rare ? assumptions.local_steps : 1;
-  // The outer update reads outer weights, momentum and weights, and writes all three in fp32.
-  double outer = is_rare ? 6 * 4 / plan.shards() * (plan.zero_stage > 0 ? 1 : plan.shards()) : 0.0;
-  // A worker without a barrier reads its own and a neighbor's weights, and writes the mean, or adds gradients to their sum.
-  const double neighbors = std::min(assumptions.neighbors, plan.mesh[Axis::data] - 1.0);
-  if (has_neighbors(way)) outer = 12 * (way == Synchronization::gossip ? neighbors : 1.0);
-  if (has_servers(way) && is_rare) outer = 12 * steps;
-  const double bytes = exchanged * (compressed.coded + outer) / steps;
+  const double steps = has_local_steps(plan, assumptions) ? assumptions.local_steps : 1;
+  const double bytes = exchanged * (compressed.coded / steps + mixing_bytes(assumptions, plan, steps));
   if (bytes <= 0 || job.times_whole_layers()) return {};
   const Work work{.flops = exchanged * compressed.flops / steps,
                   .weight_items = bytes / item_bytes(plan.precision),
@@ -58,12 +71,18 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
 
 /// Returns the time to gather the matrices that an optimizer updates as a whole, in half precision: among the ranks of a
 /// split of layers, and with ZeRO among the ranks that each update some of the matrices [Liu et al., "Muon is scalable for
-/// LLM training", arXiv 2502.16982, algorithm 1].
+/// LLM training", arXiv 2502.16982, algorithm 1]. The matrices of other optimizers are exchanged in fp32 (matrix_update).
 Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTimes& exchanges) {
   const double parameters = own[LayerCount::whole_matrices];
   if (parameters <= 0) return {};
-  constexpr double half = 2;
+  constexpr double half = 2, full = 4;
   Seconds sum{};
+  if (plan.mesh.replicas() > 1) {
+    if (const double summed = own[LayerCount::summed_items]; summed > 0)
+      sum += exchanges.time(Collective::allreduce, Bytes(summed * full), replica_axes, Purpose::gradient);
+    if (const double gathered = own[LayerCount::gathered_items]; gathered > 0)
+      sum += exchanges.time(Collective::allgather, Bytes(gathered * full), replica_axes, Purpose::gradient);
+  }
   const auto gather = [&](Family axes, double whole) {
     sum += exchanges.time(Collective::allgather, Bytes(whole * half), axes, Purpose::gradient);
   };

@@ -7,6 +7,10 @@
 namespace ddl {
 namespace {
 
+bool are_sparse(const Assumptions& assumptions, const ModelFacts& facts) {
+  return assumptions.sparse_gradients && facts.lookup_parameters > 0;
+}
+
 void data_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
   const auto wanted = static_cast<double>(plan.mesh.batch_parts());
@@ -30,7 +34,7 @@ void data_limits(const LimitContext& context, Limits& limits) {
   if (assumptions.synchronization != Synchronization::sync && plan.mesh.replicas() > 1 && !is_whole)
     limits.add({Limit::Kind::synchronization, static_cast<double>(plan.zero_stage), data, -1});
   const bool is_sharded = plan.zero_stage > 0 && plan.mesh.replicas() > 1;
-  if (is_sharded && assumptions.sparse_gradients && context.facts.lookup_parameters > 0)
+  if (is_sharded && are_sparse(assumptions, context.facts))
     limits.add({Limit::Kind::compression, static_cast<double>(plan.zero_stage), 1, -1});
   if (is_sharded && !may_scatter(assumptions.compression))
     limits.add({Limit::Kind::compression, static_cast<double>(plan.zero_stage), 0, -1});
@@ -52,6 +56,11 @@ void data_shard(const ShardContext& context, LayerShard& shard) {
 }
 
 }  // namespace
+
+bool limits_zero(const Assumptions& assumptions, const ModelFacts& facts) {
+  return assumptions.local_steps > 1 || assumptions.synchronization != Synchronization::sync ||
+         !may_scatter(assumptions.compression) || are_sparse(assumptions, facts);
+}
 
 const Strategy data_strategy{Axis::data, "each rank trains the whole model on a shard of the batch", data_limits,
                              data_shard};

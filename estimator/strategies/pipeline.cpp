@@ -19,6 +19,25 @@ bool deals_blocks(const ModelFacts& facts, int chunks) {
   return false;
 }
 
+/// Returns whether the blocks that a plan assigns to the first or last stage divide into this many chunks of each stage. The
+/// layers before and after the blocks may count as a block, and stages between them have equal chunks.
+bool deals_assigned_blocks(const ModelFacts& facts, const Plan& plan, int virtual_stages) {
+  const std::vector<int> blocks = blocks_of_stages(facts, plan);
+  if (blocks.empty()) return false;
+  if (facts.like_blocks == 0) return true;
+  for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
+    const bool is_outer = stage == 0 || stage + 1 == blocks.size();
+    const int chunks = virtual_stages;
+    if (blocks[stage] % chunks != 0 && !(is_outer && (blocks[stage] + 1) % chunks == 0)) return false;
+  }
+  return true;
+}
+
+bool deals_blocks(const ModelFacts& facts, const Plan& plan, int virtual_stages) {
+  if (plan.first_stage_blocks > 0 || plan.last_stage_blocks > 0) return deals_assigned_blocks(facts, plan, virtual_stages);
+  return deals_blocks(facts, plan.mesh[Axis::pipeline] * virtual_stages);
+}
+
 /// Returns the number of equal parts that the model's blocks must be divisible into, for a schedule
 /// in which micro-batches pass a rank twice, or enter at both ends.
 int equal_parts(const ScheduleOrder& order, int stages) {
@@ -33,6 +52,12 @@ void layer_limits(const LimitContext& context, Limits& limits) {
     limits.add({Limit::Kind::stages, static_cast<double>(stages), layers, -1});
   }
   if (stages == 1) return;
+  const int assigned = plan.first_stage_blocks + plan.last_stage_blocks;
+  if (assigned > 0 && blocks_of_stages(context.facts, plan).empty()) {
+    limits.add({Limit::Kind::stage_blocks, static_cast<double>(assigned), static_cast<double>(context.facts.model->blocks),
+                -1});
+    return;
+  }
   const ScheduleOrder& order = order_of(plan.schedule);
   if (!order.takes(stages, plan.micro_batches)) {
     limits.add({Limit::Kind::filled_bubbles, static_cast<double>(order.fewest) * stages,
@@ -45,7 +70,7 @@ void layer_limits(const LimitContext& context, Limits& limits) {
   const double chunks = static_cast<double>(stages) * plan.virtual_stages;
   if (plan.schedule != Schedule::one_forward_one_backward) {
     limits.add({Limit::Kind::not_interleaved, static_cast<double>(plan.virtual_stages), 1, -1});
-  } else if (!deals_blocks(context.facts, stages * plan.virtual_stages)) {
+  } else if (!deals_blocks(context.facts, plan, plan.virtual_stages)) {
     limits.add({Limit::Kind::virtual_stages, chunks, static_cast<double>(context.facts.like_blocks), -1});
   } else if (plan.micro_batches % stages != 0) {
     limits.add({Limit::Kind::interleaving, static_cast<double>(stages), static_cast<double>(plan.micro_batches), -1});
@@ -68,14 +93,34 @@ void layer_shard(const ShardContext& context, LayerShard& shard) {
 bool may_interleave(const ModelFacts& facts, const Plan& plan, int virtual_stages) {
   const int stages = plan.mesh[Axis::pipeline];
   return plan.schedule == Schedule::one_forward_one_backward && plan.micro_batches % stages == 0 &&
-         deals_blocks(facts, stages * virtual_stages);
+         deals_blocks(facts, plan, virtual_stages);
+}
+
+std::vector<int> blocks_of_stages(const ModelFacts& facts, const Plan& plan) {
+  const int stages = plan.mesh[Axis::pipeline], first = plan.first_stage_blocks, last = plan.last_stage_blocks;
+  const int others = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0), rest = facts.model->blocks - first - last;
+  if (stages == 1 || (first == 0 && last == 0) || rest < others || (others == 0 && rest > 0)) return {};
+  std::vector<int> blocks(static_cast<std::size_t>(stages));
+  // Later stages get what is left over, because earlier stages hold more micro-batches.
+  for (int stage = 0, left = others; stage < stages; ++stage) {
+    int& own = blocks[static_cast<std::size_t>(stage)];
+    if (stage == 0 && first > 0) {
+      own = first;
+    } else if (stage + 1 == stages && last > 0) {
+      own = last;
+    } else {
+      own = rest / others + (left-- <= rest % others ? 1 : 0);
+    }
+  }
+  return blocks;
 }
 
 bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule) {
   const ScheduleOrder& order = order_of(schedule);
   const int stages = plan.mesh[Axis::pipeline];
   return order.takes(stages, plan.micro_batches) &&
-         (order.course == Course::around || deals_blocks(facts, equal_parts(order, stages)));
+         (order.course == Course::around ||
+          (plan.first_stage_blocks == 0 && plan.last_stage_blocks == 0 && deals_blocks(facts, equal_parts(order, stages))));
 }
 
 double crossing_items(const ModelFacts& facts, const Plan& plan, int layer, const ReplicatedLayers& replicated) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "estimator/strategies/strategy.hpp"
 
 namespace ddl {
@@ -10,6 +12,9 @@ extern const Strategy pipeline_strategy;
 /// Chunks must have equal numbers of the model's equal blocks. The layers before and after the blocks may count as a block
 /// each, or as a chunk each. The number of micro-batches must be a multiple of the number of stages [Nar21, section 2.2].
 [[nodiscard]] bool may_interleave(const ModelFacts& facts, const Plan& plan, int virtual_stages);
+/// Returns the number of blocks of each stage if the plan sets the blocks of the first or last stage. Empty if the other
+/// stages cannot have a block each.
+[[nodiscard]] std::vector<int> blocks_of_stages(const ModelFacts& facts, const Plan& plan);
 /// Returns whether this schedule supports the stages and micro-batches of the plan. With ZB-V and DualPipe, the
 /// blocks are distributed as for virtual stages.
 [[nodiscard]] bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule);

@@ -10,10 +10,22 @@
 namespace ddl {
 namespace {
 
-/// Returns the parts of a tensor that a layer writes or reads.
-TensorParts parts_of(const ModelFacts& facts, const LayoutOfMesh& layout, int layer) {
+/// Returns whether the ranks of a tensor split hold shards of the tokens of a layer's output.
+bool has_token_parts(const ModelFacts& facts, const LayoutOfMesh& layout, int tensor) {
+  return layout.sequence_parallel && layout.mesh[Axis::tensor] > 1 && tensor >= 0 &&
+         facts.token_split[static_cast<std::size_t>(tensor)];
+}
+
+/// Returns the parts of the output of the layer `tensor`, which `layer` writes or reads.
+TensorParts parts_of(const ModelFacts& facts, const LayoutOfMesh& layout, int layer, int tensor) {
   const int tiles = layout.mesh[Axis::spatial];
-  return {static_cast<int>(layout.mesh.batch_parts()), tiles > 1 && is_tiled(facts, layout.replicated, layer) ? tiles : 1};
+  const int tokens = has_token_parts(facts, layout, tensor) ? layout.mesh[Axis::tensor] : 1;
+  return {static_cast<int>(layout.mesh.batch_parts()),
+          (tiles > 1 && is_tiled(facts, layout.replicated, layer) ? tiles : 1) * tokens};
+}
+
+LayoutOfMesh layout_of(const ShardContext& context) {
+  return {context.plan.mesh, context.replicated, context.plan.sequence_parallel};
 }
 
 Family weight_axes_of(const Mesh& mesh) { return mesh.family() & weight_axes; }
@@ -79,7 +91,10 @@ Family moving_axes(const Mesh& mesh, const TensorParts& here, const TensorParts&
   const int samples = std::gcd(here.samples, there.samples), positions = std::gcd(here.positions, there.positions);
   if (mesh[Axis::spatial] > positions) axes |= family_bit(Axis::spatial);
   const int data = mesh[Axis::data], group = here.samples / samples;
-  if (group > 1) axes = group == data ? axes | family_bit(Axis::data) : shard_axes(axes, group);
+  if (group <= 1) return axes;
+  if (group < data && data % group == 0) return shard_axes(axes, group);
+  if (group >= data) axes |= family_bit(Axis::data);
+  if (group != data) axes |= family_bit(Axis::expert);
   return axes;
 }
 
@@ -94,8 +109,8 @@ bool Borders::is_empty() const {
   return !output && std::none_of(inputs.begin(), inputs.end(), [](const auto& each) { return each.has_value(); });
 }
 
-Border border_to(const ModelFacts& facts, const LayoutOfMesh& there, int layer, bool is_lone) {
-  return {parts_of(facts, there, layer), weight_axes_of(there.mesh), there.mesh.product(weight_axes), is_lone};
+Border border_to(const ModelFacts& facts, const LayoutOfMesh& there, int layer, int tensor, bool is_lone) {
+  return {parts_of(facts, there, layer, tensor), weight_axes_of(there.mesh), there.mesh.product(weight_axes), is_lone};
 }
 
 std::vector<Borders> borders_of(const ModelFacts& facts, const std::vector<LayoutOfMesh>& layouts,
@@ -111,8 +126,8 @@ std::vector<Borders> borders_of(const ModelFacts& facts, const std::vector<Layou
     }
   }
   std::vector<Borders> borders(layers.size());
-  const auto border_of = [&](int other, bool is_lone) {
-    return border_to(facts, layouts[layout_of[index(other)]], other, is_lone);
+  const auto border_of = [&](int other, int tensor, bool is_lone) {
+    return border_to(facts, layouts[layout_of[index(other)]], other, tensor, is_lone);
   };
   for (std::size_t tensor = 0; tensor < layers.size(); ++tensor) {
     const int writer = static_cast<int>(tensor);
@@ -126,8 +141,8 @@ std::vector<Borders> borders_of(const ModelFacts& facts, const std::vector<Layou
       Borders& own = borders[index(reader)];
       own.inputs.resize(inputs.size());
       const auto place = std::find(inputs.begin(), inputs.end(), writer) - inputs.begin();
-      own.inputs[static_cast<std::size_t>(place)] = border_of(writer, is_lone);
-      if (!borders[tensor].output) borders[tensor].output = border_of(reader, is_lone);
+      own.inputs[static_cast<std::size_t>(place)] = border_of(writer, writer, is_lone);
+      if (!borders[tensor].output) borders[tensor].output = border_of(reader, writer, is_lone);
     }
   }
   return borders;
@@ -135,7 +150,7 @@ std::vector<Borders> borders_of(const ModelFacts& facts, const std::vector<Layou
 
 bool gathers_input(const ShardContext& context, std::size_t input) {
   if (context.borders == nullptr || input >= context.borders->inputs.size() || !context.borders->inputs[input]) return false;
-  const TensorParts here = parts_of(context.facts, {context.plan.mesh, context.replicated}, context.layer);
+  const TensorParts here = parts_of(context.facts, layout_of(context), context.layer, context.at().inputs[input]);
   return here.all() < context.borders->inputs[input]->there.all();
 }
 
@@ -144,36 +159,31 @@ void lay_out_anew(const ShardContext& context, const Borders& borders, LayerShar
   const Layer& layer = context.at();
   const Family axes = weight_axes_of(mesh);
   const double ranks = mesh.product(axes);
-  const TensorParts here = parts_of(context.facts, {context.plan.mesh, context.replicated}, context.layer);
-  const auto each_axis = [&](const auto& take) {
+  // Between meshes, the ranks of a weight axis have the whole tensor, or its parts on the other mesh. Shards of tokens are
+  // exchanged as parts.
+  const auto set_sides = [&](Side side, int tensor, const TensorParts& here, bool joins, double whole, bool has_gradient) {
     for (const Axis axis : all_axes) {
-      if ((axes & family_bit(axis)) != 0) take(axis);
+      if ((axes & family_bit(axis)) == 0) continue;
+      if (axis == Axis::tensor && has_token_parts(context.facts, layout_of(context), tensor)) continue;
+      const AxisLayout& layout = shard.layouts[static_cast<std::size_t>(axis)];
+      if (joins || (side == Side::input ? layout.input : layout.output) != Spread::whole)
+        set_side(shard, axis, side, joins ? Spread::positions : Spread::whole, whole / here.positions, ranks, has_gradient);
     }
   };
-  // Between meshes, the ranks of a weight axis have the whole tensor, or its parts on the other mesh.
   if (borders.output) {
+    const TensorParts here = parts_of(context.facts, layout_of(context), context.layer, context.layer);
     const bool joins = joins_parts(here, axes, ranks, *borders.output);
-    const double items = static_cast<double>(layer.output_shape.items()) / here.positions;
-    each_axis([&](Axis axis) {
-      const AxisLayout& layout = shard.layouts[static_cast<std::size_t>(axis)];
-      if (joins || layout.output != Spread::whole)
-        set_side(shard, axis, Side::output, joins ? Spread::positions : Spread::whole, items, ranks, true);
-    });
+    set_sides(Side::output, context.layer, here, joins, static_cast<double>(layer.output_shape.items()), true);
   }
   const bool has_gradient = context.facts.needs_input_gradient[context.index()];
   for (std::size_t i = 0; i < borders.inputs.size(); ++i) {
     if (!borders.inputs[i]) continue;
     const Border& border = *borders.inputs[i];
+    const int tensor = layer.inputs[i];
+    const TensorParts here = parts_of(context.facts, layout_of(context), context.layer, tensor);
     const auto whole = static_cast<double>(layer.input_shapes[i].items());
     const bool joins = i == 0 && joins_parts(here, axes, ranks, border);
-    if (i == 0) {
-      each_axis([&](Axis axis) {
-        const AxisLayout& layout = shard.layouts[static_cast<std::size_t>(axis)];
-        if (joins || layout.input != Spread::whole)
-          set_side(shard, axis, Side::input, joins ? Spread::positions : Spread::whole, whole / here.positions, ranks,
-                   has_gradient);
-      });
-    }
+    if (i == 0) set_sides(Side::input, tensor, here, joins, whole, has_gradient);
     // The layer that writes the tensor has exchanged the parts already.
     const Border back{here, axes, ranks, border.is_lone};
     if (joins || joins_parts(border.there, border.weight_axes, border.weight_ranks, back)) continue;

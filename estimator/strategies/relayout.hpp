@@ -10,8 +10,8 @@
 
 namespace ddl {
 
-/// How the ranks of a mesh hold a tensor between layers: the number of its parts by samples and by positions. The ranks of
-/// the other axes hold copies of a part.
+/// How the ranks of a mesh hold a tensor between layers: the number of its parts by samples, and by positions (tiles, or
+/// tokens with sequence parallelism). The ranks of the other axes hold copies of a part. Stages hold different layers.
 struct TensorParts {
   int samples = 1, positions = 1;
   [[nodiscard]] double all() const { return static_cast<double>(samples) * positions; }
@@ -36,14 +36,15 @@ struct Borders {
   [[nodiscard]] bool is_empty() const;
 };
 
-/// A mesh of a plan, and the layers that its spatial split replicates.
+/// A mesh of a plan, the layers that its spatial split replicates, and whether its tensor split has sequence parallelism.
 struct LayoutOfMesh {
   Mesh mesh;
   ReplicatedLayers replicated;
+  bool sequence_parallel = false;
 };
 
-/// Returns the border to a layer on another mesh, which writes or reads the tensor.
-[[nodiscard]] Border border_to(const ModelFacts& facts, const LayoutOfMesh& there, int layer, bool is_lone);
+/// Returns the border to a layer on another mesh, which writes or reads the output of the layer `tensor`.
+[[nodiscard]] Border border_to(const ModelFacts& facts, const LayoutOfMesh& there, int layer, int tensor, bool is_lone);
 /// Returns the borders of each layer. `layout_of`: the index of the layout of each layer.
 [[nodiscard]] std::vector<Borders> borders_of(const ModelFacts& facts, const std::vector<LayoutOfMesh>& layouts,
                                               const std::vector<std::size_t>& layout_of);

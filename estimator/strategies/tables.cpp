@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/exchanges/gradient_exchange.hpp"
+
 namespace ddl {
 namespace {
 
@@ -83,9 +85,10 @@ void make_gradient_sparse(const ShardContext& context, LayerShard& shard) {
   const double ranks = context.plan.mesh.product(shard.replicas);
   const double own = shard.samples * static_cast<double>(context.plan.micro_batches) * tokens;
   constexpr double number_bytes = 8;
+  const double item = exchanged_bytes(context.plan, context.assumptions, context.facts).gradient;
   shard.operation = layer.operation->with_sparse_gradient(table.rows, table.columns, false);
   shard.touched = std::min(own * ranks, rows) * columns;
-  shard.exchanged = ranks * std::min(own, rows) * (columns + number_bytes / item_bytes(context.plan.precision)) / 2;
+  shard.exchanged = ranks * std::min(own, rows) * (columns + number_bytes / item) / 2;
 }
 
 }  // namespace

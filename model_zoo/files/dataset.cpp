@@ -23,7 +23,7 @@ std::span<const EmbeddedFile> bundled_datasets();
 namespace {
 
 Dataset read_dataset(const YamlNode& root) {
-  root.only_keys({"format", "dataset", "description", "source", "samples", "sample", "size_on_disk"});
+  root.only_keys({"format", "dataset", "description", "source", "samples", "sample", "samples_per_file", "size_on_disk"});
   check_format(root);
   Dataset dataset;
   dataset.name = root.at("dataset").name();
@@ -31,6 +31,7 @@ Dataset read_dataset(const YamlNode& root) {
   if (const auto source = root.find("source")) dataset.source = source->text();
   dataset.samples = root.at("samples").integer(1, max_items);
   dataset.sample = read_sample_shape(root.at("sample"), Parameters());
+  if (const auto each = root.find("samples_per_file")) dataset.samples_per_file = each->integer(1, dataset.samples);
   dataset.size_on_disk = root.at("size_on_disk").bytes();
   return dataset;
 }

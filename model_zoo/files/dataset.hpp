@@ -16,7 +16,8 @@ struct Dataset {
   std::string description;
   std::string source;
   std::int64_t samples = 0;
-  TensorShape sample;    ///< shape of a sample as fed to a network; a sample of tokens is a sequence
+  TensorShape sample;  ///< shape of a sample as fed to a network; a sample of tokens is a sequence
+  std::int64_t samples_per_file = 1;
   Bytes size_on_disk{};  ///< bytes on disk of all samples together
   [[nodiscard]] Bytes sample_bytes() const { return size_on_disk / static_cast<double>(samples); }
 };

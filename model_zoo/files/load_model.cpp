@@ -75,6 +75,18 @@ struct Variant {
   std::optional<YamlNode> values{};  ///< the values as a map, by parameter
 };
 
+Variant variant_of(const std::string& name);
+
+/// Returns the variant of a bundled model that a name of timm with a tag means, `convnext_base.fb_in22k`; else nothing.
+std::optional<Variant> variant_of_tag(const Variant& named) {
+  const auto head = head_of_tag(named.name);
+  if (!head || named.name.find('/') != std::string::npos) return std::nullopt;
+  const std::string model = canonical_model_name(head->architecture);
+  if (find_file(bundled_models(), model) == nullptr) return std::nullopt;
+  const bool has_classes = named.values && named.values->find("classes");
+  return variant_of(model + named.changes + (has_classes ? std::string() : fmt::format("@classes={}", head->classes)));
+}
+
 Variant variant_of(const std::string& name) {
   // The name of a folder may contain an `@` too.
   const std::size_t at = name.find('@', name.find_last_of('/') + 1);
@@ -378,6 +390,10 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   }
   const Variant variant = sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;
   if (is_onnx_file(variant.name)) return load_onnx(variant);
+  if (const auto tagged = variant_of_tag(variant)) {
+    const YamlNode root = load_file(tagged->name, tagged->values);
+    return finished(root, read_model(root, tagged->values), *tagged);
+  }
   const YamlNode root = load_file(variant.name, variant.values);
   return finished(root, read_model(root, variant.values, sequence.has_value()), variant);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,5 +15,15 @@ namespace ddl {
 /// without endings that do not change the model's sizes, and, for names of timm, without the library from which the weights
 /// come and without the form of training.
 [[nodiscard]] std::vector<std::string> plainer_spellings(std::string_view name);
+
+/// An architecture of timm, and the number of classes of its head.
+struct HeadOfTag {
+  std::string architecture;
+  std::int64_t classes = 0;
+};
+
+/// Returns the architecture and the classes of a name of timm whose tag says that the head has other classes than the 1,000
+/// of ImageNet: `convnext_base.fb_in22k` is `convnext_base` with 21,841 classes. Returns nothing for other names.
+[[nodiscard]] std::optional<HeadOfTag> head_of_tag(std::string_view name);
 
 }  // namespace ddl

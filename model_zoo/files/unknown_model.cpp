@@ -49,6 +49,9 @@ std::vector<std::string> relatives_of(std::string_view name) {
 std::string architecture_of(std::string_view name) {
   const std::string_view architecture = name.substr(0, name.find('.'));
   if (architecture.size() == name.size() || architecture.empty()) return {};
+  // A digit behind the dot continues a version: `DeepSeek-V3.2` has no tag.
+  const std::string_view tag = name.substr(architecture.size() + 1);
+  if (tag.empty() || (tag.front() >= '0' && tag.front() <= '9')) return {};
   const std::string model = canonical_model_name(architecture);
   const std::vector<std::string> names = model_names();
   return std::find(names.begin(), names.end(), model) != names.end() ? model : std::string();

@@ -20,16 +20,20 @@ enum class Optimizer {
   paged_adam8bit,
   lars,
   adagrad,
-  rowwise_adagrad
+  rowwise_adagrad,
+  kfac,
+  shampoo,
+  soap
 };
 template <>
 inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
-    "sgd",  "momentum",    "adam",           "adamw", "lamb",    "adafactor",      "adam8bit",
-    "muon", "paged-adamw", "paged-adam8bit", "lars",  "adagrad", "rowwise-adagrad"};
+    "sgd",     "momentum",    "adam",           "adamw", "lamb",    "adafactor",       "adam8bit",
+    "muon",    "paged-adamw", "paged-adam8bit", "lars",  "adagrad", "rowwise-adagrad", "kfac",
+    "shampoo", "soap"};
 /// The names of all optimizers, for messages.
 inline constexpr std::string_view optimizer_words =
-    "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw, paged-adam8bit, lars, adagrad or "
-    "rowwise-adagrad";
+    "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw, paged-adam8bit, lars, adagrad, "
+    "rowwise-adagrad, kfac, shampoo or soap";
 
 /// Whether the driver moves the optimizer's state to host memory if device memory is short [Dettmers et al., "QLoRA", 2023,
 /// section 3, "Paged optimizers"].
@@ -39,6 +43,11 @@ inline constexpr std::string_view optimizer_words =
 /// Whether the optimizer is an Adam with moments of 8 bits.
 [[nodiscard]] constexpr bool has_8bit_state(Optimizer optimizer) {
   return optimizer == Optimizer::adam8bit || optimizer == Optimizer::paged_adam8bit;
+}
+
+/// Whether the optimizer multiplies the gradients of matrices by matrices that it decomposes from time to time.
+[[nodiscard]] constexpr bool is_preconditioned(Optimizer optimizer) {
+  return optimizer == Optimizer::kfac || optimizer == Optimizer::shampoo || optimizer == Optimizer::soap;
 }
 
 /// Whether the optimizer's update consists of kernels of its own, however the framework runs other updates: Apex's LAMB and
@@ -56,12 +65,15 @@ inline constexpr std::string_view optimizer_words =
     case Optimizer::adam8bit:
     case Optimizer::paged_adamw:
     case Optimizer::paged_adam8bit:
+    case Optimizer::shampoo:
+    case Optimizer::soap:
       return Optimizer::adam;
     case Optimizer::adafactor:
     case Optimizer::muon:
     case Optimizer::lars:
     case Optimizer::adagrad:
     case Optimizer::rowwise_adagrad:
+    case Optimizer::kfac:
       return Optimizer::momentum;
     default:
       return optimizer;
@@ -88,18 +100,24 @@ inline constexpr std::string_view optimizer_words =
 /// "Muon: An optimizer for hidden layers in neural networks", 2024]. Other parameters, such as embeddings, have the moments
 /// of Adam (ModelFacts::muon_share). LARS has one momentum [You, Gitman and Ginsburg, arXiv 1708.03888, algorithm 1].
 /// Adagrad has a sum of squares for each parameter. Row-wise Adagrad has one for each row of a table and for each other
-/// parameter (ModelFacts::rowwise_share) [FBGEMM, EmbOptimType.EXACT_ROWWISE_ADAGRAD].
+/// parameter (ModelFacts::rowwise_share) [FBGEMM, EmbOptimType.EXACT_ROWWISE_ADAGRAD]. K-FAC preconditions the gradients of
+/// SGD with momentum; Shampoo has a momentum and the moment of the Adam that gives the size of its updates [Shi et al.,
+/// arXiv 2309.06497, abstract]; SOAP has the moments of Adam [Vyas et al., arXiv 2409.11321, algorithm 3]. Their
+/// matrices are counted by preconditioner_items.
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:
     case Optimizer::muon:
     case Optimizer::lars:
     case Optimizer::adagrad:
+    case Optimizer::kfac:
       return 4;
     case Optimizer::adam:
     case Optimizer::adamw:
     case Optimizer::lamb:
     case Optimizer::paged_adamw:
+    case Optimizer::shampoo:
+    case Optimizer::soap:
       return 8;
     case Optimizer::adam8bit:
     case Optimizer::paged_adam8bit:

@@ -328,6 +328,11 @@ class Attention final : public Operation {
       const double seen = s_.window > 0 ? std::min(real(s_.window), document) : document;
       return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
+    if (s_.fused && s_.window > 0) {
+      // Each query attends to as many keys before as behind it, except near both ends of a document.
+      const double side = std::min((real(s_.window) - 1) / 2, document - 1);
+      return queries * (2 * side + 1 - side * (side + 1) / document);
+    }
     return queries * document;
   }
   /// Returns the number of tokens of the sequence, or of a document if documents are packed.
@@ -396,8 +401,8 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   if (settings.causal && attributes.input_count() == 2 && !settings.apart) {
     attributes.fail("causal", "cross-attention cannot be causal");
   }
-  if (settings.window > 0 && !settings.causal) {
-    attributes.fail("window", "a window needs 'causal: yes'");
+  if (settings.window > 0 && !settings.causal && attributes.input_count() == 2 && !settings.apart) {
+    attributes.fail("window", "cross-attention has no window");
   }
   if (settings.fused && settings.buckets > 0) {
     attributes.fail("buckets", "fused attention does not support trained biases", "leave 'fused' out");

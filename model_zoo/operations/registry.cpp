@@ -70,7 +70,7 @@ std::span<const OperationKind> operation_kinds() {
        "",
        {"filters", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias"},
        read_transposed_convolution},
-      {"window_attention", "", {"heads", "window", "shift"}, read_window_attention},
+      {"window_attention", "", {"heads", "window", "shift", "positions", "padded"}, read_window_attention},
   };
   return kinds;
 }

@@ -1,3 +1,6 @@
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -6,43 +9,89 @@
 namespace ddl {
 namespace {
 
-/// Self-attention between the projections inside each window of an image, with a trained bias for each head and relative
-/// position [Liu et al., "Swin transformer", ICCV 2021]. Windows may be shifted: the image is rolled first, and a mask
-/// separates items that were not neighbours before. Work and memory traffic are sums over kernels, as in torchvision 0.14.1.
+/// What the scores of a window learn of relative positions.
+/// table: a trained bias for each head and relative position [Liu et al., "Swin transformer", ICCV 2021].
+/// perceptron: the biases are outputs of a perceptron that reads relative positions, and scores are cosines times a trained
+/// factor of each head [Liu et al., "Swin transformer V2", CVPR 2022].
+/// axes: products of each query with a trained vector for each relative position along each axis, the same for all heads
+/// [Li et al., "MViTv2", CVPR 2022; Kirillov et al., "Segment anything", ICCV 2023].
+enum class Positions { table, perceptron, axes, none };
+constexpr auto position_names = std::to_array<std::string_view>({"table", "perceptron", "axes", "none"});
+/// Hidden features of the perceptron of Swin V2.
+constexpr std::int64_t perceptron_features = 512;
+
+/// Self-attention between the projections inside each window of an image. Windows may be shifted: the image is rolled first,
+/// and a mask separates items that were not neighbours before. A padded image is filled up to whole windows. Work and memory
+/// traffic are sums over kernels, as in torchvision 0.14.1.
 class WindowAttention final : public Operation {
  public:
-  WindowAttention(std::int64_t heads, std::int64_t head_size, const Extents& window, std::int64_t shift)
-      : heads_(heads), head_size_(head_size), window_(window), shift_(shift) {}
+  struct Settings {
+    std::int64_t heads, head_size;
+    Extents window;
+    std::int64_t shift = 0;
+    Positions positions = Positions::table;
+    bool padded = false;
+  };
+  explicit WindowAttention(const Settings& settings)
+      : settings_(settings),
+        heads_(settings.heads),
+        head_size_(settings.head_size),
+        window_(settings.window),
+        shift_(settings.shift) {}
 
   std::string_view type() const override { return "window_attention"; }
   AttributeValues attribute_values() const override {
     AttributeValues values{{"heads", heads_}, {"window", AttributeSizes{window_.size, window_.rank}}};
     if (shift_ > 0) values.add("shift", shift_);
+    add_kind(values);
     return values;
   }
   AttributeValues lasting_values() const override {
-    return {{"head_size", head_size_}, {"window", AttributeSizes{window_.size, window_.rank}}, {"shifts", shift_ > 0}};
+    AttributeValues values{
+        {"head_size", head_size_}, {"window", AttributeSizes{window_.size, window_.rank}}, {"shifts", shift_ > 0}};
+    add_kind(values);
+    return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     for (std::size_t d = 0; d < static_cast<std::size_t>(window_.rank); ++d) {
-      if (output.extent[d] % window_.size[d] == 0) continue;
+      if (settings_.padded || output.extent[d] % window_.size[d] == 0) continue;
       throw Error(fmt::format("{} does not divide into windows of {}", to_string(output),
                               print_extents(window_.size, window_.rank)));
     }
     output.channels = heads_ * head_size_;
-    static_cast<void>(item_count("the scores", {heads_, output.positions(), area()}));
+    static_cast<void>(item_count("the scores", {heads_, padded_positions(output), area()}));
     static_cast<void>(item_count("the table", {heads_, relative_positions()}));
     return checked(output);
   }
-  /// Returns the number of items of the table of biases, which is split together with the heads.
+  /// Returns the number of trained items for relative positions. A table is split together with the heads.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return output.channels / head_size_ * relative_positions();
+    const std::int64_t heads = output.channels / head_size_;
+    switch (settings_.positions) {
+      case Positions::table:
+        return heads * relative_positions();
+      case Positions::perceptron:  // two layers of (y, x) → 512 with biases → heads without, and the factor of each head
+        return (window_.rank + 1) * perceptron_features + heads * (perceptron_features + 1);
+      case Positions::axes:
+        return axis_positions() * head_size_;
+      case Positions::none:
+        return 0;
+    }
+    return 0;
   }
-  /// Returns the size of the index that contains the table's row for each pair of positions. An
-  /// entry has 8 bytes, which count as two items.
+  /// Returns the size of the index that contains the table's row for each pair of positions, and of the perceptron's inputs.
+  /// An entry of the index has 8 bytes, which count as two items.
   std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return 2 * area() * area();
+    switch (settings_.positions) {
+      case Positions::table:
+        return 2 * area() * area();
+      case Positions::perceptron:
+        return 2 * area() * area() + window_.rank * relative_positions();
+      case Positions::axes:
+      case Positions::none:
+        return 0;
+    }
+    return 0;
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -51,14 +100,16 @@ class WindowAttention final : public Operation {
     const double side = real(area());
     Work work{.m = side, .n = side, .k = real(head_size_), .batched = Work::Batched::count};
     // The image is copied into windows and back. If windows are shifted, the image is also rolled before and after.
-    const double copies = (shifted(output) ? 8 : 4) * items(output);
+    const double copies = (shifted(output) ? 8 : 4) * padded_items(output) + position_traffic(output);
     if (pass == Pass::forward) {
       // There are two products, QKᵀ and AV, an addition for the bias and another for the mask, and about 5 FLOPs for the
       // softmax of each score. QKᵀ writes the scores; bias, mask and softmax read and write them; AV reads them.
-      const double added = shifted(output) ? 2 : 1;
+      const double added = (shifted(output) ? 1 : 0) + additions();
       work.flops = 2 * macs(inputs, output) + (5 + added) * scores;
       work.activation_items = items(inputs.front()) + items(output) + (4 + 2 * added) * scores + copies;
       work.weight_items = table;
+      if (settings_.positions == Positions::perceptron)
+        work.flops += 2 * real(relative_positions()) * (table - real(output.channels) / real(head_size_));
       return work;
     }
     if (pass == Pass::backward_data) {
@@ -91,14 +142,46 @@ class WindowAttention final : public Operation {
     return pass == Pass::backward_data ? 2 * score_items(output) : 0;
   }
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    return {.operation = std::make_shared<WindowAttention>(output.channels / head_size_, head_size_, window_, shift_),
-            .inputs = {inputs.begin(), inputs.end()}};
+    Settings part = settings_;
+    part.heads = output.channels / head_size_;
+    return {.operation = std::make_shared<WindowAttention>(part), .inputs = {inputs.begin(), inputs.end()}};
   }
   double macs(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return 2 * real(area()) * items(output);
+    // Each query also has a product with a vector for each row and each column of its window.
+    const double keys = settings_.positions == Positions::axes ? real(axis_positions() + window_.rank) / 2 : 0;
+    return (2 * real(area()) + keys) * padded_items(output);
   }
 
  private:
+  void add_kind(AttributeValues& values) const {
+    if (settings_.positions != Positions::table)
+      values.add("positions", position_names[static_cast<std::size_t>(settings_.positions)]);
+    if (settings_.padded) values.add("padded", true);
+  }
+  /// Returns the number of additions to each score: of a bias, or of a term for each axis.
+  [[nodiscard]] double additions() const {
+    if (settings_.positions == Positions::none) return 0;
+    return settings_.positions == Positions::axes ? real(window_.rank) : 1;
+  }
+  /// Returns the items that cosines read and write: queries and keys are divided by their lengths.
+  [[nodiscard]] double position_traffic(const TensorShape& output) const {
+    return settings_.positions == Positions::perceptron ? 4 * padded_items(output) : 0;
+  }
+  /// Returns the number of positions of the image, filled up to whole windows.
+  [[nodiscard]] std::int64_t padded_positions(const TensorShape& output) const {
+    std::int64_t count = 1;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(window_.rank); ++d)
+      count *= (output.extent[d] + window_.size[d] - 1) / window_.size[d] * window_.size[d];
+    return count;
+  }
+  [[nodiscard]] double padded_items(const TensorShape& output) const {
+    return real(output.channels) * real(padded_positions(output));
+  }
+  [[nodiscard]] std::int64_t axis_positions() const {
+    std::int64_t count = 0;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(window_.rank); ++d) count += 2 * window_.size[d] - 1;
+    return count;
+  }
   [[nodiscard]] std::int64_t area() const { return window_.size[0] * window_.size[1] * window_.size[2]; }
   [[nodiscard]] std::int64_t relative_positions() const {
     std::int64_t count = 1;
@@ -109,9 +192,10 @@ class WindowAttention final : public Operation {
   [[nodiscard]] bool shifted(const TensorShape& output) const { return shift_ > 0 && output.positions() > area(); }
   /// Returns the number of scores: one for each head and pair of positions of one window.
   [[nodiscard]] double score_items(const TensorShape& output) const {
-    return real(output.channels) / real(head_size_) * real(output.positions()) * real(area());
+    return real(output.channels) / real(head_size_) * real(padded_positions(output)) * real(area());
   }
 
+  Settings settings_;
   std::int64_t heads_, head_size_;
   Extents window_;
   std::int64_t shift_;
@@ -144,8 +228,14 @@ std::shared_ptr<const Operation> read_window_attention(const Attributes& attribu
     }
     positions *= size;
   }
-  return std::make_shared<WindowAttention>(heads, input.channels / (3 * heads), *window,
-                                           attributes.find_integer("shift", 0).value_or(0));
+  const std::size_t kind = attributes.has("positions") ? attributes.choice("positions", position_names) : 0;
+  return std::make_shared<WindowAttention>(
+      WindowAttention::Settings{.heads = heads,
+                                .head_size = input.channels / (3 * heads),
+                                .window = *window,
+                                .shift = attributes.find_integer("shift", 0).value_or(0),
+                                .positions = static_cast<Positions>(kind),
+                                .padded = attributes.find_boolean("padded").value_or(false)});
 }
 
 }  // namespace ddl

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import html
 import json
+import numbers
 import os
 import shutil
 import subprocess
@@ -33,14 +34,17 @@ __all__ = ["Check", "Explanation", "OracleError", "Plan", "Recommendation", "che
 Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], None]
 
 # Options that are repeated for each value. For all other options, values are joined by commas.
-_REPEATED = ("profile", "set", "what_if")
+_REPEATED = ("layers", "leave_out", "problem", "profile", "set", "setting", "splits", "what_if", "where")
+# Options with the value `yes` or `no`. All other options that are True or False have no value.
+_YES_OR_NO = ("offload_activations", "reshard_after_forward", "sequence_parallel")
 # Options of `recommend` that are about its search, not about a plan. `explain` does not have them.
 _OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "missing", "objective", "overwrite", "per_layer",
               "risk", "save_dir", "save_job", "strategies", "time_limit", "top")
 # Options that fix a part of a plan, which the plan's notation contains.
-_OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "layers", "micro_batches", "offload", "offload_activations",
-            "placement", "plan", "recompute", "recompute_blocks", "recompute_modules", "reshard_after_forward", "schedule",
-            "secondary_shards", "sequence_parallel", "shard_group", "strategy", "tables", "virtual_stages", "zero")
+_OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "first_stage_blocks", "last_stage_blocks", "layers",
+            "micro_batches", "offload", "offload_activations", "placement", "plan", "recompute", "recompute_blocks",
+            "recompute_modules", "reshard_after_forward", "schedule", "secondary_shards", "sequence_parallel", "shard_group",
+            "strategy", "tables", "virtual_stages", "zero")
 
 
 class OracleError(Exception):
@@ -77,12 +81,14 @@ def program() -> Path:
 def _words(options: Mapping[str, Option]) -> list[str]:
     words: list[str] = []
     for name, value in options.items():
-        if value is None or value is False:
-            continue
         option = "--" + name.rstrip("_").replace("_", "-")
-        if value is True:
+        if isinstance(value, bool) and name in _YES_OR_NO:
+            words += [option, "yes" if value else "no"]
+        elif value is None or value is False:
+            continue
+        elif value is True:
             words.append(option)
-        elif isinstance(value, (str, int, float, os.PathLike)):
+        elif isinstance(value, (str, numbers.Number, os.PathLike)):
             words += [option, str(os.fspath(value) if isinstance(value, os.PathLike) else value)]
         elif name in _REPEATED:
             for each in value:
@@ -160,7 +166,7 @@ class Plan:
         if self.question is None:
             raise OracleError("the plan of a job file has no question",
                               "name its model and machine: ddl_oracle.explain(model, machine=..., plan=plan.raw['plan'])")
-        left_out = (*_OF_SEARCH, *_OF_PLAN, "batch_per_gpu")
+        left_out = (*_OF_SEARCH, *_OF_PLAN, "batch", "batch_per_gpu")
         asked = {name: value for name, value in self.question.items() if name.rstrip("_") not in left_out}
         asked.update(plan=self.raw["plan"], global_batch=self.global_batch)
         return explain(**{**asked, **options})  # type: ignore[arg-type]

@@ -55,4 +55,11 @@ AttentionWindows::AttentionWindows(const Problem& problem) {
   }
 }
 
+std::string windows_refusal(const Problem& problem) {
+  const AttributeValues attributes = problem.operation->attribute_values();
+  const bool has_table = attributes.text("positions", "table") == "table";
+  if (has_table && !attributes.flag("padded", false)) return {};
+  return "window attention is supported with a table of biases and whole windows only";
+}
+
 }  // namespace ddl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model_zoo/network/problem.hpp"
@@ -20,5 +21,8 @@ struct AttentionWindows {
   std::vector<std::uint8_t> edges{};  ///< bit mask of the dimensions in which an item wrapped around the edge: count × area
   std::vector<std::int32_t> rows{};   ///< index in the table for each pair: area × area
 };
+
+/// Returns why back ends do not run the window attention of a problem; empty if they do.
+[[nodiscard]] std::string windows_refusal(const Problem& problem);
 
 }  // namespace ddl

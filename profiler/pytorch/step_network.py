@@ -340,6 +340,8 @@ def rotary_embedding(place):
 
 
 def window_attention(place):
+    if place.attributes.text("positions", "table") != "table" or place.attributes.flag("padded"):
+        raise Refusal("window attention without a table of biases is not supported by this script")
     heads = place.attributes.integer("heads")
     size, shift = place.network.windows_of(place.index)
     if not isinstance(place.network.layers[place.network.sources[place.index][0]], IntoWindows):

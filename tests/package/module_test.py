@@ -1,5 +1,6 @@
 """Tests the module ddl_oracle with the program in $DDL_ORACLE: python3 module_test.py, with the module on PYTHONPATH."""
 
+import fractions
 import os
 import re
 import subprocess
@@ -76,6 +77,26 @@ class Answers(unittest.TestCase):
         options = {name.replace("-", "_") for name in re.findall(r"^ +--([a-z-]+)", group, re.MULTILINE)}
         self.assertGreater(len(options), 15)
         self.assertEqual(options, set(ddl_oracle._OF_PLAN))
+
+    def test_lists_and_booleans_are_those_of_the_program(self):
+        options = (["recommend"], ["explain"], ["check"], ["validate"], ["profile"], ["predict", "kernels"], ["calibrate", "runs"])
+        words = [[ddl_oracle.program(), *command, "--help-all"] for command in options]
+        text = "".join(subprocess.run(each, capture_output=True, text=True, check=True).stdout for each in words)
+        def named(value):
+            return {name.replace("-", "_") for name in re.findall(rf"^ +--([a-z-]+)\s+{value}", text, re.MULTILINE)}
+        self.assertEqual(named(r"[A-Z=]+\.\.\."), set(ddl_oracle._REPEATED))
+        self.assertEqual(named(r"(?:yes\|no|no\|yes)"), set(ddl_oracle._YES_OR_NO))
+
+    def test_values_are_written_as_the_program_reads_them(self):
+        layers = ["fc1: channel=8", "fc2: tensor=8"]
+        laid_out = ddl_oracle.explain("vgg16", machine="a100", strategy="data", gpus=8, layers=layers)
+        self.assertIn("from", laid_out.plan.raw["plan"])
+        kept = ddl_oracle.recommend("gpt2", machine="h100", gpus=8, zero=3, reshard_after_forward=False, top=1)
+        self.assertIn("kw", kept.best.raw["plan"])
+        split = ddl_oracle.recommend("gpt2", machine="h100", gpus=fractions.Fraction(8), strategies="data+tensor",
+                                     sequence_parallel=True, batch=32, top=1)
+        self.assertIn(" sp", split.best.raw["plan"])
+        self.assertEqual(split.best.explain().plan.global_batch, 32)
 
     def test_notebooks_show_the_page_with_its_plots(self):
         answer = ddl_oracle.recommend("resnet50", gpus=8, top=3)

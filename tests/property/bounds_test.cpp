@@ -182,7 +182,7 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   options.devices = plan.mesh.devices();
   options.global_batch = plan.global_batch;
   const Job& job = estimator.job();
-  const VariantSpace space(options, job.facts, job.machine.devices_per_node());
+  const VariantSpace space(options, job.facts, job.machine);
   const std::vector<std::int64_t>& known = space.micro_batches(plan);
   if (std::find(known.begin(), known.end(), plan.micro_batches) == known.end()) return;
   const TimeBounds time_bounds(estimator);

@@ -16,6 +16,7 @@
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/search/time_bounds.hpp"
+#include "estimator/search/variants.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/trained_parts.hpp"
 #include "tests/catch.hpp"
@@ -87,6 +88,7 @@ struct Case {
   ChosenOfPlan chosen{};
   Coefficients coefficients{};
   std::vector<NamedFamily> families{};
+  Assumptions assumptions{};
 };
 
 void check(const Case& each) {
@@ -144,7 +146,8 @@ struct Answers {
   SearchResult found, all;
 };
 Answers answers_to(const Case& each, const Machine& machine) {
-  const OwnedJob owned(each.model, machine, {}, 1000, std::nullopt, Precision::bf16, Optimizer::adam, each.coefficients);
+  const OwnedJob owned(each.model, machine, each.assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam,
+                       each.coefficients);
   const Estimator estimator(owned.job);
   SearchOptions options = options_of(each);
   Answers answers;
@@ -207,6 +210,47 @@ TEST_CASE("for each value to which a choice is fixed, a search finds the best of
     }
   }
   CHECK(possible > turn / 2);
+}
+
+/// Returns assumptions under which ranks cannot exchange gradients with every stage of ZeRO.
+std::vector<Assumptions> rare_exchanges() {
+  std::vector<Assumptions> all(5);
+  all[0].local_steps = 8;
+  all[1].compression = Compression::one_bit;
+  all[2].compression = Compression::top_k;
+  all[3].synchronization = Synchronization::async;
+  all[4].synchronization = Synchronization::gossip;
+  return all;
+}
+
+TEST_CASE("a search finds the best of all plans whose gradients are exchanged rarely or in part") {
+  std::size_t possible = 0, in_groups = 0;
+  for (const Assumptions& assumptions : rare_exchanges()) {
+    for (const double memory : {1e9, 16e6}) {
+      Case each{.name = "any plan", .model = transformer(), .memory = memory, .devices = 16, .assumptions = assumptions};
+      each.families = {{family_bit(Axis::data)}, {family_bit(Axis::data) | family_bit(Axis::tensor)}};
+      possible += finds_all(each) ? 1U : 0U;
+      each.name = "shard groups";
+      each.chosen[PlanChoice::shard_group] = 4;
+      in_groups += finds_all(each) && assumptions.local_steps > 1 ? 1U : 0U;
+    }
+  }
+  CHECK(possible >= 8);
+  CHECK(in_groups == 2);
+}
+
+TEST_CASE("a search rejects a ZeRO stage that a strategy names, if its ranks cannot exchange gradients") {
+  const std::vector<NamedFamily> sharded{{family_bit(Axis::data), 3}};
+  for (const Assumptions& assumptions : rare_exchanges()) {
+    // All four devices of the only node are one shard group.
+    const auto [found, all] =
+        answers_to({.name = "fsdp", .model = transformer(), .devices = 4, .families = sharded, .assumptions = assumptions},
+                   small_cluster(1e9));
+    CHECK(found.best.empty());
+    REQUIRE(found.rejected.size() == 1);
+    CHECK(!found.rejected.front().limits.empty());
+    CHECK(all.best.empty());
+  }
 }
 
 /// Returns a model of blocks, each of which may be recomputed.
@@ -346,6 +390,25 @@ TEST_CASE("a search uses secondary shards in a node if that is fastest, and find
   REQUIRE(!without.best.empty());
   CHECK(without.best.front().plan.secondary_shards == 0);
   CHECK(without.best.front().time.step_time() > with.best.front().time.step_time());
+}
+
+TEST_CASE("a search shards inside a site if links between sites are slow, and finds the best plan") {
+  Machine machine = small_cluster(1e9);
+  machine.levels.back().units = 2;
+  machine.levels.push_back({"sites", 2, Seconds(1e-3), Bandwidth(1e8), 1});
+  const Mesh mesh{{Axis::data, 16}};
+  CHECK(searched_groups(machine, mesh) == GroupSizes{4, 8, 0});
+  Machine even = machine;  // 12 GB/s for each of 4 devices of a node, and 24 GB/s for each of 8 devices of a site
+  even.levels.back().bandwidth = Bandwidth(24e9);
+  CHECK(searched_groups(even, mesh) == GroupSizes{4, 0, 0});
+  // Two ranks of data in each site, with four tensor-parallel ranks each.
+  CHECK(searched_groups(machine, Mesh{{Axis::data, 4}, {Axis::tensor, 4}}) == GroupSizes{2, 0, 0});
+  Case sites{.name = "sites", .model = transformer(), .memory = 1e9, .devices = 16, .batch = 64};
+  sites.families = {{family_bit(Axis::data), 3}};
+  const auto [found, all] = answers_to(sites, machine);
+  REQUIRE(!all.best.empty());
+  CHECK(all.best.front().plan.shard_group == 8);
+  CHECK(found.best.front().plan == all.best.front().plan);
 }
 
 TEST_CASE("a search of partly frozen models finds the best of all plans") {

@@ -21,12 +21,12 @@ namespace {
 using namespace ddl;
 
 /// Nodes of V100 GPUs: 15.7 TFLOP/s in fp32 and 900 GB/s [NVIDIA, V100 datasheet], two EDR rails of 12.5 GB/s a node.
-Machine nodes_of(int devices) {
+Machine nodes_of(int devices, double memory) {
   Machine machine;
   machine.name = "nodes";
   machine.device.name = "device";
   machine.device.peak = {FlopRate(15.7e12), std::nullopt, FlopRate(125e12), std::nullopt, std::nullopt, std::nullopt};
-  machine.device.memory = Bytes(16e9);
+  machine.device.memory = Bytes(memory);
   machine.device.memory_bandwidth = Bandwidth(900e9);
   machine.levels.push_back({"node", devices, Seconds(5e-6), Bandwidth(50e9), 1});
   machine.levels.push_back({"system", 64, Seconds(5e-6), Bandwidth(12.5e9), 2});
@@ -42,8 +42,8 @@ Assumptions assumptions_of(bool overlap) {
 
 /// A model on such nodes.
 struct Training {
-  Training(const std::string& model, int devices_of_node, bool overlap)
-      : owned(load_model(model), nodes_of(devices_of_node), assumptions_of(overlap), 1e6), estimator(owned.job) {}
+  Training(const std::string& model, int devices_of_node, bool overlap, double memory = 16e9)
+      : owned(load_model(model), nodes_of(devices_of_node, memory), assumptions_of(overlap), 1e6), estimator(owned.job) {}
   OwnedJob owned;
   Estimator estimator;
 };
@@ -57,10 +57,17 @@ Plan plan_on(const Mesh& mesh, std::int64_t batch) {
 }
 
 TEST_CASE("segments with the mesh of all other layers change neither time nor memory") {
-  const std::vector<std::string> models{"alexnet", "vgg16", "resnet50", "cosmoflow-128", "unet3d", "gpt2", "dlrm"};
-  const std::vector<Mesh> meshes{Mesh{{Axis::data, 16}}, Mesh{{Axis::data, 4}, {Axis::filter, 4}},
-                                 Mesh{{Axis::data, 8}, {Axis::tensor, 2}}, Mesh{{Axis::data, 8}, {Axis::channel, 2}},
-                                 Mesh{{Axis::data, 4}, {Axis::spatial, 4}}};
+  const std::vector<std::string> models{"alexnet", "vgg16", "resnet50",      "cosmoflow-128",
+                                        "unet3d",  "gpt2",  "qwen3-30b-a3b", "dlrm"};
+  const std::vector<Mesh> meshes{Mesh{{Axis::data, 16}},
+                                 Mesh{{Axis::data, 4}, {Axis::filter, 4}},
+                                 Mesh{{Axis::data, 8}, {Axis::tensor, 2}},
+                                 Mesh{{Axis::data, 8}, {Axis::channel, 2}},
+                                 Mesh{{Axis::data, 4}, {Axis::spatial, 4}},
+                                 Mesh{{Axis::data, 4}, {Axis::tensor, 2}, {Axis::pipeline, 2}},
+                                 Mesh{{Axis::data, 4}, {Axis::filter, 2}, {Axis::pipeline, 2}},
+                                 Mesh{{Axis::data, 4}, {Axis::pipeline, 4}},
+                                 Mesh{{Axis::data, 2}, {Axis::expert, 4}, {Axis::tensor, 2}}};
   int compared = 0;
   for (const std::string& model : models) {
     const Training training(model, 8, true);
@@ -70,6 +77,8 @@ TEST_CASE("segments with the mesh of all other layers change neither time nor me
       for (const int zero : {0, 1, 3}) {
         Plan plan = plan_on(mesh, 64);
         plan.zero_stage = zero;
+        plan.micro_batches = mesh[Axis::pipeline] > 1 ? 4 : 1;
+        plan.sequence_parallel = zero == 1 && mesh[Axis::tensor] > 1;
         const Estimate uniform = estimator.estimate(plan);
         plan.segments = {{layers / 3, mesh}, {layers / 2, mesh}};
         const Estimate segments = estimator.estimate(plan);
@@ -83,7 +92,7 @@ TEST_CASE("segments with the mesh of all other layers change neither time nor me
       }
     }
   }
-  CHECK(compared > 40);
+  CHECK(compared > 80);
 }
 
 using Texts = std::vector<std::string>;
@@ -91,7 +100,7 @@ using Texts = std::vector<std::string>;
 Texts exchanges_of(const Estimator& estimator, const Plan& plan, int layer) {
   Texts texts;
   for (const Exchange& exchange : estimator.tables().costs(plan).shard(layer).exchanges) {
-    if (exchange.phase == Phase::gradient) continue;
+    if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;
     texts.push_back(fmt::format("{} {} of {} among {}", exchange.phase == Phase::forward ? "forward" : "backward",
                                 to_string(exchange.operation), exchange.items, family_name(exchange.axes)));
   }
@@ -139,6 +148,62 @@ TEST_CASE("a tensor between two layouts is exchanged as the difference of the la
                                                       "backward reduce-scatter of 9216 among filter"});
 }
 
+TEST_CASE("ranks of the next stage lay out a tensor anew") {
+  const Training training("gpt2", 8, false);
+  const Estimator& estimator = training.estimator;
+  const auto& layers = training.owned.model.layers;
+  const auto seventh = std::find_if(layers.begin(), layers.end(), [](const Layer& each) { return each.block == 6; });
+  const int first = static_cast<int>(seventh - layers.begin());
+  Plan plan = plan_on(Mesh{{Axis::data, 4}, {Axis::pipeline, 2}}, 64);
+  plan.micro_batches = 4;
+  // 64 samples of 1,024 tokens and 768 channels in 4 micro-batches: each of 4 ranks has 4 of 16 samples in fp32.
+  constexpr double tensor = 16.0 * 1024 * 768 * 4;
+  const Estimate uniform = estimator.estimate(plan);
+  CHECK(estimator.tables().costs(plan).cut_bytes(first).value() == Approx(tensor / 4));
+  plan.segments = {{first, Mesh{{Axis::tensor, 4}, {Axis::pipeline, 2}}}};
+  REQUIRE(estimator.limits(plan).empty());
+  // Each rank sends its samples. The ranks of the second stage gather all 16, and each of them needs the gradient of 4.
+  const LayerCostTable& costs = estimator.tables().costs(plan);
+  CHECK(costs.cut_bytes(first).value() == Approx(tensor / 4));
+  CHECK(exchanges_of(estimator, plan, first) == Texts{"forward allgather of 786432 among tensor"});
+  // The first stage has the same kernels, and its weights are divided in the second stage.
+  const Estimate segments = estimator.estimate(plan);
+  CHECK(segments.time.step_time() > uniform.time.step_time() * 0.5);
+  CHECK(estimator.memories().memory(plan, estimator.stages(plan), 1).weights <
+        estimator.memories().memory(plan, estimator.stages(plan), 0).weights * 0.7);
+  // With sequence parallelism, each rank of the second stage needs 256 tokens of 16 samples, and has 1,024 of 4.
+  plan.sequence_parallel = true;
+  REQUIRE(estimator.limits(plan).empty());
+  const Texts exchanges = exchanges_of(estimator, plan, first);
+  REQUIRE(!exchanges.empty());
+  CHECK(exchanges.front() == "forward all-to-all of 196608 among tensor");
+}
+
+TEST_CASE("plans with several layouts have as many stages in each of them") {
+  const Training training("gpt2", 8, false);
+  const Estimator& estimator = training.estimator;
+  const auto limit_of = [&](const Plan& plan) {
+    const Limits limits = estimator.limits(plan);
+    return limits.empty() ? std::string() : std::string(limits.begin()->item);
+  };
+  Plan plan = plan_on(Mesh{{Axis::data, 4}, {Axis::pipeline, 2}}, 64);
+  plan.micro_batches = 4;
+  plan.segments = {{60, Mesh{{Axis::data, 2}, {Axis::pipeline, 4}}}};
+  CHECK(limit_of(plan) == "different numbers of pipeline stages");
+  plan.segments = {{60, Mesh{{Axis::data, 2}, {Axis::tensor, 2}, {Axis::pipeline, 2}}}};
+  CHECK(limit_of(plan).empty());
+  // A stage has the ranks 0 to 3 with one layout, and cannot have the ranks 0, 1, 4 and 5 with the other.
+  plan.placement = {Axis::tensor,  Axis::channel, Axis::filter,   Axis::context,
+                    Axis::spatial, Axis::expert,  Axis::pipeline, Axis::data};
+  CHECK(limit_of(plan) == "placements of other degrees outside of the pipeline");
+  plan.placement = all_axes;
+  plan.virtual_stages = 2;
+  CHECK(limit_of(plan) == "virtual stages");
+  plan.virtual_stages = 1;
+  plan.segments = {{60, Mesh{{Axis::data, 2}, {Axis::context, 2}, {Axis::pipeline, 2}}}};
+  CHECK(limit_of(plan) == "context");
+}
+
 /// Returns the fastest of all assignments of meshes to the units between cuts.
 Estimate fastest_of_all(const Estimator& estimator, const Plan& alike, const std::vector<Mesh>& meshes,
                         const std::vector<LayerCut>& cuts) {
@@ -164,6 +229,8 @@ struct Question {
   int devices_of_node = 4;
   std::int64_t devices = 8, batch = 256;
   std::vector<Axis> axes;
+  int stages = 1;
+  double memory = 16e9;  ///< bytes of a device
 };
 
 TEST_CASE("the search finds the fastest assignment of layouts to layers") {
@@ -177,30 +244,42 @@ TEST_CASE("the search finds the fastest assignment of layouts to layers") {
                                         {"alexnet", 8, 16, 2048, {Axis::data, Axis::filter, Axis::tensor}},
                                         {"cosmoflow-128", 4, 8, 8, {Axis::data, Axis::filter}},
                                         {"cosmoflow-128", 4, 16, 16, {Axis::data, Axis::channel}},
-                                        {"alexnet", 8, 4, 256, {Axis::data, Axis::spatial}}};
+                                        {"alexnet", 8, 4, 256, {Axis::data, Axis::spatial}},
+                                        {"alexnet", 8, 8, 2048, {Axis::data, Axis::filter}, 1, 4e9},
+                                        {"alexnet", 8, 8, 512, {Axis::data, Axis::filter}, 2},
+                                        {"alexnet", 4, 16, 512, {Axis::data, Axis::tensor}, 2},
+                                        {"alexnet", 4, 32, 1024, {Axis::data, Axis::filter}, 4},
+                                        {"cosmoflow-128", 4, 8, 16, {Axis::data, Axis::channel}, 2}};
+  int compared = 0;
   for (const Question& question : questions) {
     INFO(fmt::format("{} on {}, B = {}", question.model, question.devices, question.batch));
-    const Training training(question.model, question.devices_of_node, false);
+    const Training training(question.model, question.devices_of_node, false, question.memory);
     const Estimator& estimator = training.estimator;
     const std::vector<LayerCut> cuts = layer_cuts(training.owned.facts);
     SearchOptions options;
     options.devices = question.devices;
     options.global_batch = question.batch;
     std::vector<Mesh> meshes;
+    const int ranks = static_cast<int>(question.devices) / question.stages;
+    const Family pipeline = question.stages > 1 ? family_bit(Axis::pipeline) : 0;
     for (const Axis axis : question.axes) {
-      options.families.push_back({family_bit(axis), std::nullopt});
-      meshes.push_back(Mesh{{axis, static_cast<int>(question.devices)}});
-      if (axis == Axis::spatial) meshes.back() = Mesh(Tiles{2, static_cast<int>(question.devices) / 2, 1});
+      options.families.push_back({family_bit(axis) | pipeline, std::nullopt});
+      meshes.push_back(Mesh{{axis, ranks}, {Axis::pipeline, question.stages}});
+      if (axis == Axis::spatial) meshes.back() = Mesh(Tiles{2, ranks / 2, 1});
     }
-    const Plan alike = plan_on(meshes.front(), question.batch);
+    Plan alike = plan_on(meshes.front(), question.batch);
+    alike.micro_batches = question.stages;
     const Estimate best = fastest_of_all(estimator, alike, meshes, cuts);
     const std::optional<Estimate> found = best_by_layer(estimator, options, alike);
     if (best.plan.segments.empty()) continue;
+    ++compared;
     REQUIRE(found);
-    INFO(fmt::format("{} segments found, {} best", found->plan.segments.size(), best.plan.segments.size()));
+    INFO(fmt::format("{} segments found, {} best: {} and {} s", found->plan.segments.size(), best.plan.segments.size(),
+                     found->time.step_time().value(), best.time.step_time().value()));
     // Gradients of several layers are one message, whose time is not quite the sum of the times of its parts.
     CHECK(found->time.step_time() <= best.time.step_time() * 1.01);
   }
+  CHECK(compared >= 3);
 }
 
 TEST_CASE("a convolutional network on many GPUs is faster with fully connected layers in parts") {

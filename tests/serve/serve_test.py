@@ -109,6 +109,14 @@ class Serving(unittest.TestCase):
         self.assertIn("Link to the second answer", self.server.ask(f"/compare?a={a}")[2])
         self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnet51%26gpus%3D8")[2])
 
+    def test_a_comparison_has_the_warnings_of_its_answers(self):
+        quiet = QUESTION.replace("=", "%3D").replace("&", "%26")
+        text = self.server.ask(f"/compare?a={quiet}&b={quiet}%26tokens%3D1T")[2]
+        self.assertEqual(text.count("resnet50 has no sequences: the number of tokens is ignored"), 1)
+        text = self.server.ask(f"/compare?a={quiet}&zzz={quiet}")[2]
+        self.assertIn("a comparison has no &#39;zzz&#39;", text.replace("'", "&#39;"))
+        self.assertNotIn('class="cards"', text)
+
     def test_no_progress_is_told_of_a_search_that_does_not_run(self):
         status, headers, text = self.server.ask("/progress?" + QUESTION)
         self.assertEqual((status, headers["Content-Type"], text), (200, "application/json", "{}"))
@@ -131,6 +139,9 @@ class Serving(unittest.TestCase):
                 self.assertIn('role="alert"', text)
                 self.assertIn(words, text.replace("&#39;", "&apos;").replace("'", "&apos;"))
                 self.assertNotIn("<script", text)
+
+    def test_names_of_repositories_are_models(self):
+        self.assertIn("<b>qwen3-8b</b> on", self.server.ask("/answer?gpus=8&machine=h100&model=Qwen/Qwen3-8B")[2])
 
     def test_no_file_is_read(self):
         names = ("/etc/passwd", "../x.yaml", "./x.yaml", "x.yml", "a,/etc/passwd", "x.onnx", "llama3-8b@tokens=1/../x", "a\\b")

@@ -2,7 +2,8 @@
 
 Usage: sources.py PROGRAM [SLIDE]
 
-A row has the slide or section of a source, the claim, and a command whose output must match the pattern `expected`. A row
+A row has the slide or section of a source, the claim, and a command whose output must match the pattern `expected`. If the row
+has a `figure`, of the source or derived from its formula, the number that the pattern finds is at most `within` percent off. A row
 without a command gives the reason: `history`, `not the program` (a fact about the source tree), or `no`, if the program does
 not support it. At most 10 rows may be unsupported.
 """
@@ -31,7 +32,14 @@ def failure(row, folder, environment):
     done = subprocess.run(row["command"], shell=True, cwd=work, env=environment, capture_output=True, text=True, timeout=110, check=False)
     if done.returncode not in (0, 1, 3):
         return f"exit code {done.returncode}: {done.stderr.strip().splitlines()[0] if done.stderr else ''}"
-    return "" if re.search(row["expected"], done.stdout, re.MULTILINE) else f"no {row['expected']!r} in {done.stdout[:300]!r}"
+    found = re.search(row["expected"], done.stdout, re.MULTILINE)
+    if not found:
+        return f"no {row['expected']!r} in {done.stdout[:300]!r}"
+    if not row["figure"]:
+        return ""
+    number, figure = float(found[1].replace(",", "")), float(row["figure"])
+    off = 100 * abs(number / figure - 1)
+    return "" if off <= float(row["within"]) + 1e-9 else f"{number} is {off:.3g} % off {figure}"
 
 
 def main(program, slide=""):
@@ -44,7 +52,8 @@ def main(program, slide=""):
         if reason:
             print(f"{row['source']}, {row['slide']}, {row['claim']}: {row['command']}\n  {reason}")
     unsupported = sum(row["expected"].startswith("no: ") for row in rows)
-    print(f"{len(rows)} rows: {sum(bool(row['command']) for row in rows)} run, {unsupported} are not supported")
+    figures = sum(bool(row["figure"]) for row in rows)
+    print(f"{len(rows)} rows: {sum(bool(row['command']) for row in rows)} run, {figures} check a figure, {unsupported} are not supported")
     return 1 if any(failures) or unsupported > MOST_UNSUPPORTED else 0
 
 

@@ -19,6 +19,7 @@
 #include "cli/report/progress.hpp"
 #include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
+#include "core/source_text.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
@@ -53,6 +54,7 @@ bool is_question(std::string_view path) {
 std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
   std::pair<std::string, std::string> links;
   for (const auto& [key, value] : decoded_query(request.query)) {
+    if (key != "a" && key != "b") throw Error(fmt::format("a comparison has no {}", quote(key)), "it has the links a and b");
     const std::size_t mark = value.find('?');
     (key == "a" ? links.first : links.second) = mark == std::string::npos ? value : value.substr(mark + 1);
   }
@@ -93,6 +95,16 @@ auto recommended(const PageQuestion& question, const Take& take) {
   report.command = shell_words(typed);
   report.warnings.insert(report.warnings.begin(), asked.notes.begin(), asked.notes.end());
   return take(report);
+}
+
+bool is_partial(const Report& report) { return report.status == ExitStatus::interrupted || Interrupt::asked(); }
+
+/// The notes above an answer: its warnings, and whether the search was stopped.
+std::vector<std::string> notes_of(const Report& report, double seconds) {
+  std::vector<std::string> notes = report.warnings;
+  for (const Error& error : report.errors) notes.emplace_back(error.what());
+  if (is_partial(report)) notes.push_back(fmt::format("the search was stopped after {:g} s", seconds));
+  return notes;
 }
 
 /// Runs `ask`. If `ask` throws an error, returns the result of `fail`, which reports the error.
@@ -168,9 +180,14 @@ std::optional<HttpAnswer> Answers::at_once(const HttpRequest& request) {
   if (!is_question(request.path))
     return guarded({404, "text/plain; charset=utf-8", "there is no such page: the page is /\n", {}});
   if (request.path == "/compare") {
-    const auto [a, b] = compared_links(request);
-    if (a.empty() || b.empty()) return guarded({200, std::string(html_type), comparison_form("", a, b), {}});
-    return std::nullopt;
+    try {
+      const auto [a, b] = compared_links(request);
+      if (a.empty() || b.empty()) return guarded({200, std::string(html_type), comparison_form("", a, b), {}});
+      return std::nullopt;
+    } catch (const Error& error) {
+      const std::string problem = fmt::format("{}: {}", error.what(), error.hint());
+      return guarded({200, std::string(html_type), comparison_form(problem, "", ""), {}});
+    }
   }
   try {
     const PageQuestion question = question_of(request.query, files_);
@@ -200,7 +217,7 @@ HttpAnswer Answers::compared(const HttpRequest& request) const {
     ComparedAnswer answer{question_of(link, files_), {}};
     recommended(answer.question, [&](const Report& report) {
       HtmlContent content = html_first_screen(report, prefix);
-      answer.answer = {std::move(content.title), std::move(content.main)};
+      answer.answer = with_notes({std::move(content.title), std::move(content.main)}, notes_of(report, seconds_));
       answer.figures = compared_figures(report);
       return true;
     });
@@ -251,12 +268,9 @@ HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& g
   const auto answer = std::make_shared<const PageAnswer>(answer_or(
       [&] {
         return recommended(question, [&](const Report& report) {
-          whole = report.status != ExitStatus::interrupted && !Interrupt::asked();
+          whole = !is_partial(report);
           HtmlContent content = html_content(report);
-          std::vector<std::string> notes = report.warnings;
-          for (const Error& error : report.errors) notes.emplace_back(error.what());
-          if (!whole) notes.push_back(fmt::format("the search was stopped after {:g} s", seconds_));
-          return with_notes({std::move(content.title), std::move(content.main)}, notes);
+          return with_notes({std::move(content.title), std::move(content.main)}, notes_of(report, seconds_));
         });
       },
       [&](const std::string& what, const std::string& hint) { return problem_of(question, what, hint); }));

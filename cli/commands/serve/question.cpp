@@ -1,6 +1,8 @@
 #include "cli/commands/serve/question.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/published_names.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
@@ -29,6 +32,11 @@ void refuse_files(const std::string& key, const std::string& value, const std::v
   for (const std::string& each : comma_separated(value)) {
     const std::string name = each.substr(0, each.find('@'));
     if (std::find(offered.begin(), offered.end(), name) != offered.end()) continue;
+    // The name of a Hugging Face repository is the name of a bundled model, unless there is such a file.
+    std::error_code unknown;
+    if (key == "model" && is_hub_name(name) && each.find("..") == std::string::npos &&
+        !std::filesystem::exists(name, unknown))
+      continue;
     const bool is_plain = std::all_of(each.begin(), each.end(), [](char letter) {
       return letter > ' ' && letter < 0x7f && letter != '/' && letter != '\\';
     });

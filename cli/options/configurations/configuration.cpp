@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/argument_meaning.hpp"
+#include "model_zoo/files/load_model.hpp"
+
 namespace ddl {
 
 const Fact* Configuration::find(RunField field) const {
@@ -89,9 +92,25 @@ bool is_said_by_option(RunField field, const IsGiven& is_given) {
 
 }  // namespace
 
-void Configuration::refuse(const IsGiven& is_given) const {
+namespace {
+
+/// Whether --model names a model of the kind that the configuration trains. A model of a file has no family, and is
+/// accepted.
+bool is_trained(const Refusal& refusal, const std::string& model) {
+  if (refusal.families.empty()) return true;
+  const std::string family = load_model(model).family;
+  return family.empty() || is_word_of(refusal.families, family);
+}
+
+}  // namespace
+
+void Configuration::refuse(const IsGiven& is_given, const std::string& model) const {
   for (const Refusal& refusal : refusals) {
-    if (refusal.is_of_model && is_given && is_given("--model")) continue;
+    if (refusal.is_of_model && is_given && is_given("--model")) {
+      if (is_trained(refusal, model)) continue;
+      throw refusal.at.error(fmt::format("{}, and {} of --model is another kind of model", refusal.message, quote(model)),
+                             "name a model of this kind, or leave the file out: recommend --model NAME --gpus N");
+    }
     throw refusal.at.error(refusal.message, refusal.hint);
   }
   for (std::size_t i = 0; i < RunField::count; ++i) {

@@ -36,7 +36,8 @@ struct Fact {
 struct Refusal {
   ConfigEntry at;
   std::string message, hint;
-  bool is_of_model = false;  ///< the argument is ignored if --model is given
+  bool is_of_model = false;     ///< the argument is ignored if --model is given
+  std::string_view families{};  ///< families of models that --model may name, separated by blanks; empty: all
 };
 
 /// A configuration of another tool, parsed but not yet converted to options. Every value has its position in the file.
@@ -62,8 +63,8 @@ class Configuration {
   /// Throws Error at the position of the first field in `fields` that the file sets.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
   /// Throws Error for the first argument that is refused or unusable, unless an option on the
-  /// command line replaces the argument.
-  void refuse(const IsGiven& is_given) const;
+  /// command line replaces the argument. `model`: the model of --model.
+  void refuse(const IsGiven& is_given, const std::string& model = {}) const;
   /// Appends the names of the skipped parts to a hint about a missing value, because a skipped part may contain the value.
   [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
@@ -88,6 +89,8 @@ inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 /// Hugging Face uses, or a model family with the sizes in the arguments. Throws Error if the configuration does not give the
 /// model, or if no family has the described layers.
 [[nodiscard]] std::string model_of(const Configuration& configuration);
+/// Returns a warning that the vocabulary of the configuration's tokenizer is unknown; empty if the vocabulary is known.
+[[nodiscard]] std::string warning_of_vocabulary(const Configuration& configuration);
 /// Returns the bundled model that is published under this name; empty if there is none.
 [[nodiscard]] std::optional<std::string> bundled_model_named(std::string_view name);
 
@@ -97,6 +100,7 @@ struct ConfiguredOptions {
   PlanOptions own;                ///< the plan of the configuration
   PlanOptions sought;             ///< options for a search with the configuration's model, batch and GPUs
   std::vector<std::string> said;  ///< options that the file sets; reports do not list them as defaults
+  std::vector<std::string> warnings{};
 };
 [[nodiscard]] ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study,
                                            const PlanOptions& plan, const IsGiven& is_given);

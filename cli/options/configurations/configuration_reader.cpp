@@ -8,6 +8,7 @@
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/other_texts.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
@@ -79,8 +80,20 @@ class ConfigurationReader {
  private:
   void add_usual() {
     for (const UsualValue& usual : result_.format->usual) {
-      if (!result_.says(usual.field)) result_.set(usual.field, {.value = std::string(usual.value)});
+      const Fact* kind = result_.find(ConfigField::distributed_type);
+      const bool applies = usual.only_with.empty() || (kind != nullptr && kind->value == usual.only_with);
+      if (applies && !result_.says(usual.field) && !is_left_open(usual.field))
+        result_.set(usual.field, {.value = std::string(usual.value)});
     }
+  }
+
+  /// Whether this file, which no other file names, leaves a field to the program that reads the file, by `auto`.
+  [[nodiscard]] bool is_left_open(RunField field) const {
+    return depth_ == 0 && std::any_of(settings_.begin(), settings_.end(), [&](const ConfigEntry& setting) {
+             const ArgumentRow* row =
+                 setting.value == "auto" ? row_named(result_.format->rows, argument_key(setting.key)) : nullptr;
+             return row != nullptr && row->field == field;
+           });
   }
 
   /// Parses the text. Returns false if the text is not valid YAML and contains no keys of a known tool.
@@ -159,7 +172,8 @@ class ConfigurationReader {
           {.at = entry,
            .message = fmt::format("the program {} is not supported: {}", quote(program.text), other.reason),
            .hint = std::string(other.hint),
-           .is_of_model = other.is_of_model});
+           .is_of_model = other.is_of_model,
+           .families = other.families});
     }
   }
 
@@ -208,15 +222,35 @@ class ConfigurationReader {
     if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
   }
 
-  /// Finds the distributed_type, which determines the arguments of an accelerate file that apply.
+  /// Finds the distributed_type, which determines the arguments of a file that apply. The file may leave it to the file
+  /// that it is based on, or to the tool's default.
   void find_kind() {
     if (!kind_.empty()) return;
     for (const ArgumentRow& row : format_->rows) {
       if (row.field != ConfigField::distributed_type) continue;
       for (const ConfigEntry& setting : settings_) {
-        if (setting.key == row.key) kind_ = meaning_of(row, setting).value_or(Fact{}).value;
+        if (setting.key == row.key && kind_.empty()) kind_ = meaning_of(row, setting).value_or(Fact{}).value;
       }
     }
+    if (kind_.empty()) kind_ = kind_of_base();
+    for (const UsualValue& usual : format_->usual) {
+      if (usual.field == ConfigField::distributed_type && kind_.empty()) kind_ = usual.value;
+    }
+  }
+
+  /// Returns the distributed_type of the file that this file is based on; empty if there is none.
+  [[nodiscard]] std::string kind_of_base() const {
+    if (language_ == ConfigurationLanguage::script || depth_ == most_configuration_files) return {};
+    for (const ConfigEntry& setting : settings_) {
+      const ArgumentRow* row = row_named(format_->rows, argument_key(setting.key));
+      if (row == nullptr || row->field != ConfigField::trainer_file) continue;
+      const std::optional<std::string> path = found(setting.value);
+      if (!path) continue;
+      const auto base = ConfigurationReader(*path, depth_ + 1, values_).read(read_file(*path, max_configuration_file_bytes));
+      const Fact* kind = base ? base->find(ConfigField::distributed_type) : nullptr;
+      if (kind != nullptr && kind->problem.empty()) return kind->value;
+    }
+    return {};
   }
 
   void read_rows(std::span<const ArgumentRow> rows) {
@@ -287,7 +321,11 @@ class ConfigurationReader {
   }
 
   [[nodiscard]] bool asks_for(const RefusedArgument& refused, const ConfigEntry& setting) const {
-    if (!setting.is_known || is_word_of(refused.allowed, setting.value)) return false;
+    const auto is_present = [&](const std::string& key) { return is_word_of(refused.without, "--" + key); };
+    if (!refused.without.empty() && std::any_of(keys_.begin(), keys_.end(), is_present)) return false;
+    // The end of a path shows its kind, even if its beginning is an unknown variable.
+    const bool counts_unknown = refused.values.starts_with('*');
+    if ((!setting.is_known && !counts_unknown) || is_word_of(refused.allowed, setting.value)) return false;
     // Values that show an encoder are as expected if the program trains one.
     if (refused.is_of_model && !refused.values.empty() && result_.says(ConfigField::family)) return false;
     if (refused.values.empty()) {
@@ -301,7 +339,8 @@ class ConfigurationReader {
     result_.refusals.push_back({.at = setting,
                                 .message = fmt::format("'{}': {}", argument_text(setting), refused.reason),
                                 .hint = std::string(refused.hint),
-                                .is_of_model = refused.is_of_model});
+                                .is_of_model = refused.is_of_model,
+                                .families = refused.families});
   }
 
   /// Adds arguments to `not_modelled` that no table contains, except arguments that change neither time nor memory.
@@ -376,7 +415,13 @@ class ConfigurationReader {
   void merge_files() {
     for (const ConfigField field : file_fields) {
       const Fact* named = result_.find(field);
-      if (named == nullptr || !named->from || !named->from->is_known) continue;
+      if (named == nullptr || !named->from) continue;
+      if (!named->from->is_known) {
+        result_.skipped.push_back(
+            fmt::format("{}:{}: this file does not set {}, which names a file: its contents are unknown", path_,
+                        named->from->place().line, quote(named->value)));
+        continue;
+      }
       // The value may be a name that the tool knows, such as zero3, instead of a file name.
       if (named->value.find_first_of("./") == std::string::npos) continue;
       if (depth_ == most_configuration_files)
@@ -432,57 +477,12 @@ class ConfigurationReader {
   Configuration result_;
 };
 
-/// Throws Error if the configuration is a Python program.
-void refuse_program(const std::string& path) {
-  if (!path.ends_with(".py")) return;
-  const std::string text = read_file(path, max_configuration_file_bytes);
-  const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
-  constexpr const char* hint = "give model and plan as options: recommend MODEL --gpus N, or give the launch script";
-  if (says("torchtitan")) {
-    throw Error(fmt::format("{} is a configuration of torchtitan in Python, which is not read", quote(path)),
-                "write its values as TOML, as torchtitan up to 0.2 reads them: [parallelism] tensor_parallel_degree = 2");
-  }
-  if (says("nemo.collections") || says("megatron.bridge"))
-    throw Error(fmt::format("{} is a recipe of NeMo in Python, which is not read", quote(path)), hint);
-  throw Error(fmt::format("{} is a program in Python, no configuration", quote(path)), hint);
-}
-
 }  // namespace
 
 std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values) {
   refuse_program(path);
   return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
 }
-
-namespace {
-
-/// Returns a hint about a file that is no configuration: a job file, an answer of this program, or
-/// a script that launches another script.
-std::string hint_of_another(const std::string& path) {
-  const std::string text = read_file(path, max_configuration_file_bytes);
-  const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
-  switch (language_of(text)) {
-    case ConfigurationLanguage::yaml:
-      if (says("format:") && says("plan:"))
-        return fmt::format("it is a job file: 'ddl-oracle check {}' reads it", visible(path));
-      break;
-    case ConfigurationLanguage::json:
-      if (says("\"schema\"") && says("\"inputs\""))
-        return fmt::format("it is an answer of this program: 'ddl-oracle explain --plan {}' reads it", visible(path));
-      break;
-    case ConfigurationLanguage::script:
-      for (const std::string& skipped : read_shell_script(text, path, {}).skipped) {
-        const std::size_t words = skipped.find(": it launches ");
-        if (words != std::string::npos) return skipped.substr(words + 2);
-      }
-      break;
-    case ConfigurationLanguage::toml:
-      break;
-  }
-  return {};
-}
-
-}  // namespace
 
 Configuration read_configuration(const std::string& path, const ScriptValues& values) {
   if (std::optional<Configuration> configuration = recognise_configuration(path, values)) return *std::move(configuration);

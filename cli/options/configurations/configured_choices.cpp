@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/inputs/plan_degrees.hpp"
+#include "cli/options/configurations/stage_layout.hpp"
 #include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
@@ -16,7 +17,8 @@ namespace {
 /// Choices that depend on several fields of a configuration.
 constexpr std::array of_several_fields{PlanChoice::zero,      PlanChoice::shard_group,      PlanChoice::secondary_shards,
                                        PlanChoice::recompute, PlanChoice::recompute_blocks, PlanChoice::recompute_modules,
-                                       PlanChoice::offload,   PlanChoice::experts,          PlanChoice::virtual_stages};
+                                       PlanChoice::offload,   PlanChoice::experts,          PlanChoice::virtual_stages,
+                                       PlanChoice::first_stage_blocks, PlanChoice::last_stage_blocks};
 
 bool deals_experts(const Configuration& read) {
   const std::int64_t tensor = configured_degree(read, ConfigField::tensor);
@@ -41,7 +43,10 @@ class ChoiceReader {
     choose(PlanChoice::offload,
            read_.word(ConfigField::offload_weights) == "yes" ? "weights" : read_.word(PlanChoice::offload));
     if (deals_experts(read_)) choose(PlanChoice::experts, "whole");
-    if (configured_degree(read_, ConfigField::pipeline) > 1) choose_virtual_stages();
+    if (configured_degree(read_, ConfigField::pipeline) > 1) {
+      choose_virtual_stages();
+      choose_stage_blocks();
+    }
     for (const PlanChoiceRow& row : plan_choices()) {
       if (std::find(of_several_fields.begin(), of_several_fields.end(), row.choice) == of_several_fields.end())
         choose_as_said(row);
@@ -138,6 +143,51 @@ class ChoiceReader {
     // [distributed/pipeline_parallel.py, `stages_per_rank`].
     if (!virtual_stages && read_.word(ConfigField::interleaved) == "yes") virtual_stages = 2;
     if (virtual_stages) choose(PlanChoice::virtual_stages, *virtual_stages);
+  }
+
+  /// Sets the blocks of the first and last stage, from their numbers, from a layout of all virtual stages, or from layers
+  /// that count as a block.
+  void choose_stage_blocks() {
+    const std::int64_t pipeline = configured_degree(read_, ConfigField::pipeline);
+    if (read_.says(ConfigField::stage_layout)) return choose_layout(pipeline);
+    auto first = read_.number(PlanChoice::first_stage_blocks, 0, most_stage_blocks);
+    auto last = read_.number(PlanChoice::last_stage_blocks, 0, most_stage_blocks);
+    const int before = read_.word(ConfigField::embedding_slot) == "yes" ? 1 : 0;
+    const int behind = read_.word(ConfigField::loss_slot) == "yes" ? 1 : 0;
+    if (before + behind > 0 && !first && !last) {
+      const std::int64_t all = layers() + before + behind, slots = all / pipeline;
+      if (all % pipeline != 0) {
+        read_.fail({ConfigField::embedding_slot, ConfigField::loss_slot},
+                   fmt::format("{} layers, with those that count as a layer, do not divide into {} equal stages", all,
+                               pipeline),
+                   "let fewer layers count as a layer, or write the layers of the first and last stage");
+      }
+      if (before > 0 && slots > 1) first = slots - before;
+      if (behind > 0 && slots > 1) last = slots - behind;
+    }
+    if (first && *first > 0) choose(PlanChoice::first_stage_blocks, std::min<std::int64_t>(*first, most_stage_blocks));
+    if (last && *last > 0) choose(PlanChoice::last_stage_blocks, std::min<std::int64_t>(*last, most_stage_blocks));
+  }
+
+  /// Sets the virtual stages and the blocks of the first and last stage as in a layout of Megatron Core.
+  void choose_layout(std::int64_t pipeline) {
+    const std::vector<int> chunks = blocks_of_layout(read_.word(ConfigField::stage_layout));
+    const auto count = static_cast<std::int64_t>(chunks.size());
+    if (count % pipeline != 0) {
+      read_.fail({ConfigField::stage_layout},
+                 fmt::format("a layout of {} parts does not divide into {} stages", count, pipeline),
+                 "write for example 'Et*3|(tt|)*29,m|L': | ends a virtual stage, t is a block");
+    }
+    std::vector<std::int64_t> blocks(static_cast<std::size_t>(pipeline));
+    for (std::size_t i = 0; i < chunks.size(); ++i) blocks[i % blocks.size()] += chunks[i];
+    if (blocks.front() == 0 || blocks.back() == 0) {
+      read_.fail({ConfigField::stage_layout}, "a stage without blocks is not modeled",
+                 "give the first and the last stage a block each");
+    }
+    if (count / pipeline > 1 && count / pipeline <= most_virtual_stages)
+      choose(PlanChoice::virtual_stages, count / pipeline);
+    choose(PlanChoice::first_stage_blocks, std::min<std::int64_t>(blocks.front(), most_stage_blocks));
+    choose(PlanChoice::last_stage_blocks, std::min<std::int64_t>(blocks.back(), most_stage_blocks));
   }
 
   void choose_zero() {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/configuration.hpp"
+#include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -29,6 +30,55 @@ std::string suggest_model(const std::string& name) {
 bool is_bundled(const std::string& name) {
   const std::vector<std::string> names = model_names();
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Tokenizers and the models whose vocabulary they have. Sources: NVIDIA/Megatron-LM, megatron/training/tokenizer;
+/// alibaba/Pai-Megatron-Patch, megatron_patch/tokenizer; huggingface.co/bigscience/tokenizer; EleutherAI/gpt-neox,
+/// megatron/tokenizer. The file 20B_tokenizer.json of GPT-NeoX has 50,277 tokens.
+constexpr auto tokenizers = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"gpt2*", "gpt2"},
+    {"hfgpt2*", "gpt2"},
+    {"megatron", "gpt2"},
+    {"hftokenizer", "gpt2"},
+    {"llama2tokenizer", "llama2-7b"},
+    {"llamatokenizer", "llama2-7b"},
+    {"llama3tokenizer", "llama3-8b"},
+    {"bigscience/tokenizer", "bloom-176b"},
+    {"bloomtokenizer*", "bloom-176b"},
+});
+
+/// Returns the known value of a field that names something; empty if the file does not name it, or by an unknown variable.
+std::string value_of(const Configuration& read, ConfigField field) {
+  const Fact* fact = read.find(field);
+  return fact == nullptr || (fact->from && !fact->from->is_known) ? std::string() : fact->value;
+}
+
+/// Returns the bundled model that has the vocabulary of a tokenizer. The name may be a path of a tokenizer's file, such as
+/// `/models/llama-2-7b-hf/tokenizer.model`.
+std::optional<std::string> model_of_tokenizer(const std::string& name) {
+  const auto* const known = std::find_if(tokenizers.begin(), tokenizers.end(),
+                                         [&](const auto& each) { return is_named(each.first, lower_case(name)); });
+  if (known != tokenizers.end()) return std::string(known->second);
+  if (std::optional<std::string> model = bundled_model_named(name)) return model;
+  const std::size_t file = name.rfind('/');
+  if (file == std::string::npos || file == 0 || name.substr(file + 1).find("token") == std::string::npos)
+    return std::nullopt;
+  return bundled_model_named(std::string_view(name).substr(0, file));
+}
+
+/// Returns the number of tokens in the vocabulary of the configuration's tokenizer; unset if the tokenizer is unknown.
+std::optional<std::int64_t> tokenizer_vocabulary(const Configuration& read) {
+  for (const ConfigField field : {ConfigField::tokenizer, ConfigField::tokenizer_kind}) {
+    const std::optional<std::string> name = model_of_tokenizer(value_of(read, field));
+    if (!name) continue;
+    if (*name == "gpt2") return gpt2_vocabulary;
+    const Model model = load_model(*name);
+    for (const Layer& layer : model.layers) {
+      if (layer.name == "embedding" && layer.output_shape.channels > 0)
+        return layer.parameters() / layer.output_shape.channels;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Converts the model arguments of a configuration to the parameters of a model family.
@@ -108,26 +158,13 @@ class SizedModel {
   /// Returns the vocabulary size, padded as the tool pads it.
   [[nodiscard]] std::int64_t vocabulary() const {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
-    const Fact* tokenizer = read_.find(ConfigField::tokenizer);
-    if (tokens > 0 && tokenizer != nullptr && tokenizer->value == null_tokenizer) ++tokens;
-    if (tokens == 0) tokens = read_.says(ConfigField::family) ? bert_vocabulary : vocabulary_of_tokenizer();
+    if (tokens > 0 && value_of(read_, ConfigField::tokenizer_kind) == null_tokenizer) ++tokens;
+    if (tokens == 0)
+      tokens = read_.says(ConfigField::family) ? bert_vocabulary : tokenizer_vocabulary(read_).value_or(gpt2_vocabulary);
     const std::int64_t multiple =
         number(ConfigField::vocabulary_multiple).value_or(1) * read_.number(ConfigField::tensor, 1, 1 << 20).value_or(1);
     const std::int64_t step = std::min<std::int64_t>(multiple, 1 << 24);
     return (tokens + step - 1) / step * step;
-  }
-
-  [[nodiscard]] std::int64_t vocabulary_of_tokenizer() const {
-    const Fact* tokenizer = read_.find(ConfigField::tokenizer);
-    if (tokenizer == nullptr || (tokenizer->from && !tokenizer->from->is_known)) return gpt2_vocabulary;
-    const std::optional<std::string> known = bundled_model_named(tokenizer->value);
-    if (!known) return gpt2_vocabulary;
-    const Model model = load_model(*known);
-    for (const Layer& layer : model.layers) {
-      if (layer.name == "embedding" && layer.output_shape.channels > 0)
-        return layer.parameters() / layer.output_shape.channels;
-    }
-    return gpt2_vocabulary;
   }
 
   [[nodiscard]] bool is_fused() const {
@@ -175,10 +212,19 @@ class SizedModel {
   [[nodiscard]] bool is_tied() const { return read_.word(ConfigField::tied) == "yes"; }
   [[nodiscard]] std::int64_t feed_forward(std::int64_t usual) const {
     const auto said = number(ConfigField::feed_forward);
-    if (!said && read_.word(ConfigField::feed_forward_ratio).empty()) return usual;
+    const bool is_said = said || read_.says(ConfigField::feed_forward_multiple);
+    if (!is_said && read_.word(ConfigField::feed_forward_ratio).empty()) return usual;
     const std::int64_t width = said ? *said : hidden_ * ratio();
+    if (read_.says(ConfigField::feed_forward_multiple)) return rounded_up(width);
     const bool is_both = gated_ && read_.word(ConfigField::feed_forward_halves) == "yes";
     return std::max<std::int64_t>(is_both ? width / 2 : width, 1);
+  }
+  /// Returns the width of an MLP of GPT-NeoX. A gated MLP has two thirds of the width for gate and value together
+  /// [EleutherAI/gpt-neox, megatron/model/transformer.py, ParallelMLP].
+  [[nodiscard]] std::int64_t rounded_up(std::int64_t width) const {
+    const std::int64_t multiple = read_.number(ConfigField::feed_forward_multiple, 1, 1 << 20).value_or(1);
+    if (gated_) width = width * 2 / 3 / 2;
+    return (std::max<std::int64_t>(width, 1) + multiple - 1) / multiple * multiple;
   }
   [[nodiscard]] std::int64_t ratio() const { return read_.number(ConfigField::feed_forward_ratio, 1, 1024).value_or(4); }
 
@@ -323,6 +369,18 @@ std::string resized(const Configuration& configuration, const std::string& name)
 }
 
 }  // namespace
+
+std::string warning_of_vocabulary(const Configuration& configuration) {
+  const bool has_own = configuration.says(ConfigField::model) || configuration.says(ConfigField::vocabulary) ||
+                       configuration.says(ConfigField::family);
+  const bool names_any = configuration.writes(ConfigField::tokenizer) || configuration.writes(ConfigField::tokenizer_kind);
+  if (has_own || !names_any || tokenizer_vocabulary(configuration)) return {};
+  const bool has_name = configuration.writes(ConfigField::tokenizer);
+  const Fact* fact = configuration.find(has_name ? ConfigField::tokenizer : ConfigField::tokenizer_kind);
+  return fmt::format(
+      "{}: the vocabulary of the tokenizer {} is unknown; the {} tokens of GPT-2 are used, unless the file gives its size",
+      line_text(fact->from->place()), quote(fact->value), gpt2_vocabulary);
+}
 
 std::string model_of(const Configuration& configuration) {
   if (!configuration.says(ConfigField::model)) return SizedModel(configuration).name();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_adapter_rank = 65'536, most_tokens = 100'000'000;
+constexpr double most_capacity_factor = 1000;
 
 /// A device name and a number of GPUs, as in `a100:8`, `gpu:a100:8` or `8`.
 struct GpusPerNode {
@@ -38,7 +40,7 @@ class Options {
   }
 
   ConfiguredOptions make() {
-    read_.refuse(is_given_);
+    read_.refuse(is_given_, all_.study.model);
     choose_model();
     choose_software();
     choose_devices();
@@ -53,9 +55,23 @@ class Options {
 
   [[nodiscard]] std::int64_t degree(ConfigField axis) const { return configured_degree(read_, axis); }
 
+  /// Throws Error if the program of a script trains a model of another family than --model names.
+  void refuse_other_family() {
+    const std::string family = read_.word(ConfigField::family);
+    if (family.empty() || !is_given_("--model")) return;
+    const std::string own = load_model(all_.study.model).family;
+    if (own.empty() || own == family) return;
+    read_.fail({ConfigField::family},
+               fmt::format("the program trains a model of the family {}, and {} of --model is of the family {}",
+                           quote(family), quote(all_.study.model), quote(own)),
+               "name a model of this family, or leave the file out: recommend --model NAME --gpus N");
+  }
+
   void choose_model() {
+    refuse_other_family();
     if (!is_given_("--model")) {
       all_.study.model = model_of(read_);
+      if (std::string warning = warning_of_vocabulary(read_); !warning.empty()) all_.warnings.push_back(std::move(warning));
       const bool has_sizes = !read_.says(ConfigField::model);
       if (has_sizes && !read_.says(ConfigField::sequence) && !is_given_("--seq")) {
         throw Error(fmt::format("{} does not give the length of its sequences", quote(read_.file)),
@@ -97,7 +113,8 @@ class Options {
   void choose_adapter() {
     if (has_adapters()) return choose_base();
     if (read_.word(ConfigField::adapter) == "none") return;
-    const auto rank = read_.number(ConfigField::adapter_rank, 1, most_adapter_rank);
+    const auto rank = read_.number(ConfigField::adapter_rank, 0, most_adapter_rank);
+    if (rank && *rank == 0) return;
     if (rank) {
       all_.study.model += fmt::format("@lora={}", *rank);
     } else if (read_.word(ConfigField::adapter) == "lora") {
@@ -150,6 +167,7 @@ class Options {
       say("--mixed-precision");
     }
     choose_state();
+    choose_routing();
     all_.study.software = software;
     say("--software");
   }
@@ -170,6 +188,26 @@ class Options {
                                     [](const std::string& each) { return each.starts_with("cross_entropy="); });
     const auto loss = enum_named(cross_entropy_names, read_.word(ConfigField::loss));
     if (loss && !is_set) all_.study.settings.set("cross_entropy", {static_cast<double>(*loss), SettingOrigin::job, {}});
+  }
+
+  /// Sets how evenly tokens are spread over experts.
+  void choose_routing() {
+    const auto set = [&](const char* key, double value) {
+      all_.study.settings.set(key, {value, SettingOrigin::job, {}});
+    };
+    const bool is_said = is_given_("--routing") || is_given_("--expert-imbalance");
+    auto routing = enum_named(routing_names, read_.word(ConfigField::routing));
+    if (read_.word(ConfigField::routing_bias) == "yes") routing = Routing::loss_free;
+    if (read_.word(ConfigField::routing_forced) == "yes") routing = Routing::balanced;
+    if (routing && !is_said) set("routing", static_cast<double>(*routing));
+    // Tools write 0, a negative number or nothing if no token is dropped.
+    const std::string capacity = read_.word(ConfigField::capacity_factor);
+    char* end = nullptr;
+    const double factor = std::strtod(capacity.c_str(), &end);
+    const bool is_number = end == capacity.c_str() + capacity.size() && !capacity.empty();
+    if (!is_number || !(factor > 0) || is_given_("--capacity-factor")) return;
+    set("capacity_factor", std::clamp(factor, 1.0, most_capacity_factor));
+    if (read_.word(ConfigField::padded_experts) == "yes") set("padded_experts", 1);
   }
 
   void choose_devices() {

@@ -30,4 +30,12 @@ std::vector<HalvingRound> halving_rounds(double ranks) {
   return rounds;
 }
 
+// The first round of MPICH's halving exchanges half of the vector with the rank P/2 places away [Thak05].
+std::vector<HalvingRound> far_halving_rounds(double ranks) {
+  const std::vector<HalvingRound> near = halving_rounds(ranks);
+  std::vector<HalvingRound> rounds;
+  for (std::size_t i = 0; i < near.size(); ++i) rounds.push_back({near[near.size() - 1 - i].step, near[i].part});
+  return rounds;
+}
+
 }  // namespace ddl

@@ -35,6 +35,8 @@ struct HalvingRound {
 /// Returns the rounds of Rabenseifner's Reduce-scatter. A rank sends half of the vector to its
 /// neighbour, a quarter to the rank two places away, and so on.
 [[nodiscard]] std::vector<HalvingRound> halving_rounds(double ranks);
+/// Returns the same rounds with the largest distance first, so that half of the vector travels farthest.
+[[nodiscard]] std::vector<HalvingRound> far_halving_rounds(double ranks);
 /// Returns the rounds of a Reduce-scatter in which every rank sends to the rank ⌈p/2⌉ places ahead,
 /// then ⌈p/4⌉ places ahead, and so on down to 1 place, for any p [Träff, 2024, circulant graphs].
 [[nodiscard]] std::vector<HalvingRound> shifted_halving_rounds(double ranks);

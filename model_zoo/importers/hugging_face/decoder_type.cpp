@@ -261,8 +261,9 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
 
 FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type) {
   Decoder decoder;
-  const std::int64_t layers = type.parts.has_gpt_keys ? config.layers({"n_layer", "num_hidden_layers"}, type.sizes.layers)
-                                                      : config.layers({"num_hidden_layers"}, type.sizes.layers);
+  const std::string_view own_key = type.parts.has_gpt_keys ? "n_layer" : type.parts.layers_key;
+  const std::int64_t layers = own_key.empty() ? config.layers({"num_hidden_layers"}, type.sizes.layers)
+                                              : config.layers({own_key, "num_hidden_layers"}, type.sizes.layers);
   read_sizes(config, type, decoder);
   read_experts(config, type, decoder);
   read_parts(config, type, decoder);

@@ -105,8 +105,9 @@ struct DecoderParts {
   std::int64_t period = 0;  ///< n: each n-th layer has no window, or no rotary positions; 0: all layers have them
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
-  bool has_gpt_keys = false;    ///< whether the file has the keys n_embd, n_head, n_layer, n_inner and n_positions
-  std::string_view accepted{};  ///< a key that only repeats another key
+  bool has_gpt_keys = false;      ///< whether the file has the keys n_embd, n_head, n_layer, n_inner and n_positions
+  std::string_view accepted{};    ///< a key that only repeats another key
+  std::string_view layers_key{};  ///< another key for the number of layers
 };
 
 /// A kind of decoder, as a row of a table.

@@ -19,8 +19,9 @@ namespace ddl {
 
 // Each reader is defined in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_distilbert,
-    read_falcon, read_gemma, read_gemma2, read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_mamba2,
-    read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_t5, read_vit, read_xlm_roberta;
+    read_falcon, read_glm4_moe_lite, read_gemma, read_gemma2, read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok,
+    read_mamba2, read_minicpm3, read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_sarvam_mla,
+    read_t5, read_vit, read_xlm_roberta, read_youtu;
 
 namespace {
 
@@ -38,21 +39,25 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"gemma", read_gemma},
                                                             {"gemma2", read_gemma2},
                                                             {"gemma3_text", read_gemma3},
+                                                            {"glm4_moe_lite", read_glm4_moe_lite},
                                                             {"gpt2", read_gpt2},
                                                             {"gpt_neox", read_gpt_neox},
                                                             {"gpt_oss", read_gpt_oss},
                                                             {"grok-1", read_grok},
                                                             {"kimi_k2", read_deepseek_v3},
                                                             {"mamba2", read_mamba2},
+                                                            {"minicpm3", read_minicpm3},
                                                             {"mpt", read_mpt},
                                                             {"nemotron", read_nemotron},
                                                             {"nemotron_h", read_nemotron_h},
                                                             {"opt", read_opt},
                                                             {"phi", read_phi},
                                                             {"roberta", read_roberta},
+                                                            {"sarvam_mla", read_sarvam_mla},
                                                             {"t5", read_t5},
                                                             {"vit", read_vit},
-                                                            {"xlm-roberta", read_xlm_roberta}});
+                                                            {"xlm-roberta", read_xlm_roberta},
+                                                            {"youtu", read_youtu}});
 
 /// A type that no family can express, with the reason.
 struct RefusedType {
@@ -85,7 +90,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"mamba", mamba_1},
     {"minimax", "layers of lightning attention are not among the operations of model files"},
     {"mllama", "no bundled family has layers that read the tokens of an image"},
-    {"modernbert", "attention to a window on both sides of a token is not among the operations of model files"},
+    {"modernbert", "no import builds its layers; the bundled modernbert-base takes other sizes after an '@'"},
     {"olmo_hybrid", delta_rule},
     {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
     {"rwkv", rwkv},

@@ -122,7 +122,8 @@ void HuggingFaceConfig::refuse_foreign() {
 }
 
 void HuggingFaceConfig::warn_of_predictors(std::string_view parameter) {
-  const std::int64_t predicted = integer({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"}, 0, 0);
+  const std::int64_t predicted =
+      integer({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers"}, 0, 0);
   if (predicted == 0) return;
   const bool one = predicted == 1;
   const std::string added =

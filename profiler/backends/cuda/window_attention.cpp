@@ -167,6 +167,6 @@ std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, c
 
 }  // namespace
 
-const Kind window_attention{"window_attention", no_refusal, prepare_window_attention};
+const Kind window_attention{"window_attention", windows_refusal, prepare_window_attention};
 
 }  // namespace ddl::cuda

@@ -159,6 +159,11 @@ class WindowAttentionKernel final : public PreparedKernel {
   std::vector<KernelTensor> tensors_{};
 };
 
+std::string refusal_of_windows(const Problem& problem) {
+  std::string why = only_fp32(problem);
+  return why.empty() ? windows_refusal(problem) : why;
+}
+
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {
   // This pass is empty, because backward-data also computes the gradient of the table of biases,
   // from the gradients of the scores.
@@ -168,6 +173,6 @@ std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, c
 
 }  // namespace
 
-const Kind window_attention{"window_attention", only_fp32, prepare_window_attention};
+const Kind window_attention{"window_attention", refusal_of_windows, prepare_window_attention};
 
 }  // namespace ddl::onednn

@@ -142,8 +142,6 @@ TEST_CASE("the bundled coefficients are the published ones") {
   CHECK(model_of(*coefficients, "cosmoflow-512").per_sample.value() == Approx(2.108143184));
   CHECK(model_of(*coefficients, "cosmoflow-256").per_sample.value() == Approx(2.108143184 / 8));
   CHECK(model_of(*coefficients, "resnet152").per_sample.value() == Approx(0.476 / 64));
-  // Split over four devices, a step of 64 samples takes the measured 0.6789 s.
-  CHECK(model_of(*coefficients, "megatron-2.5b").per_sample.value() * 64 / 4 == Approx(0.6789));
   // All six times are longer than the time without a split.
   REQUIRE(coefficients->filter_undivided);
   CHECK(coefficients->filter_undivided->fraction == 1.0);

@@ -128,4 +128,27 @@ TEST_CASE("a checkpoint holds trained weights, master copies and the optimizer's
   CHECK(checkpoint_bytes(job, plan).value() == Approx(12 * job.facts.parameters));
 }
 
+TEST_CASE("a checkpoint holds what exchanges keep for later steps, but nothing that is on its way") {
+  Plan plan;
+  plan.optimizer = Optimizer::momentum;
+  plan.mesh.set(Axis::data, 8);
+  const auto bytes_each = [&](const Assumptions& assumptions) {
+    const OwnedJob owned(load_model("alexnet"), nodes_of_four(), assumptions, 1000);
+    return checkpoint_bytes(owned.job, plan).value() / owned.job.facts.parameters;
+  };
+  // A weight and its momentum in fp32.
+  Assumptions assumptions;
+  CHECK(bytes_each(assumptions) == Approx(8));
+  assumptions.synchronization = Synchronization::gossip;  // the weights of a neighbor
+  CHECK(bytes_each(assumptions) == Approx(8));
+  assumptions.synchronization = Synchronization::async;
+  assumptions.local_steps = 10;  // the sum of gradients
+  CHECK(bytes_each(assumptions) == Approx(8));
+  assumptions.synchronization = Synchronization::sync;  // outer weights and momentum
+  CHECK(bytes_each(assumptions) == Approx(16));
+  assumptions.local_steps = 1;
+  assumptions.compression = Compression::top_k;  // the residual
+  CHECK(bytes_each(assumptions) == Approx(12));
+}
+
 }  // namespace goodput_tests

@@ -2,7 +2,9 @@
 
 #include <ostream>
 
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
 
 namespace {
 
@@ -28,6 +30,56 @@ TEST_CASE("gradients are exchanged in the precision in which they are stored") {
   // The software's setting has priority.
   CHECK(bytes(Precision::bf16, MixedPrecision::half_gradients, GradientSums::full) == std::pair(4.0, 2.0));
   CHECK(bytes(Precision::bf16, MixedPrecision::full_gradients, GradientSums::half) == std::pair(2.0, 2.0));
+}
+
+/// The exchange of 100 weights on eight of nodes_of_four(), whose latencies are multiplied.
+GradientExchange exchange_of(const Plan& plan, const Assumptions& assumptions, double latency) {
+  Machine machine = nodes_of_four();
+  for (LinkLevel& level : machine.levels) level.latency *= latency;
+  const Coefficients coefficients;
+  const ExchangeTimes times(plan, machine, coefficients, assumptions);
+  const Model model = load_model("alexnet");
+  const ExchangedBytes each = exchanged_bytes(plan, assumptions, facts_of(model));
+  return gradient_exchange(plan, times, each, GradientGroup{family_bit(Axis::data), 100}, true);
+}
+
+TEST_CASE("the start-up parts of an exchange are what grows with the latency, also if gradients are coded") {
+  Plan plan;
+  plan.mesh.set(Axis::data, 8);
+  plan.precision = Precision::bf16;
+  for (const Compression compression :
+       {Compression::none, Compression::fp16, Compression::int8, Compression::one_bit, Compression::top_k}) {
+    for (const int stage : {0, 1, 3}) {
+      plan.zero_stage = stage;
+      if (stage > 0 && !may_scatter(compression)) continue;
+      Assumptions assumptions;
+      assumptions.compression = compression;
+      const GradientExchange usual = exchange_of(plan, assumptions, 1), slow = exchange_of(plan, assumptions, 2);
+      INFO("compression " << static_cast<int>(compression) << ", ZeRO-" << stage);
+      CHECK(usual.gradient_startups > Seconds{});
+      CHECK((slow.of_gradients - usual.of_gradients).value() == Approx(usual.gradient_startups.value()));
+    }
+  }
+}
+
+TEST_CASE("after local steps, shard groups exchange differences of weights in fp32") {
+  Plan plan;
+  plan.mesh.set(Axis::data, 8);
+  plan.precision = Precision::bf16;
+  plan.zero_stage = 3;
+  plan.shard_group = 4;
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::half_gradients;
+  const auto bytes_between_groups = [&] {
+    // Without latency, the time is proportional to the bytes.
+    return exchange_of(plan, assumptions, 0).of_copies.value();
+  };
+  const double of_gradients = bytes_between_groups();
+  assumptions.local_steps = 10;
+  CHECK(bytes_between_groups() == Approx(2 * of_gradients / 10));
+  // Gradients inside a group are still in half precision.
+  const Model model = load_model("alexnet");
+  CHECK(exchanged_bytes(plan, assumptions, facts_of(model)).gradient == 2);
 }
 
 struct Messages {

@@ -1,7 +1,9 @@
 #include "estimator/step/input.hpp"
 
+#include <optional>
 #include <vector>
 
+#include "estimator/explain/staging.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -149,6 +151,86 @@ TEST_CASE("the local disk is read if it can hold the data set") {
   reading.job.dataset_bytes = Bytes(901);
   CHECK_FALSE(fits_local_storage(reading.job));
   CHECK(reading.time() == Approx(8.0));
+}
+
+TEST_CASE("files of the shared file system are opened at its rate") {
+  Reading reading;
+  reading.plan.mesh.set(Axis::data, 8);
+  reading.storage().shared_total = Bandwidth(320);
+  reading.storage().shared_files = 16;
+  // A step reads 32 files, at 16 files/s.
+  CHECK(reading.time() == Approx(2.0));
+  // If a file has 8 samples, the bytes take longer: 320 B at 320 B/s.
+  reading.job.files_per_sample = 0.125;
+  CHECK(reading.time() == Approx(1.0));
+}
+
+TEST_CASE("nodes with staged shards have the samples of their ranks, and ranks exchange a share of them") {
+  Assumptions assumptions;
+  assumptions.staging = Staging::shards;
+  assumptions.exchanged_samples = 0.5;
+  Reading reading(assumptions);
+  reading.plan.mesh.set(Axis::data, 8);
+  reading.storage().local_bandwidth = Bandwidth(40);
+  reading.storage().local_capacity = Bytes(700);
+  reading.storage().shared_total = Bandwidth(30);
+  // (1 + Q)·N/M samples for each of M ranks [Nguyen et al., IPDPS 2022]: half of 1.5 · 900 B on each of two nodes.
+  CHECK(bytes_on_node(reading.job, reading.plan).value() == Approx(675.0));
+  CHECK(sample_place(reading.job, reading.plan) == SamplePlace::local_disk);
+  // A node reads 160 B and writes 80 B at 40 B/s. A rank sends 2 of its 4 samples, with an α of 2 s each.
+  const ExchangeTimes exchanges(reading.plan, reading.machine, reading.coefficients, reading.assumptions);
+  const auto of = [&](auto function) {
+    return (exchanges.*function)(Collective::all_to_all, Bytes(20), family_bit(Axis::data), Purpose::halo).value();
+  };
+  const double bytes = of(&ExchangeTimes::time) - of(&ExchangeTimes::startup);
+  CHECK(bytes > 0);
+  CHECK(reading.time() == Approx(6.0 + 2 * 2.0 + bytes));
+  // 900 B are copied at 30 B/s.
+  std::optional<StagedData> staged = staged_data(reading.job, reading.plan);
+  REQUIRE(staged);
+  CHECK(staged->fits);
+  CHECK(staged->per_node.value() == Approx(675.0));
+  CHECK(staged->time.value().value() == Approx(30.0));
+  // 90 samples are files, of which 2 are opened in a second.
+  reading.storage().shared_files = 2;
+  CHECK(staged_data(reading.job, reading.plan)->time.value().value() == Approx(45.0));
+  // A smaller disk cannot hold the shards, which are read from the shared file system: 320 B at 30 B/s, or 32 files.
+  reading.storage().local_capacity = Bytes(600);
+  staged = staged_data(reading.job, reading.plan);
+  CHECK_FALSE(staged->fits);
+  CHECK_FALSE(staged->time);
+  CHECK(reading.time() == Approx(16.0));
+}
+
+TEST_CASE("each node copies all samples if the whole data set is staged") {
+  Assumptions assumptions;
+  assumptions.staging = Staging::whole;
+  Reading reading(assumptions);
+  reading.plan.mesh.set(Axis::data, 8);
+  reading.storage().local_bandwidth = Bandwidth(40);
+  // The bandwidth of the shared file system is unknown.
+  CHECK_FALSE(staged_data(reading.job, reading.plan)->time);
+  reading.storage().shared_per_node = Bandwidth(100);
+  // The disk writes 900 B at 40 B/s.
+  CHECK(staged_data(reading.job, reading.plan)->time.value().value() == Approx(22.5));
+  // Two nodes copy 900 B each at 20 B/s together.
+  reading.storage().shared_total = Bandwidth(20);
+  CHECK(staged_data(reading.job, reading.plan)->time.value().value() == Approx(90.0));
+  CHECK(reading.time() == Approx(4.0));
+}
+
+TEST_CASE("reading counts as zero if no bandwidth is known") {
+  Reading reading;
+  CHECK(reads_in_no_time(reading.job, reading.plan));
+  reading.storage().shared_total = Bandwidth(20);
+  CHECK_FALSE(reads_in_no_time(reading.job, reading.plan));
+  reading.storage().shared_total.reset();
+  reading.storage().local_bandwidth = Bandwidth(20);
+  CHECK_FALSE(reads_in_no_time(reading.job, reading.plan));
+  reading.storage().local_capacity = Bytes(800);
+  CHECK(reads_in_no_time(reading.job, reading.plan));
+  reading.storage().host_memory = Bytes(1800);
+  CHECK_FALSE(reads_in_no_time(reading.job, reading.plan));
 }
 
 TEST_CASE("input with unknown bandwidth takes no time") {

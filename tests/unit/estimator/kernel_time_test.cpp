@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/facts/preconditioners.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/layers/matrix_update.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -264,6 +265,65 @@ TEST_CASE("Muon's update multiplies the matrices of blocks") {
     CHECK(update.factor == Approx(is_matrix ? 1 : 28.0 / 20));
   }
   CHECK(matrices > 0);
+}
+
+TEST_CASE("K-FAC, Shampoo and SOAP multiply the gradients of matrices") {
+  const OwnedJob owned(small_transformer(2), half_as_fast_as_its_sheet(), Assumptions{}, 1);
+  Plan plan;
+  plan.global_batch = 4;
+  plan.micro_batches = 2;
+  ShardContext context{owned.facts, plan, owned.assumptions, 0, {}};
+  LayerShard shard;
+  const auto work_of = [&](double m, double n, double k) {
+    const Work work{.flops = 2 * m * n * k,
+                    .activation_items = m * k + m * n,
+                    .weight_items = k * n,
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .kind = KernelKind::matrix_product};
+    return owned.kernels.kernel_time(work, Pass::forward, 1, Precision::fp32).value();
+  };
+  int matrices = 0;
+  for (; context.index() < owned.model.layers.size(); ++context.layer) {
+    const std::optional<WeightMatrices> weights = preconditioned_weights(owned.facts, context.index());
+    if (!weights) continue;
+    ++matrices;
+    const double r = weights->rows, c = weights->columns;
+    shard_layer(context, shard);
+    // A product of r²c and one of rc² multiply-adds.
+    const double both = work_of(r, c, r) + work_of(r, c, c), cubes = work_of(r, r, r) + work_of(c, c, c);
+    plan.optimizer = Optimizer::kfac;
+    MatrixUpdate update = matrix_update(owned.job, context, shard);
+    CHECK(update.time.value() == Approx(2 * both));
+    // 9n³ FLOPs are 4.5 products of 2n³, every 100 steps.
+    CHECK(update.distributed.value() == Approx(cubes * 4.5 / 100));
+    const double positions = shard.samples * 2 * static_cast<double>(shard.output.positions());
+    CHECK(update.of_batch.value() == Approx((work_of(r, r, positions) + work_of(c, c, positions)) / 10));
+    CHECK(update.summed == Approx((r * r + c * c) / 10));
+    CHECK(update.gathered == Approx((r * r + c * c + r * c) / 100));
+    plan.optimizer = Optimizer::shampoo;
+    update = matrix_update(owned.job, context, shard);
+    CHECK(update.time.value() == 0);
+    CHECK(update.distributed.value() == Approx(2 * both + cubes * 5.5 / 100));
+    CHECK(update.gathered == Approx(r * c));
+    plan.optimizer = Optimizer::soap;
+    update = matrix_update(owned.job, context, shard);
+    // Two products and an iteration of 2n³ FLOPs, and 8n³/3 of the QR decomposition, every 10 steps.
+    CHECK(update.time.value() == Approx(5 * both + cubes * (3 + 4.0 / 3) / 10));
+    CHECK(update.gathered == 0);
+  }
+  CHECK(matrices > 0);
+}
+
+TEST_CASE("SOAP has no matrix for a long side, and Shampoo divides it into blocks") {
+  const WeightMatrices weights{16384, 100, 1};
+  // The sums of a side and their eigenvectors; without the side of 16,384.
+  CHECK(preconditioner_items(Optimizer::soap, weights) == 2 * 100 * 100);
+  // Two blocks of 8,192 rows.
+  CHECK(preconditioner_items(Optimizer::shampoo, weights) == 2 * 2 * (8192.0 * 8192 + 100 * 100));
+  CHECK(preconditioner_items(Optimizer::kfac, weights) == 2 * (16384.0 * 16384 + 100 * 100) + 16384.0 * 100);
+  CHECK(preconditioner_items(Optimizer::adam, weights) == 0);
 }
 
 TEST_CASE("an update takes the time of its memory traffic at the attainable bandwidth") {

@@ -11,6 +11,7 @@
 
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/estimate.hpp"
+#include "estimator/strategies/pipeline.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -306,6 +307,53 @@ layers:
     const Estimator estimator(owned.job);
     CHECK(estimator.stages(plan)[1] == (equal ? 4 : 1));
   }
+}
+
+TEST_CASE("the user sets the blocks of the first and the last stage, and the other stages share the rest") {
+  const OwnedJob owned(load_model("llama3-8b"), nodes_of_four(), Assumptions{}, 1000);  // 32 blocks
+  Plan plan;
+  plan.mesh.set(Axis::pipeline, 4);
+  plan.global_batch = plan.micro_batches = 8;
+  const auto blocks_with = [&](int first, int last) {
+    plan.first_stage_blocks = first;
+    plan.last_stage_blocks = last;
+    return blocks_of_stages(owned.job.facts, plan);
+  };
+  CHECK(blocks_with(0, 0).empty());
+  CHECK(blocks_with(7, 7) == std::vector<int>{7, 9, 9, 7});
+  // Of 26 blocks for three stages, later stages get those that are left over.
+  CHECK(blocks_with(6, 0) == std::vector<int>{6, 8, 9, 9});
+  CHECK(blocks_with(0, 5) == std::vector<int>{9, 9, 9, 5});
+  CHECK(blocks_with(15, 15) == std::vector<int>{15, 1, 1, 15});
+  CHECK(blocks_with(16, 15).empty());
+  CHECK_FALSE(Estimator(owned.job).limits(plan).empty());
+  plan.mesh.set(Axis::pipeline, 2);
+  CHECK(blocks_with(12, 20) == std::vector<int>{12, 20});
+  CHECK(blocks_with(12, 19).empty());
+  // The stages of the estimate begin at these blocks.
+  plan.mesh.set(Axis::pipeline, 4);
+  static_cast<void>(blocks_with(5, 3));
+  const Estimator estimator(owned.job);
+  const std::vector<int>& firsts = estimator.stages(plan);
+  const std::vector<Layer>& layers = owned.job.facts.model->layers;
+  REQUIRE(firsts.size() == 5);
+  CHECK(layers[static_cast<std::size_t>(firsts[1])].block == 5);
+  CHECK(layers[static_cast<std::size_t>(firsts[2])].block == 17);
+  CHECK(layers[static_cast<std::size_t>(firsts[3])].block == 29);
+}
+
+TEST_CASE("assigned blocks divide into virtual stages if each part but the outer ones has as many") {
+  const OwnedJob owned(load_model("llama3-8b@layers=30"), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.mesh.set(Axis::pipeline, 4);
+  plan.global_batch = plan.micro_batches = 8;
+  // The embedding and the loss count as a block: 32 blocks in 16 virtual stages.
+  plan.first_stage_blocks = plan.last_stage_blocks = 7;
+  CHECK(may_interleave(owned.job.facts, plan, 4));
+  CHECK(may_interleave(owned.job.facts, plan, 8));
+  plan.first_stage_blocks = plan.last_stage_blocks = 6;
+  CHECK(may_interleave(owned.job.facts, plan, 3));
+  CHECK_FALSE(may_interleave(owned.job.facts, plan, 4));
 }
 
 TEST_CASE("a last block without weights goes with the stage before") {

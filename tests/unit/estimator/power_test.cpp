@@ -53,6 +53,17 @@ TEST_CASE("the power of a device is the mean over its activities") {
   CHECK(*power->node == Approx(1000 + 4 * 308));
 }
 
+TEST_CASE("devices of a node that a plan does not use wait") {
+  const OwnedJob owned(two_layers(), with_power(400, 1000), Assumptions{}, 1000);
+  Explanation explanation = explained();
+  explanation.estimate.plan.mesh.set(Axis::data, 1);
+  const auto power = power_of(owned.job, explanation);
+  CHECK(*power->node == Approx(1000 + 308 + 3 * 0.2 * 400));
+  // Six devices are on two nodes of four: three of each node are used.
+  explanation.estimate.plan.mesh.set(Axis::data, 6);
+  CHECK(*power_of(owned.job, explanation)->node == Approx(1000 + 3 * 308 + 0.2 * 400));
+}
+
 TEST_CASE("devices of shorter stages wait") {
   const OwnedJob owned(two_layers(), with_power(400, std::nullopt), Assumptions{}, 1000);
   Explanation explanation = explained();

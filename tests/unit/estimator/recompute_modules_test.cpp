@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/explain/throughput.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -200,6 +201,28 @@ TEST_CASE("backward takes longer by forward of the recomputed modules") {
     CHECK(forward > 0);
     CHECK(estimator.estimate(plan).time[Part::backward].value() - without == Approx(forward));
   }
+}
+
+// The gradients of the last product of a perceptron need its input alone.
+TEST_CASE("recomputation that stops early leaves out the last product of a module") {
+  Assumptions early;
+  early.recompute_stops_early = true;
+  const OwnedJob whole(small_llama(), nodes_of_four(), {}, 1000), short_one(small_llama(), nodes_of_four(), early, 1000);
+  const Plan plan = again({RecomputeModule::mlp});
+  const auto backward = [&](const OwnedJob& owned) {
+    return Estimator(owned.job).estimate(plan).time[Part::backward].value();
+  };
+  const LayerCostTable table(whole.job, plan, layer_kinds(whole.facts, whole.kernels.serial(), {}));
+  double spared = 0, flops = 0;
+  for (std::size_t i = 0; i < whole.model.layers.size(); ++i) {
+    const Layer& layer = whole.model.layers[i];
+    if (!layer.name.ends_with(".perceptron.down")) continue;
+    spared += table.at(static_cast<int>(i))[LayerTime::forward].value();
+    flops += 2 * layer.operation->unmasked_macs(layer.input_shapes, layer.output_shape);
+  }
+  CHECK(spared > 0);
+  CHECK(backward(whole) - backward(short_one) == Approx(spared));
+  CHECK(sample_flops(whole.job).hardware(plan) - sample_flops(short_one.job).hardware(plan) == Approx(flops));
 }
 
 TEST_CASE("recomputed experts repeat their All-to-all") {

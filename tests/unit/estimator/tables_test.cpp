@@ -163,6 +163,14 @@ TEST_CASE("sparse gradients have the rows of a step, and are gathered") {
   // Each of two ranks gathers 12 rows of 4 items with a number of 8 bytes: an Allreduce of half of 2 · 12 · 6 items.
   REQUIRE(table.exchanges.size() == 1);
   CHECK(table.exchanges.front().items == Approx(2 * 12 * 6 / 2.0));
+  // A number has 8 bytes, whatever the precision: as much as 2 items that are summed in 4 bytes, and as 4 of 2 bytes.
+  Plan half = plan_with(Tables::replicated);
+  half.precision = Precision::bf16;
+  for (const auto& [mixed, items] : {std::pair(MixedPrecision::full_gradients, 2), {MixedPrecision::half_gradients, 4}}) {
+    assumptions.mixed_precision = mixed;
+    CHECK(shard_of(small_recommender(), half, "table0", assumptions).exchanges.front().items ==
+          Approx(2 * 12 * (4 + items) / 2.0));
+  }
   // The table of GPT-2 is also its head, whose gradient is dense.
   const Model tied = load_model("gpt2");
   Plan plan = plan_with(Tables::replicated);
@@ -183,7 +191,9 @@ TEST_CASE("compressed gradients have the bytes of their codes") {
   CHECK(cost(Compression::int8).sent == Approx(1 + 4.0 / 2048));
   CHECK(cost(Compression::int4).way == GradientWay::two_phases);
   CHECK(cost(Compression::one_bit).sent == Approx(0.125 + 4.0 / 2048));
-  CHECK(cost(Compression::one_bit).residual == 4);
+  // An error for each gradient, and for each of the eighth of the sums that a rank encodes [DeepSpeed,
+  // deepspeed/runtime/fp16/onebit/adam.py, worker_error and server_error].
+  CHECK(cost(Compression::one_bit).residual == 4 * (1 + 1.0 / 8));
   // 0.1 % of the gradients, with a value and a number of 4 bytes each.
   CHECK(cost(Compression::top_k).sent == Approx(0.008));
   CHECK(cost(Compression::top_k).way == GradientWay::allgather);

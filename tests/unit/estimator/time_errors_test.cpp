@@ -67,6 +67,18 @@ TEST_CASE("an interval contains the prediction, and is finite at extremes") {
   CHECK(widest.high == Approx(100).epsilon(0.01));
 }
 
+TEST_CASE("unknown routing widens an interval upwards, and the ratio of plans by the difference") {
+  const TimeErrors errors;  // without any other error
+  TimeSensitivity known, unknown;
+  unknown.routing = std::log(1.2);
+  CHECK(interval_of(errors, unknown).high == Approx(1.2));
+  CHECK(interval_of(errors, unknown).low == 1);
+  CHECK(ratio_interval_of(errors, known, unknown).high == Approx(1.2));
+  CHECK(ratio_interval_of(errors, known, unknown).low == 1);
+  CHECK(ratio_interval_of(errors, unknown, known).low == Approx(1 / 1.2));
+  CHECK(ratio_interval_of(errors, unknown, unknown).high == 1);
+}
+
 TEST_CASE("measured kernels have narrower intervals than kernels predicted from the datasheet") {
   const TimeErrors errors = some_errors();
   double before = 0;

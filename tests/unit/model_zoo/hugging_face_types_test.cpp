@@ -115,7 +115,7 @@ TEST_CASE("keys that only repeat properties of the type are accepted") {
 TEST_CASE("published models have the number of parameters that the library builds, in each form of a file") {
   // Each line is a configuration as transformers writes it, and the number of parameters of its model on the device `meta`,
   // with shared parameters counted once. The configuration contains the differences from the defaults in version 5.24,
-  // unless `form` states otherwise. The sizes are those of the pages at huggingface.co.
+  // unless `form` states otherwise. The sizes are those of the pages at huggingface.co, or the defaults in that version.
   const std::string text = read_file(std::string(DATA_FOLDER) + "hugging_face/published.jsonl");
   const std::string key = R"("config": )";
   std::size_t models = 0;

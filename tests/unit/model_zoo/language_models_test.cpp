@@ -126,6 +126,19 @@ TEST_CASE("language models have as many parameters as their published weights ha
   }
 }
 
+TEST_CASE("language models have the parameters that transformers counts for their configurations") {
+  const CsvTable table = CsvTable::load(DATA_FOLDER "transformers_parameters.csv");
+  REQUIRE(table.rows() == 82);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string name = table.cell(row, table.column("model"));
+    INFO(name);
+    const std::int64_t parameters = load_model(name).parameters();
+    CHECK(parameters == static_cast<std::int64_t>(*table.number(row, table.column("parameters"))));
+    // The name of the configuration's repository means the model.
+    CHECK(canonical_model_name(table.cell(row, table.column("configuration"))) == name);
+  }
+}
+
 TEST_CASE("language models have the sizes that their publications print") {
   struct Case {
     std::string name;
@@ -333,16 +346,26 @@ TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mea
                                         {"google-bert/bert-large-uncased", "bert-large"},
                                         {"bigscience/bloom-7b1", "bloom-7.1b"},
                                         {"llama3 8B", "llama3-8b"},
-                                        {"llama3.1 405B", "llama3-405b"}}) {
+                                        {"llama3.1 405B", "llama3-405b"},
+                                        {"unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "llama3-8b"},
+                                        {"unsloth/gpt-oss-120b-unsloth-bnb-4bit", "gpt-oss-120b"},
+                                        {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"},
+                                        {"llama3.1:8b-instruct-q4_K_M", "llama3-8b"},
+                                        {"gpt-oss:20b", "gpt-oss-20b"},
+                                        {"Qwen/Qwen3-4B-Instruct-2507-FP8", "qwen3-4b"},
+                                        {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"},
+                                        {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama3-70b"},
+                                        {"meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4-scout"},
+                                        {"allenai/OLMo-2-1124-7B-Instruct", "olmo2-7b"}}) {
     INFO(published);
     CHECK(canonical_model_name(published) == name);
     CHECK(load_model(published).name == name);
     CHECK(load_model(published + "@lora=8").name == name + "@lora=8");
   }
-  // These names must not be found: version 0.3 has another vocabulary, this Llama has a size that
-  // does not exist, and a path is not a name.
-  for (const std::string other :
-       {"mistralai/Mistral-7B-v0.3", "meta-llama/Llama-3.2-7B-Vision", "./Qwen3-8B", "a/b/Qwen3-8B"}) {
+  // These names must not be found: versions have other layers, this Llama has a size that does not exist, four digits are no
+  // date, and a path is not a name.
+  for (const std::string other : {"mistralai/Mistral-7B-v0.4", "deepseek-ai/DeepSeek-V3.2", "meta-llama/Llama-3.2-7B-Vision",
+                                  "Qwen/Qwen3-8B-9999", "./Qwen3-8B", "a/b/Qwen3-8B"}) {
     INFO(other);
     CHECK(error_of([&] { static_cast<void>(load_model(other)); }) != "no error");
   }

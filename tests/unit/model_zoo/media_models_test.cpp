@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/csv.hpp"
@@ -37,13 +39,34 @@ TEST_CASE("models of images, video and speech have the parameters that their lib
   // The README of tests/data names the libraries. Their classes also count the parameters `left_out`, which do not take part
   // in a training step, or are vectors that the model files leave out.
   const CsvTable table = CsvTable::load(DATA_FOLDER "media_model_parameters.csv");
-  REQUIRE(table.rows() == 41);
+  REQUIRE(table.rows() == 55);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
     const double counted = *table.number(row, table.column("parameters")) - *table.number(row, table.column("left_out"));
     CHECK(static_cast<double>(load_model(name).parameters()) == counted);
   }
+}
+
+TEST_CASE("SegFormer and Segment Anything have the multiply-adds of their publications") {
+  // Xie et al. 2021, table 1, counts multiply-adds of images of 512 by 512 pixels, and of 640 by 640 for B5, as FLOPs.
+  for (const auto& [name, billions] : {std::pair{"segformer-b0", 8.4},
+                                       {"segformer-b1", 15.9},
+                                       {"segformer-b2", 62.4},
+                                       {"segformer-b3", 79.0},
+                                       {"segformer-b4", 95.7},
+                                       {"segformer-b5", 183.3}}) {
+    INFO(name);
+    CHECK(load_model(name).macs() == Approx(billions * 1e9).epsilon(0.005));
+  }
+  // 25 windows of 14 by 14 cover an image of 64 by 64 patches, which is filled up to 70 by 70: each of 12 heads of 64
+  // channels has two products of 196 keys a query, and products with 14 vectors of rows and 14 of columns.
+  const Model sam = load_model("sam-vit-b");
+  const auto window = std::find_if(sam.layers.begin(), sam.layers.end(),
+                                   [](const Layer& layer) { return layer.operation->type() == "window_attention"; });
+  REQUIRE(window != sam.layers.end());
+  CHECK(window->operation->macs(window->input_shapes, window->output_shape) == 70.0 * 70 * 768 * (2 * 196 + 28));
+  CHECK(window->operation->biases(window->input_shapes, window->output_shape) == 2 * 27 * 64);
 }
 
 TEST_CASE("DLRMv2 has the tables and layers of MLPerf's command line") {

@@ -84,7 +84,8 @@ TEST_CASE("a window limits the tokens to which each token attends, and fused ker
   // A window that covers all tokens has no effect. Attention that writes scores writes all of them.
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 99, fused: yes}\n")) == 2.0 * 136 * 8);
   CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, causal: yes, window: 4}\n")) == 2.0 * 256 * 8);
-  CHECK(error_in(sequence, "  - attention: {heads: 4, window: 4}\n") == "a window needs 'causal: yes'");
+  // Without a causal mask, a window of 5 tokens has two on each side: 16 · 5 pairs, less 1 + 2 at each end.
+  CHECK(macs_of(layer_of(sequence, "  - attention: {heads: 4, window: 5, fused: yes}\n")) == 2.0 * (16 * 5 - 6) * 8);
 }
 
 TEST_CASE("biases of positions are a table, which counts for the layer that owns it") {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model_zoo/files/load_model.hpp"
@@ -197,6 +198,29 @@ TEST_CASE("window attention has two products for each pair of positions in a win
   const Layer one = layer_of(image, "  - window_attention: {heads: 2, window: 6x8}\n");
   const Layer rolled = layer_of(image, "  - window_attention: {heads: 2, window: 6x8, shift: 3}\n");
   CHECK(work_of(one, Pass::forward).activation_items == work_of(rolled, Pass::forward).activation_items);
+  // A perceptron with 512 hidden features reads rows and columns, and each head has a column of it and a factor.
+  const Layer cosine = layer_of(image, "  - window_attention: {heads: 2, window: 3x4, positions: perceptron}\n");
+  CHECK(cosine.operation->biases(cosine.input_shapes, cosine.output_shape) == 2 * 512 + 512 + 2 * 512 + 2);
+  // Windows of 4 by 4 fill 6 by 8 up to 8 by 8 positions of 4 channels.
+  const Layer padded = layer_of(image, "  - window_attention: {heads: 2, window: 4, positions: none, padded: yes}\n");
+  CHECK(padded.operation->macs(padded.input_shapes, padded.output_shape) == 2.0 * 16 * 8 * 8 * padded.output_shape.channels);
+  CHECK(padded.operation->biases(padded.input_shapes, padded.output_shape) == 0);
+}
+
+TEST_CASE("Swin V2 and ConvNeXt V2 have the multiply-adds of their publications") {
+  // github.com/microsoft/Swin-Transformer, table of Swin V2 on ImageNet-1K; Woo et al. 2023, table 13.
+  for (const auto& [name, billions] : {std::pair{"swinv2_tiny_window8_256", 5.9},
+                                       {"swinv2_small_window8_256", 11.5},
+                                       {"swinv2_base_window8_256", 20.3},
+                                       {"swinv2_tiny_window16_256", 6.6},
+                                       {"swinv2_small_window16_256", 12.6},
+                                       {"swinv2_base_window16_256", 21.8},
+                                       {"convnextv2_tiny", 4.47},
+                                       {"convnextv2_base", 15.4},
+                                       {"convnextv2_huge", 115.0}}) {
+    INFO(name);
+    CHECK(load_model(name).macs() == Approx(billions * 1e9).epsilon(0.01));
+  }
 }
 
 TEST_CASE("window attention refuses images and channels that it cannot divide") {

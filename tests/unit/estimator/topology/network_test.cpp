@@ -334,7 +334,7 @@ TEST_CASE("no layer-wise collective on a network is shorter than the least time"
 TEST_CASE("the messages of all rounds of a recursive halving add up to the vector without one rank's slice") {
   for (double ranks = 2; ranks <= 70; ++ranks) {
     INFO(ranks);
-    for (const auto& rounds : {halving_rounds(ranks), shifted_halving_rounds(ranks)}) {
+    for (const auto& rounds : {halving_rounds(ranks), shifted_halving_rounds(ranks), far_halving_rounds(ranks)}) {
       CHECK(static_cast<double>(rounds.size()) == std::ceil(std::log2(ranks)));
       double sum = 0;
       for (const HalvingRound& round : rounds) {
@@ -350,6 +350,9 @@ TEST_CASE("the messages of all rounds of a recursive halving add up to the vecto
   std::vector<double> steps;
   for (const HalvingRound& round : shifted_halving_rounds(11)) steps.push_back(round.step);
   CHECK(steps == std::vector<double>{6, 3, 2, 1});
+  // Among 8 ranks, half of the vector travels 4 places.
+  CHECK(far_halving_rounds(8).front().step == 4);
+  CHECK(far_halving_rounds(8).front().part == 0.5);
 }
 
 TEST_CASE("a measured φ overrides the model's φ only at its own level") {

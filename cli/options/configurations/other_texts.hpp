@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+namespace ddl {
+
+/// Throws Error if the file is a program in Python.
+void refuse_program(const std::string& path);
+/// Returns a hint about a file that is no configuration of a tool: a job file, an answer of this program, or a script that
+/// launches another script; empty for other files.
+[[nodiscard]] std::string hint_of_another(const std::string& path);
+
+}  // namespace ddl

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include "core/quantity.hpp"
+#include "estimator/layers/job.hpp"
+#include "estimator/plan/plan.hpp"
+
+namespace ddl {
+
+/// The copy of samples from the shared file system to the nodes, once before a training.
+struct StagedData {
+  Bytes per_node{};               ///< bytes of samples that a node has, with those that its ranks receive
+  bool fits = true;               ///< whether nodes can hold these bytes; if not, samples stay on the shared file system
+  std::optional<Seconds> time{};  ///< of the copy; unset if the bandwidth of the shared file system is unknown
+};
+
+/// Returns the copy of a plan: the bytes of a node over the bandwidths of a node and of its disk, the bytes of all nodes
+/// over the bandwidth of the shared file system, or their files over its rate of files, whichever takes longest. Empty if
+/// samples are not staged.
+[[nodiscard]] std::optional<StagedData> staged_data(const Job& job, const Plan& plan);
+
+}  // namespace ddl

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "model_zoo/network/model.hpp"
+
+namespace ddl {
+
+/// Replaces fused attention with trained sinks by attention that writes its scores, for libraries whose fused kernels do not
+/// support sinks (Operation::with_written_sinks).
+void write_sinks(Model& model);
+
+}  // namespace ddl
