@@ -34,7 +34,7 @@ Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
     simple = std::move(estimate);
     return true;
   };
-  const auto simplify_choices = [&] {
+  const auto simplify_once = [&] {
     for (std::size_t i = plan_choice_count; i > 0; --i) {
       const PlanChoiceRow& row = plan_choices()[i - 1];
       for (const int value : space_.values_of(row, simple.plan)) {
@@ -47,6 +47,13 @@ Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
         }
         if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
       }
+    }
+  };
+  // With one choice replaced, another may not be needed, such as recomputation without secondary shards.
+  const auto simplify_choices = [&] {
+    for (std::optional<Plan> before; before != simple.plan;) {
+      before = simple.plan;
+      simplify_once();
     }
   };
   simplify_choices();

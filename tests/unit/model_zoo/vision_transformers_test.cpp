@@ -203,7 +203,8 @@ TEST_CASE("window attention has two products for each pair of positions in a win
   CHECK(cosine.operation->biases(cosine.input_shapes, cosine.output_shape) == 2 * 512 + 512 + 2 * 512 + 2);
   // Windows of 4 by 4 fill 6 by 8 up to 8 by 8 positions of 4 channels.
   const Layer padded = layer_of(image, "  - window_attention: {heads: 2, window: 4, positions: none, padded: yes}\n");
-  CHECK(padded.operation->macs(padded.input_shapes, padded.output_shape) == 2.0 * 16 * 8 * 8 * padded.output_shape.channels);
+  CHECK(padded.operation->macs(padded.input_shapes, padded.output_shape) ==
+        2.0 * 16 * 8 * 8 * static_cast<double>(padded.output_shape.channels));
   CHECK(padded.operation->biases(padded.input_shapes, padded.output_shape) == 0);
 }
 
