@@ -94,7 +94,7 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"days", "deadline", say_deadline},
     {"hours", "deadline", say_deadline},
     {"walltime", "deadline", say_deadline},
-    {"fsdp", "zero", "FSDP is ZeRO-3: write --strategies fsdp, or --for fsdp for its launch files"},
+    {"fsdp", "zero", "FSDP is ZeRO-3: write --strategy fsdp; recommend --for fsdp writes launch files"},
     {"nvlink", "machine", "the machine has the network: see 'machines show NAME', and 'machines new' for your own"},
     {"failures", "mtbf", say_failures},
     {"failure-rate", "mtbf", say_failures},

