@@ -13,10 +13,13 @@ inline const std::set<std::string> not_computed{
     "attention with capped scores is not supported by this back end",
     "attention with sinks is not supported by this back end",
     "a class token for each image of a sequence is not supported by this back end",
+    "gated_delta is not supported by this back end",
     "gather is not supported by this back end",
     "latent_keys_and_values is not supported by this back end",
     "mamba2 is not supported by this back end",
     "a loss with capped outputs is not supported by this back end",
+    "pick is not supported by this back end",
+    "a product with one factor for each token is not supported by this back end",
     "query_key_norm is not supported by this back end",
     "scatter is not supported by this back end",
     "shift is not supported by this back end",
@@ -26,6 +29,8 @@ inline const std::set<std::string> not_computed{
     "a router with a bias is not supported by this back end",
     "a router with groups of experts is not supported by this back end",
     "the function relu2 is not supported by this back end",
+    "the function xielu is not supported by this back end",
+    "window attention is supported with a table of biases and whole windows only",
 };
 
 }  // namespace ddl
