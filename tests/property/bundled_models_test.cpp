@@ -77,8 +77,11 @@ TEST_CASE("every bundled model can be split in two along each of its axes, with 
       CHECK(std::isfinite(seconds));
       CHECK(seconds > 0);
       CHECK(estimate.efficiency > 0);
-      // Two devices are at most twice as fast.
-      CHECK(estimate.efficiency <= 1 + 1e-9);
+      // Two devices are at most twice as fast, unless one device would have to page.
+      Plan alone = plan;
+      alone.mesh = Mesh{};
+      const bool fits = estimator.memory(alone).total() <= study.machine().device.memory;
+      if (fits) CHECK(estimate.efficiency <= 1 + 1e-9);
       CHECK(std::isfinite(estimate.memory.total().value()));
       CHECK(bounds.least(Closeness::degrees, plan).value() <= seconds * (1 + 1e-9));
       CHECK(memory_lower_bound(estimator.job(), plan) <= estimate.memory.total());

@@ -24,6 +24,7 @@ namespace ddl {
 namespace {
 
 constexpr std::size_t max_link_value = 256;
+constexpr std::string_view repository_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
 
 /// Throws Error for a name that is neither bundled nor an offered file.
 void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
@@ -33,10 +34,10 @@ void refuse_files(const std::string& key, const std::string& value, const std::v
     const std::string name = each.substr(0, each.find('@'));
     if (std::find(offered.begin(), offered.end(), name) != offered.end()) continue;
     // The name of a Hugging Face repository is the name of a bundled model, unless there is such a file.
+    const bool is_repository = is_hub_name(name) && name.find_first_not_of(repository_letters) == std::string::npos &&
+                               each.find("..") == std::string::npos;
     std::error_code unknown;
-    if (key == "model" && is_hub_name(name) && each.find("..") == std::string::npos &&
-        !std::filesystem::exists(name, unknown))
-      continue;
+    if (key == "model" && is_repository && !std::filesystem::exists(name, unknown)) continue;
     const bool is_plain = std::all_of(each.begin(), each.end(), [](char letter) {
       return letter > ' ' && letter < 0x7f && letter != '/' && letter != '\\';
     });

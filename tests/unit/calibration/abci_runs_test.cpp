@@ -33,7 +33,10 @@ TEST_CASE("steps on ABCI are predicted from other configurations") {
 }
 
 TEST_CASE("the bundled coefficients equal a new fit to the runs on ABCI") {
-  const RunFit fit = RunFitter(runs_of("iter_total_s"), "abci", "").fit();
+  std::vector<MeasuredRun> runs = runs_of("iter_total_s");
+  // The bundled coefficients are those of ChainerMN.
+  std::erase_if(runs, [](const MeasuredRun& run) { return !run.software.empty(); });
+  const RunFit fit = RunFitter(runs, "abci", "").fit();
   const Coefficients bundled = load_coefficients("abci");
   REQUIRE(fit.families.size() == bundled.learned.size());
   for (const FamilyFit& family : fit.families) {

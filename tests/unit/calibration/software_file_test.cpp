@@ -264,18 +264,17 @@ TEST_CASE(
     const auto& learned = study.coefficients().learned;
     return std::any_of(learned.begin(), learned.end(), [&](const auto& of) { return of.first == family; });
   };
-  constexpr Family data = family_bit(Axis::data), tensor = family_bit(Axis::tensor);
+  constexpr Family data = family_bit(Axis::data);
   const Study images(spec);
   CHECK(images.software().name == "chainer");
   CHECK(has(images, data));
-  CHECK_FALSE(has(images, data | tensor));
   spec.model = "bert-base";
   const Study sequences(spec);
   CHECK(sequences.software().name == usual_software);
   CHECK(sequences.coefficients().learned.empty());
   CHECK(sequences.warnings().empty());
   spec.software = "chainer";
-  CHECK(has(Study(spec), data | tensor));
+  CHECK(has(Study(spec), data));
 }
 
 }  // namespace software_file_tests

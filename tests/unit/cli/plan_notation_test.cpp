@@ -29,8 +29,11 @@ Plan random_plan(std::mt19937& random) {
     const bool is_written = row.matters(plan.mesh) && !row.sign(value).empty();
     row.set(plan, is_written ? value : 0);
   }
-  if (const auto devices = static_cast<int>(plan.mesh.devices()); devices > 1 && number(0, 3) == 0) {
-    plan.segments = {{number(1, 9), Mesh{{Axis::filter, devices}}}, {number(10, 20), Mesh{{Axis::data, devices}}}};
+  // All layouts have the same stages.
+  const int stages = plan.mesh[Axis::pipeline];
+  if (const auto ranks = static_cast<int>(plan.mesh.devices() / stages); ranks > 1 && number(0, 3) == 0) {
+    plan.segments = {{number(1, 9), Mesh{{Axis::pipeline, stages}, {Axis::filter, ranks}}},
+                     {number(10, 20), Mesh{{Axis::pipeline, stages}, {Axis::data, ranks}}}};
     join_segments(plan);
   }
   return plan;

@@ -318,8 +318,8 @@ TEST_CASE("attention with sinks writes its scores if no fused kernel supports si
       return layer.operation->kernels(Pass::forward, layer.input_shapes, layer.output_shape).size();
     };
     const bool is_attention = fused.layers[i].operation->is_attention();
-    // The kernels are QKᵀ, softmax and AV. Backward reads the scores, which have a row of keys for each query and head.
-    CHECK(kernels(written) == (is_attention ? 3 : kernels(fused)));
+    // QKᵀ, softmax and AV are kernels of their own. Backward reads the scores of each query and head.
+    CHECK((kernels(written) >= kernels(fused) + 2) == is_attention);
     CHECK((of_written.kept[i].extra_items > of_fused.kept[i].extra_items) == is_attention);
     seen += is_attention ? 1 : 0;
   }

@@ -80,6 +80,7 @@ TEST_CASE("below the fewest devices, no plan fits") {
   CHECK(count > 1);
   CHECK(fewest->estimate.plan.global_batch == 1024);
   for (int fewer = 1; fewer < count; ++fewer) {
+    if (1024 % fewer != 0) continue;  // replicas would have different numbers of samples
     CAPTURE(fewer);
     CHECK(check_memory(net.estimator, data_plan(fewer, 1024))->verdict != Verdict::fits);
   }
