@@ -253,7 +253,8 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());
   if (options.risk) refuse_risk(answer->objective);
   if (options.per_layer && answer->objective == Objective::memory)
-    throw Error("--per-layer looks for a faster plan: it cannot be combined with --objective memory", "leave one of them out");
+    throw Error("--per-layer looks for a faster plan: it cannot be combined with --objective memory",
+                "leave one of them out");
   if (answer->objective == Objective::cost) refuse_cost_without_price(answer->study->machine());
   answer->estimator = std::make_shared<Estimator>(answer->study->job());
   answer->single = asked.plan.has_value();

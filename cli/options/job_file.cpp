@@ -149,8 +149,9 @@ class JobReader {
     }
     if (const SettingRow* const lacking = lacking_setting(job_.settings)) {
       root_.at(lacking->key)
-          .fail(fmt::format("'{}' needs '{}: {}'", lacking->key, lacking->only_with_key, lacking->only_with),
-                fmt::format("set '{}' to the required value, or leave out the key that requires it", lacking->only_with_key));
+          .fail(
+              fmt::format("'{}' needs '{}: {}'", lacking->key, lacking->only_with_key, lacking->only_with),
+              fmt::format("set '{}' to the required value, or leave out the key that requires it", lacking->only_with_key));
     }
     const bool has_input = job_.settings.number("input") != input_none;
     if (!has_input && job_.settings.flag("input_exposed").value_or(false)) {

@@ -61,31 +61,18 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 });
 
 // The data axis takes the devices that the other axes leave. All activations are sharded by tokens in a tensor group.
-constexpr auto usual = std::to_array<UsualValue>({{ConfigField::layers, "16"},
-                                                  {ConfigField::hidden, "2048"},
-                                                  {ConfigField::heads, "16"},
-                                                  {ConfigField::kv_heads, "16"},
-                                                  {ConfigField::head_size, "128"},
-                                                  {ConfigField::feed_forward, "7168"},
-                                                  {ConfigField::vocabulary, "32000"},
-                                                  {ConfigField::gated, "yes"},
-                                                  {ConfigField::norm, "rms"},
-                                                  {ConfigField::position, "rope"},
-                                                  {ConfigField::bias, "no"},
-                                                  {ConfigField::tied, "no"},
-                                                  {ConfigField::padded_experts, "yes"},
-                                                  {ConfigField::sequence, "2048"},
-                                                  {ConfigField::device_batch, "12"},
-                                                  {ConfigField::data_replicate, "-1"},
-                                                  {ConfigField::data_shard, "-1"},
-                                                  {ConfigField::precision, "bf16"},
-                                                  {ConfigField::optimizer, "adamw"},
-                                                  {PlanChoice::zero, "3"},
-                                                  {PlanChoice::sequence_parallel, "yes"},
-                                                  {PlanChoice::recompute, "full"}});
+constexpr auto usual = std::to_array<UsualValue>(
+    {{ConfigField::layers, "16"},          {ConfigField::hidden, "2048"},   {ConfigField::heads, "16"},
+     {ConfigField::kv_heads, "16"},        {ConfigField::head_size, "128"}, {ConfigField::feed_forward, "7168"},
+     {ConfigField::vocabulary, "32000"},   {ConfigField::gated, "yes"},     {ConfigField::norm, "rms"},
+     {ConfigField::position, "rope"},      {ConfigField::bias, "no"},       {ConfigField::tied, "no"},
+     {ConfigField::padded_experts, "yes"}, {ConfigField::sequence, "2048"}, {ConfigField::device_batch, "12"},
+     {ConfigField::data_replicate, "-1"},  {ConfigField::data_shard, "-1"}, {ConfigField::precision, "bf16"},
+     {ConfigField::optimizer, "adamw"},    {PlanChoice::zero, "3"},         {PlanChoice::sequence_parallel, "yes"},
+     {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("sliding_window_size", "num_vocab_tiling", "fused_qkv",
-                                             "fused_mlp", "use_ring_of_experts", "shard_exp_on_fsdp", "mtp_num_layers",
+constexpr auto not_modelled = argument_names("sliding_window_size", "num_vocab_tiling", "fused_qkv", "fused_mlp",
+                                             "use_ring_of_experts", "shard_exp_on_fsdp", "mtp_num_layers",
                                              "per_device_batch_size_start", "custom_mesh", "custom_mesh_and_rule");
 
 constexpr auto marks =

@@ -145,9 +145,9 @@ constexpr auto not_modelled =
     argument_names("model.ub_tp_comm_overlap", "model.tp_comm_overlap", "model.megatron_amp_O2", "model.fp8_params",
                    "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
                    "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
-                   "model.enable_cuda_graph", "model.rampup_batch_size",
-                   "ddp.grad_reduce_in_fp32", "optimizer.use_precision_aware_optimizer",
-                   "model.peft.lora_tuning.target_modules", "peft.target_modules", "comm_overlap.tp_comm_overlap");
+                   "model.enable_cuda_graph", "model.rampup_batch_size", "ddp.grad_reduce_in_fp32",
+                   "optimizer.use_precision_aware_optimizer", "model.peft.lora_tuning.target_modules", "peft.target_modules",
+                   "comm_overlap.tp_comm_overlap");
 
 constexpr auto marks =
     argument_names("model.micro_batch_size", "model.global_batch_size", "model.encoder_seq_length",

@@ -110,8 +110,8 @@ constexpr auto harmless = argument_names(
     "job.*", "profiling.*", "metrics.*", "comm.*", "checkpoint.*", "validation.*", "lr_scheduler.*", "model.hf_assets_path",
     "model.tokenizer_path", "model.norm_type", "model.print_after_conversion", "optimizer.*", "training.steps",
     "training.max_norm", "training.dataset*", "training.deterministic", "training.seed", "training.warmup_steps",
-    "training.gc_*", "training.mixed_precision_reduce", "compile.components",
-    "activation_checkpoint.*", "fault_tolerance.*", "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
+    "training.gc_*", "training.mixed_precision_reduce", "compile.components", "activation_checkpoint.*", "fault_tolerance.*",
+    "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.converters", "the format of matrix products depends on it, and is not read", "write --precision fp8", false,

@@ -114,10 +114,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .beyond_ideal = "pipeline stages of given blocks",
        .separator = ", ",
        .name = size_name,
-       .words =
-           [](int value) {
-             return value == 0 ? std::string() : std::to_string(value) + " blocks on the first stage";
-           },
+       .words = [](int value) { return value == 0 ? std::string() : std::to_string(value) + " blocks on the first stage"; },
        .sign = [](int value) { return value == 0 ? std::string() : "first" + std::to_string(value); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible =
@@ -142,10 +139,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .beyond_ideal = "pipeline stages of given blocks",
        .separator = ", ",
        .name = size_name,
-       .words =
-           [](int value) {
-             return value == 0 ? std::string() : std::to_string(value) + " blocks on the last stage";
-           },
+       .words = [](int value) { return value == 0 ? std::string() : std::to_string(value) + " blocks on the last stage"; },
        .sign = [](int value) { return value == 0 ? std::string() : "last" + std::to_string(value); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible =

@@ -7,7 +7,8 @@
 namespace ddl {
 
 /// Returns the expected number of tokens of the busiest rank of an expert split, divided by the mean over ranks, if a
-/// trained router chooses the experts. `experts`: the experts of a layer. `ranks`: the ranks that hold equal numbers of them.
+/// trained router chooses the experts. `experts`: the experts of a layer. `ranks`: the ranks that hold equal numbers of
+/// them.
 [[nodiscard]] double routed_load(Routing routing, double experts, double ranks);
 /// Returns the number of tokens that the busiest rank computes, divided by the mean over ranks. Ranks wait for this rank.
 [[nodiscard]] double expert_load(const Assumptions& assumptions, double experts, double ranks);

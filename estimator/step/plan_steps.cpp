@@ -20,7 +20,8 @@ const std::vector<int>& PlanSteps::virtual_stages_of(const Plan& plan) const {
   static const std::vector<int> one{1};
   const int stages = plan.mesh[Axis::pipeline];
   if (stages == 1 || job_.assumptions.slot_pipeline) return one;
-  std::vector<int>& known = chunks_[{stages, plan.micro_batches % stages == 0, plan.first_stage_blocks, plan.last_stage_blocks}];
+  std::vector<int>& known =
+      chunks_[{stages, plan.micro_batches % stages == 0, plan.first_stage_blocks, plan.last_stage_blocks}];
   if (known.empty()) {
     known = one;
     Plan alike = plan;

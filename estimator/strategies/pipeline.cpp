@@ -54,8 +54,8 @@ void layer_limits(const LimitContext& context, Limits& limits) {
   if (stages == 1) return;
   const int assigned = plan.first_stage_blocks + plan.last_stage_blocks;
   if (assigned > 0 && blocks_of_stages(context.facts, plan).empty()) {
-    limits.add({Limit::Kind::stage_blocks, static_cast<double>(assigned), static_cast<double>(context.facts.model->blocks),
-                -1});
+    limits.add(
+        {Limit::Kind::stage_blocks, static_cast<double>(assigned), static_cast<double>(context.facts.model->blocks), -1});
     return;
   }
   const ScheduleOrder& order = order_of(plan.schedule);

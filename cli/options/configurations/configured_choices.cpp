@@ -15,10 +15,17 @@ namespace ddl {
 namespace {
 
 /// Choices that depend on several fields of a configuration.
-constexpr std::array of_several_fields{PlanChoice::zero,      PlanChoice::shard_group,      PlanChoice::secondary_shards,
-                                       PlanChoice::recompute, PlanChoice::recompute_blocks, PlanChoice::recompute_modules,
-                                       PlanChoice::offload,   PlanChoice::experts,          PlanChoice::virtual_stages,
-                                       PlanChoice::first_stage_blocks, PlanChoice::last_stage_blocks};
+constexpr std::array of_several_fields{PlanChoice::zero,
+                                       PlanChoice::shard_group,
+                                       PlanChoice::secondary_shards,
+                                       PlanChoice::recompute,
+                                       PlanChoice::recompute_blocks,
+                                       PlanChoice::recompute_modules,
+                                       PlanChoice::offload,
+                                       PlanChoice::experts,
+                                       PlanChoice::virtual_stages,
+                                       PlanChoice::first_stage_blocks,
+                                       PlanChoice::last_stage_blocks};
 
 bool deals_experts(const Configuration& read) {
   const std::int64_t tensor = configured_degree(read, ConfigField::tensor);
@@ -157,10 +164,10 @@ class ChoiceReader {
     if (before + behind > 0 && !first && !last) {
       const std::int64_t all = layers() + before + behind, slots = all / pipeline;
       if (all % pipeline != 0) {
-        read_.fail({ConfigField::embedding_slot, ConfigField::loss_slot},
-                   fmt::format("{} layers, with those that count as a layer, do not divide into {} equal stages", all,
-                               pipeline),
-                   "let fewer layers count as a layer, or write the layers of the first and last stage");
+        read_.fail(
+            {ConfigField::embedding_slot, ConfigField::loss_slot},
+            fmt::format("{} layers, with those that count as a layer, do not divide into {} equal stages", all, pipeline),
+            "let fewer layers count as a layer, or write the layers of the first and last stage");
       }
       if (before > 0 && slots > 1) first = slots - before;
       if (behind > 0 && slots > 1) last = slots - behind;

@@ -192,9 +192,7 @@ class Options {
 
   /// Sets how evenly tokens are spread over experts.
   void choose_routing() {
-    const auto set = [&](const char* key, double value) {
-      all_.study.settings.set(key, {value, SettingOrigin::job, {}});
-    };
+    const auto set = [&](const char* key, double value) { all_.study.settings.set(key, {value, SettingOrigin::job, {}}); };
     const bool is_said = is_given_("--routing") || is_given_("--expert-imbalance");
     auto routing = enum_named(routing_names, read_.word(ConfigField::routing));
     if (read_.word(ConfigField::routing_bias) == "yes") routing = Routing::loss_free;
