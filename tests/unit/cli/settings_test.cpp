@@ -101,10 +101,12 @@ TEST_CASE("every setting is applied from a job, a table of runs and an option") 
       const std::string algorithm = row.only_with.empty() ? "" : fmt::format("{}: {}\n", row.only_with_key, row.only_with);
       const std::string line =
           row.has_option ? fmt::format("{}: {}\n", row.key, text) : fmt::format("settings: {{{}: {}}}\n", row.key, text);
-      const ParsedJob parsed =
-          parse_job("format: 1\nmodel: bert-base\nmachine: dgx-h100\nprecision: bf16\nglobal_batch: 64\n" + algorithm +
-                        line + "plan: {strategy: data, degrees: {data: 8}}\n",
-                    "j.yaml");
+      // Only some optimizers precondition gradients.
+      const std::string optimizer = row.key == "precondition_every" ? "kfac" : "adam";
+      const ParsedJob parsed = parse_job(
+          "format: 1\nmodel: bert-base\nmachine: dgx-h100\nprecision: bf16\nglobal_batch: 64\noptimizer: " + optimizer +
+              "\n" + algorithm + line + "plan: {strategy: data, degrees: {data: 8}}\n",
+          "j.yaml");
       CHECK(parsed.job.settings.number(row.key) == value);
       if (!needs_measurements(row)) CHECK_NOTHROW(Study(spec_of(parsed.job, "")));
 
