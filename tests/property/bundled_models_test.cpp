@@ -44,8 +44,7 @@ bool has_one_kv_head(const Model& model) {
 
 bool has_padded_windows(const Model& model) {
   return std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
-    return layer.operation->type() == "window_attention" &&
-           layer.operation->attribute_values().find_boolean("padded").value_or(false);
+    return layer.operation->type() == "window_attention" && layer.operation->attribute_values().flag("padded", false);
   });
 }
 

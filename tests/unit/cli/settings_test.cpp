@@ -121,9 +121,9 @@ TEST_CASE("every setting is applied from a job, a table of runs and an option") 
       const std::string words = fmt::format("{}={}{}", row.key, text, with);
       // Only adapters leave weights frozen.
       const std::string model = row.key == "base" ? "bert-base@lora=8" : "bert-base";
-      std::vector<std::string> command{"recommend", model,        "--machine",   "dgx-h100",  "--gpus",
-                                       "8",         "--strategy", "data",        "--degrees", "data=8",
-                                       "--batch",   "8",          "--precision", "bf16"};
+      std::vector<std::string> command{"recommend",   model,  "--machine",   "dgx-h100", "--gpus",  "8",
+                                       "--strategy",  "data", "--degrees",   "data=8",   "--batch", "8",
+                                       "--precision", "bf16", "--optimizer", optimizer};
       // Failures have an effect only on a whole training.
       if (std::find(recovery_keys.begin(), recovery_keys.end(), row.key) != recovery_keys.end())
         command.insert(command.end(), {"--train-tokens", "1B", "--setting", "mtbf=1d checkpoint_time=1s"});
