@@ -1,4 +1,4 @@
-#include "estimator/facts/tables.hpp"
+#include "estimator/facts/embedding_tables.hpp"
 
 #include <algorithm>
 #include <cstddef>
