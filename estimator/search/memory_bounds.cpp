@@ -5,8 +5,8 @@
 
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/strategy.hpp"
-#include "estimator/strategies/tables.hpp"
 
 namespace ddl {
 

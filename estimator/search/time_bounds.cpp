@@ -14,11 +14,11 @@
 #include "estimator/step/input.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/spatial.hpp"
 #include "estimator/strategies/strategy.hpp"
-#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {

@@ -7,8 +7,8 @@
 
 #include "estimator/search/degrees.hpp"
 #include "estimator/strategies/context.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/expert.hpp"
-#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {

@@ -5,12 +5,12 @@
 #include "estimator/strategies/channel.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/data.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/filter.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/spatial.hpp"
-#include "estimator/strategies/tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {

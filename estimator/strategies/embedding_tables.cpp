@@ -1,4 +1,4 @@
-#include "estimator/strategies/tables.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 
 #include <algorithm>
 #include <array>
