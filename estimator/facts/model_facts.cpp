@@ -12,7 +12,7 @@
 #include "estimator/facts/narrow_copies.hpp"
 #include "estimator/facts/preconditioners.hpp"
 #include "estimator/facts/recomputed_tensors.hpp"
-#include "estimator/facts/spared_layers.hpp"
+#include "estimator/facts/unrecomputed_layers.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 
 namespace ddl {

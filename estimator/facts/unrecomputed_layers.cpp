@@ -1,4 +1,4 @@
-#include "estimator/facts/spared_layers.hpp"
+#include "estimator/facts/unrecomputed_layers.hpp"
 
 #include <algorithm>
 #include <cstddef>
