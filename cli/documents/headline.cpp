@@ -22,7 +22,7 @@
 #include "cli/report/figures.hpp"
 #include "core/statistics.hpp"
 #include "core/units.hpp"
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/explain/staging.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"

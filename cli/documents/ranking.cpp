@@ -18,7 +18,7 @@
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/explain/staging.hpp"
 #include "estimator/kernels/shard_times.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 
 namespace ddl {
 namespace {

@@ -1,6 +1,6 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/inputs/base_weights.hpp"
 
 namespace ddl {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/memory/memory.hpp"
 
 namespace ddl {

@@ -6,7 +6,7 @@
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/step/term.hpp"

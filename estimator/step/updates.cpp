@@ -5,7 +5,7 @@
 
 #include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/gradient_exchange.hpp"
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"

@@ -1,5 +1,3 @@
-#include "estimator/exchanges/workers.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/files/load_model.hpp"

@@ -1,4 +1,4 @@
-#include "estimator/exchanges/workers.hpp"
+#include "estimator/exchanges/synchronization.hpp"
 
 namespace ddl {
 
