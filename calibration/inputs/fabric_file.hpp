@@ -5,7 +5,7 @@
 
 #include "core/quantity.hpp"
 #include "core/yaml_node.hpp"
-#include "estimator/inputs/collective_library.hpp"
+#include "estimator/inputs/communication_library.hpp"
 
 namespace ddl {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "estimator/exchanges/collectives/library.hpp"
+#include "estimator/exchanges/collectives/communication_library.hpp"
 #include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/group.hpp"
 #include "estimator/exchanges/topology/contention.hpp"

@@ -8,7 +8,7 @@
 
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
-#include "estimator/inputs/collective_library.hpp"
+#include "estimator/inputs/communication_library.hpp"
 #include "estimator/inputs/failures.hpp"
 #include "model_zoo/values/precision.hpp"
 

@@ -16,7 +16,7 @@
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
 #include "core/statistics.hpp"
-#include "estimator/exchanges/collectives/library.hpp"
+#include "estimator/exchanges/collectives/communication_library.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 

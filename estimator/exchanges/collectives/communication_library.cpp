@@ -1,4 +1,4 @@
-#include "estimator/exchanges/collectives/library.hpp"
+#include "estimator/exchanges/collectives/communication_library.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/quantity.hpp"
-#include "estimator/inputs/collective_library.hpp"
+#include "estimator/inputs/communication_library.hpp"
 
 namespace ddl {
 

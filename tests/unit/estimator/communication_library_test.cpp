@@ -1,7 +1,6 @@
-#include "estimator/exchanges/collectives/library.hpp"
-
 #include <cmath>
 
+#include "estimator/exchanges/collectives/communication_library.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/exchanges/lone_exchange.hpp"
 #include "estimator/inputs/coefficients.hpp"
