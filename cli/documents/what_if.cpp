@@ -8,7 +8,7 @@
 
 #include "cli/options/plan_notation.hpp"
 #include "cli/report/figures.hpp"
-#include "cli/sentences/doings.hpp"
+#include "cli/sentences/activities.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/findings.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/sentences/doings.hpp"
+#include "cli/sentences/activities.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 
