@@ -8,11 +8,11 @@
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/configuration.hpp"
-#include "cli/options/configurations/other_texts.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
+#include "cli/options/configurations/unsupported_files.hpp"
 #include "cli/options/configurations/wrapped_settings.hpp"
 #include "core/suggest.hpp"
 

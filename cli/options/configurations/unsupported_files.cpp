@@ -1,4 +1,4 @@
-#include "cli/options/configurations/other_texts.hpp"
+#include "cli/options/configurations/unsupported_files.hpp"
 
 #include <string_view>
 
