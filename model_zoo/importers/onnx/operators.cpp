@@ -28,7 +28,7 @@ Translator translate_function, translate_joined, translate_clip, translate_prelu
     translate_where;
 // concatenation.cpp
 Translator translate_concat;
-// plumbing.cpp
+// shape_operators.cpp
 Translator translate_reshape, translate_flatten, translate_squeeze, translate_transpose, translate_slice, translate_split,
     translate_gather, translate_expand, translate_shape, translate_identity, translate_quantized, translate_dropout;
 
