@@ -436,7 +436,7 @@ void add_explain(const Command& program, Request& request) {
   auto options = std::make_shared<ExplainOptions>();
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
-  handles.plan.description("explain the plan of this JSON file");
+  handles.plan.description("explain this plan: 'dp32·tp2 z1 m4' (see 'help notation'), or the plan of a JSON report");
   handles.strategy.description("explain a plan of this strategy; default without --degrees: the best plan for --gpus");
   const auto like = command.add_option("--like", options->like, like_help).file();
   handles.plan.excludes(like);

@@ -165,7 +165,7 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
 /// Adds an option with a quantity, such as --memory 80GiB.
 template <class Q>
 void add_quantity(const Command& command, const std::string& name, std::optional<Q>& into, const Plausible<Q>& range,
-                  const std::string& example, const std::string& description) {
+                  const std::string& type, const std::string& example, const std::string& description) {
   command
       .add_option_function(
           name,
@@ -178,7 +178,7 @@ void add_quantity(const Command& command, const std::string& name, std::optional
                           "write for example " + example);
           },
           description)
-      .type_name("NUMBER");
+      .type_name(type);
 }
 
 /// Reads `bf16=312TFLOP/s,fp8=624TFLOP/s`.
@@ -211,12 +211,13 @@ void add_sheet_options(const Command& command, MachineNewRequest& asked) {
           "--peak", [&sheet](const std::string& text) { sheet.peaks = parse_peaks(text); },
           "peak of an unknown GPU by precision without sparsity, such as bf16=312TFLOP/s,fp8=624TFLOP/s")
       .type_name("PEAKS");
-  add_quantity(command, "--memory", sheet.memory, plausible_memory, "80GiB", "memory of an unknown GPU, such as 80GiB");
-  add_quantity(command, "--memory-bandwidth", sheet.memory_bandwidth, plausible_memory_bandwidth, "2TB/s",
+  add_quantity(command, "--memory", sheet.memory, plausible_memory, "SIZE", "80GiB",
+               "memory of an unknown GPU, such as 80GiB");
+  add_quantity(command, "--memory-bandwidth", sheet.memory_bandwidth, plausible_memory_bandwidth, "BANDWIDTH", "2TB/s",
                "memory bandwidth of an unknown GPU, such as 2TB/s");
-  add_quantity(command, "--links", sheet.links, plausible_bandwidth, "300GB/s",
+  add_quantity(command, "--links", sheet.links, plausible_bandwidth, "BANDWIDTH", "300GB/s",
                "rate of all links of a GPU inside a node, in one direction, such as 300GB/s");
-  add_quantity(command, "--network", sheet.network, plausible_bandwidth, "400Gb/s",
+  add_quantity(command, "--network", sheet.network, plausible_bandwidth, "BANDWIDTH", "400Gb/s",
                "rate of each GPU's share of the network, in one direction, such as 400Gb/s");
   constexpr std::int64_t most_in_node = 100'000;
   add_whole_number(command, "--per-node", asked.per_node, 1, most_in_node,
@@ -247,7 +248,8 @@ void add_machines_new(const Command& machines, Request& request) {
                      "take the GPUs of the base machine if none, or others, are detected");
   command
       .add_option("--root", asked->root,
-                  "folder with the /proc and /sys of the machine; programs installed on this host are then not asked")
+                  "folder with the /proc and /sys of another machine; no program of this host is then run")
+      .type_name("FOLDER")
       .default_str("/");
   add_format_option(command, request.report);
   command.callback([asked, &request] {

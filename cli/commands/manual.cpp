@@ -36,10 +36,10 @@ std::string completion_for(const std::string& shell, const CommandDescription& p
 }  // namespace
 
 void add_help(const Command& program) {
-  const Command command = program.add_subcommand("help", "help on a command, as printed by its --help");
+  const Command command = program.add_subcommand("help", "help on a command, a topic or a term");
   command.examples({{"ddl-oracle help recommend", "output of 'ddl-oracle recommend --help'"},
                     {"ddl-oracle help models show", "help on a subcommand of 'models'"},
-                    {"ddl-oracle help", "all commands"}});
+                    {"ddl-oracle help batch size", "options and commands for a term"}});
 }
 
 void add_completion(CommandLine& command_line, Request& request) {

@@ -325,7 +325,7 @@ void add_models(const Command& program, Request& request) {
                   {"ddl-oracle models show vgg16 --format csv", "a row for each layer"}});
   // The maximum of --batch, multiplied by the devices of the largest machine, still fits into 64 bits.
   constexpr std::int64_t most_shown_samples = std::int64_t{1} << 30U;
-  add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "number of samples that the numbers refer to")
+  add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples for which bytes and FLOPs are shown")
       .default_str("1");
   add_report_options(shows, request.report);
   shows.callback([options, &request] {

@@ -232,14 +232,17 @@ void add_predict_exchange(const Command& predict, Request& request) {
        {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine h100",
         "the time of an allgather among 64 GPUs"},
        {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "four GPUs of each node, for programs"}});
-  exchange.add_option("--operation", asked->operations, "operations, between commas: allreduce, allgather, …")
+  exchange.add_option("--operation", asked->operations, "operations, separated by commas: allreduce, allgather, …")
       .capture_default_str();
-  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, between commas").capture_default_str();
+  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas")
+      .type_name("SIZES")
+      .capture_default_str();
   exchange
-      .add_option("--algorithm", asked->algorithms,
-                  "predict with these algorithms between commas, or all, by the formulas of the links; with the lower bound")
+      .add_option(
+          "--algorithm", asked->algorithms,
+          "predict with these algorithms, separated by commas, or all, by the formulas of the links; with the lower bound")
       .type_name("NAMES");
-  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, between commas").required();
+  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas").type_name("NUMBERS").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
                    "ranks per node (default: the devices per node of the machine)");
   exchange.add_option("--machine", asked->machine, "bundled machine or file")

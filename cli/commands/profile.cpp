@@ -280,7 +280,7 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--backend", o.backend,
                      "cuda, onednn or simulated (see 'backends'); default: a GPU, else the processor");
   command.add_option("--batch", o.batch,
-                     "samples of a micro-batch, several with commas; default: 1,4,16, on a processor 1,2,4");
+                     "samples of a micro-batch, or a list separated by commas; default: 1,4,16, on a processor 1,2,4");
   command.add_option("--precision", o.precision, "fp32, tf32, fp16 or bf16").capture_default_str();
   command.add_option(
       "--mixed-precision", o.mixed,
@@ -297,10 +297,12 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--machine", o.machine, "machine whose devices per node limit the default of --splits")
       .capture_default_str();
   command.add_option("--problem", o.lines, "measure only this problem, a line in the format of profiles").take_all();
-  command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')");
+  command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')")
+      .type_name("FILE");
   command
       .add_option("--leave-out", o.left_out,
                   "skip this problem, a line in the format of profiles, such as one that crashes the device")
+      .type_name("PROBLEM")
       .take_all();
   command.add_option("--caches", o.caches, "cache state before each sample: step (as in a training step), warm or cold")
       .capture_default_str();
@@ -319,8 +321,10 @@ void add_profile(const Command& program, Request& request) {
                   "algorithm of the GPU's library: framework (PyTorch's choice: the first for matrix products, else the "
                   "fastest), fastest, first, or smallest (workspace)")
       .default_str("framework");
-  command.add_option("--simulated", o.simulated,
-                     "values of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
+  command
+      .add_option("--simulated", o.simulated,
+                  "properties of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'")
+      .type_name("PROPERTIES");
   add_output_option(
       command, o.output,
       "output profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");

@@ -95,7 +95,8 @@ void add_software(const Command& program, Request& request) {
                     {"ddl-oracle software show pytorch", "settings of one software, with their sources"},
                     {"ddl-oracle software list --format csv", "the list for programs"}});
   add_list(command, request, "software", "software", "--software", list_software, "pytorch");
-  const Command keys = command.add_subcommand("keys", "what software files, tables of runs, jobs and --setting may say");
+  const Command keys =
+      command.add_subcommand("keys", "list the settings of software files, tables of runs, jobs and --setting");
   keys.examples({{"ddl-oracle software keys", "all keys, their values and meaning"},
                  {"ddl-oracle software keys --wide", "all keys, and which files may contain each key"},
                  {"ddl-oracle software keys --format csv", "all keys as CSV, for programs"}});

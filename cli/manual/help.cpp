@@ -9,11 +9,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/manual/help_writer.hpp"
 #include "cli/manual/manual.hpp"
 #include "cli/manual/option_groups.hpp"
 #include "cli/manual/topics.hpp"
-#include "cli/report/figures.hpp"
-#include "cli/report/formats/text.hpp"
+#include "cli/manual/word_help.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -21,13 +21,11 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t name_columns = 30;
-constexpr std::size_t example_indent = 6;
-
 std::string name_text(const OptionDescription& option) {
   std::string text = fmt::format("{}", fmt::join(option.names, ", "));
   if (option.names.front().starts_with("-") && !option.value.empty()) text += " " + option.value;
-  if (option.repeats) text += "...";
+  const bool is_flag = option.names.front().starts_with("-") && option.value.empty();
+  if (option.repeats && !is_flag) text += "...";
   return text;
 }
 
@@ -49,60 +47,6 @@ std::string whole_text_of(const OptionDescription& option) {
 }
 
 namespace {
-
-/// Returns the first clause of a text. A clause longer than `width` columns is cut at a suitable place.
-std::string brief_text_of(std::string_view text, std::size_t width) {
-  text = first_clause(text);
-  if (display_width(text) <= width) return std::string(text);
-  for (const std::string_view stop : {": ", " ("}) {
-    for (std::size_t at = text.rfind(stop); at != std::string_view::npos && at > 0; at = text.rfind(stop, at - 1)) {
-      if (display_width(text.substr(0, at)) <= width) return std::string(text.substr(0, at));
-    }
-  }
-  std::string_view cut = text;
-  while (display_width(cut) + 1 > width && cut.rfind(' ') != std::string_view::npos) cut = cut.substr(0, cut.rfind(' '));
-  return std::string(cut) + "…";
-}
-
-class HelpWriter {
- public:
-  HelpWriter(HelpForm form, std::size_t width) : form_(form), width_(width) {}
-
-  void row(const std::string& name, std::string_view text) {
-    std::string line = "  " + name;
-    const std::size_t used = display_width(line);
-    const bool fits = used + 2 <= name_columns;
-    const std::size_t room = width_ > name_columns + 20 ? width_ - name_columns : 20;
-    const std::string indent(name_columns, ' ');
-    line += fits ? std::string(name_columns - used, ' ') : "\n" + indent;
-    out_ += line + (form_ == HelpForm::brief ? brief_text_of(text, room) : wrap(text, room, indent)) + '\n';
-  }
-
-  void line(const std::string& text) { out_ += text + '\n'; }
-
-  void paragraph(const std::string& text) { out_ += wrap(text, width_, "") + '\n'; }
-
-  void example(const Example& example) {
-    out_ += fmt::format("  {}\n", example.command);
-    const std::string indent(example_indent, ' ');
-    out_ += indent + wrap(example.purpose, width_ - example_indent, indent) + '\n';
-  }
-
-  [[nodiscard]] std::string text() { return std::move(out_); }
-
- private:
-  /// Breaks a text into lines of at most `room` columns. All lines after the first begin with `indent`.
-  static std::string wrap(std::string_view text, std::size_t room, const std::string& indent) {
-    std::string out = wrap_text(text, room, "");
-    for (std::size_t at = 0; (at = out.find('\n', at)) != std::string::npos; at += 1 + indent.size())
-      out.insert(at + 1, indent);
-    return out;
-  }
-
-  HelpForm form_;
-  std::size_t width_;
-  std::string out_;
-};
 
 std::string usage_of(const CommandDescription& command) {
   std::string usage = "Usage: " + command.path;
@@ -153,17 +97,16 @@ std::size_t help_width() {
 namespace {
 
 void add_grouped_options(HelpWriter& help, const CommandDescription& command) {
-  const auto add_group = [&](std::string_view heading, std::string_view title) {
-    bool is_first = true;
-    for (const OptionDescription& each : command.options) {
-      if (heading_of(each) != heading) continue;
-      if (is_first) help.line(fmt::format("\n{}:", title));
-      is_first = false;
-      help.row(name_text(each), whole_text_of(each));
-    }
+  const auto add_group = [&](std::string_view title, const std::vector<const OptionDescription*>& options) {
+    if (!options.empty()) help.line(fmt::format("\n{}:", title));
+    for (const OptionDescription* each : options) help.row(name_text(*each), whole_text_of(*each));
   };
-  for (const OptionGroup& group : option_groups()) add_group(group.heading, group.heading);
-  add_group({}, "Other options");
+  for (const OptionGroup& group : option_groups()) add_group(group.heading, options_of(group, command));
+  std::vector<const OptionDescription*> others;
+  for (const OptionDescription& each : command.options) {
+    if (heading_of(each).empty()) others.push_back(&each);
+  }
+  add_group("Other options", others);
 }
 
 void add_options(HelpWriter& help, const CommandDescription& command, HelpForm form) {
@@ -179,7 +122,7 @@ void add_options(HelpWriter& help, const CommandDescription& command, HelpForm f
   }
   if (has_many && form != HelpForm::all) {
     help.line(fmt::format("\n'{} --help-all' shows all {} options in groups.", command.path, command.options.size()));
-    help.line("'ddl-oracle help WORD' explains a word, such as notation, memory or lora.");
+    help.line("'ddl-oracle help TERM' finds the options for a term, such as lora, throughput or nccl.");
   }
   if (form == HelpForm::brief && !has_many)
     help.line(fmt::format("\n'{} --help' shows examples and more about each option.", command.path));
@@ -203,6 +146,7 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
   if (command.name == command.path) {
     help.line("\nTopics ('help TOPIC'):");
     for (const HelpTopic& topic : help_topics()) help.row(std::string(topic.name), topic.summary);
+    help.row("any term of the field", "options and commands for it, such as lora, throughput or 'batch size'");
   }
   if (!command.arguments.empty()) {
     help.line("\nArguments:");
@@ -214,8 +158,10 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
 
 std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path) {
   const auto is_command = [&](const CommandDescription& each) { return each.name == path.front(); };
-  if (path.size() == 1 && std::none_of(program.commands.begin(), program.commands.end(), is_command)) {
-    if (const std::optional<std::string> about = help_about(program, path.front())) return *about;
+  if (!path.empty() && std::none_of(program.commands.begin(), program.commands.end(), is_command)) {
+    const std::string term = fmt::format("{}", fmt::join(path, " "));
+    if (const std::optional<std::string> about = help_about(program, term, help_width())) return *about;
+    throw unknown_term(program, term);
   }
   return help_text(command_named(program, path), HelpForm::whole, help_width());
 }

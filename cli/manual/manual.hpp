@@ -22,7 +22,7 @@ enum class HelpForm { brief, whole, all };
 /// Returns the number of columns of the terminal, limited to a readable range. Returns a default if
 /// the output is not a terminal.
 [[nodiscard]] std::size_t help_width();
-/// Returns the output of `ddl-oracle help COMMAND...`, `help TOPIC` or `help WORD`.
+/// Returns the output of `ddl-oracle help COMMAND...`, `help TOPIC` or `help TERM`.
 [[nodiscard]] std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path);
 
 /// Returns the manual page, in the macros of man(7).

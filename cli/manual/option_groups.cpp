@@ -25,54 +25,33 @@ std::span<const OptionGroup> option_groups() {
   static const std::vector<OptionGroup> groups = [] {
     std::vector<OptionGroup> made{
         {"Training",
-         {"model", "seq", "packed-length", "dataset", "input-shape", "precision", "mixed-precision", "optimizer",
-          "optimizer-implementation", "memory-format", "lora", "base", "master-weights", "moments"}},
-        {"Hardware",
-         {"machine", "gpus", "gpu-memory", "margin", "coefficients", "profile", "any-device", "software", "older-framework",
-          "setting"}},
-        {"Size and money",
-         {"global-batch", "batch-per-gpu", "train-tokens", "epochs", "to-accuracy", "samples-to-target", "budget",
-          "deadline", "price"}},
+         {"model", "seq", "packed-length", "dataset", "input-shape", "precision", "mixed-precision", "master-weights",
+          "moments", "optimizer", "optimizer-implementation", "precondition-every", "lora", "base", "memory-format"}},
+        {"Batch, length and cost",
+         {"global-batch", "batch-per-gpu", "train-tokens", "epochs", "to-accuracy", "samples-to-target", "deadline",
+          "budget", "price"}},
+        {"Hardware and software",
+         {"machine", "gpus", "gpu-memory", "margin", "coefficients", "profile", "any-device", "software", "setting",
+          "older-framework"}},
+        {"Search",
+         {"for", "objective", "strategies", "per-layer", "top", "all", "risk", "allow-risk", "time-limit", "like", "set"}},
+        {"Choices of the plan", {"plan", "strategy", "degrees", "layers", "micro-batches", "placement"}},
+        {"Communication",
+         {"no-overlap", "congestion", "allreduce", "parameter-servers", "sparse-density", "sparse-gradients", "compress",
+          "compress-density", "compress-rank", "local-steps", "synchronization", "staleness", "neighbors",
+          "idle-communicators"}},
+        {"Experts", {"routing", "expert-imbalance", "capacity-factor", "padded-experts"}},
+        {"Reading samples", {"input", "input-exposed", "no-input", "staging", "exchanged-samples"}},
         {"Failures and power",
          {"mtbf", "restart", "checkpoint-every", "checkpoint-time", "checkpoint-bandwidth", "checkpoint-writing",
           "spare-nodes", "repair", "pue", "carbon"}},
-        {"Search",
-         {"for", "objective", "strategies", "per-layer", "top", "all", "risk", "allow-risk", "time-limit", "like", "set"}},
-        {"Fix the plan", {"plan", "strategy", "degrees", "layers", "micro-batches", "placement"}},
-        {"What if",
-         {"what-if",
-          "straggler",
-          "congestion",
-          "expert-imbalance",
-          "routing",
-          "capacity-factor",
-          "padded-experts",
-          "no-overlap",
-          "input",
-          "input-exposed",
-          "no-input",
-          "ideal",
-          "allreduce",
-          "parameter-servers",
-          "sparse-density",
-          "idle-communicators",
-          "sparse-gradients",
-          "local-steps",
-          "compress",
-          "compress-density",
-          "compress-rank",
-          "synchronization",
-          "staleness",
-          "neighbors",
-          "staging",
-          "exchanged-samples",
-          "precondition-every"}},
+        {"What if", {"what-if", "straggler", "ideal"}},
+        {"Details and comparisons", {"why-not", "against", "memory", "stage", "memory-timeline", "out-of-core", "missing"}},
         {"Output",
-         {"why-not", "against", "memory", "stage", "memory-timeline", "out-of-core", "save-dir", "overwrite", "save-job",
-          "missing", "format", "output", "color", "wide", "ascii", "quiet", "help", "help-all"}},
+         {"save-dir", "overwrite", "save-job", "format", "output", "wide", "color", "ascii", "quiet", "help", "help-all"}},
     };
-    const auto fixes =
-        std::find_if(made.begin(), made.end(), [](const OptionGroup& each) { return each.heading == "Fix the plan"; });
+    const auto fixes = std::find_if(made.begin(), made.end(),
+                                    [](const OptionGroup& each) { return each.heading == "Choices of the plan"; });
     for (const PlanChoiceRow& row : plan_choices()) fixes->options.push_back(row.option);
     return made;
   }();
@@ -86,6 +65,16 @@ std::string_view heading_of(const OptionDescription& option) {
     if (has) return group.heading;
   }
   return {};
+}
+
+std::vector<const OptionDescription*> options_of(const OptionGroup& group, const CommandDescription& command) {
+  std::vector<const OptionDescription*> options;
+  for (const std::string_view name : group.options) {
+    for (const OptionDescription& each : command.options) {
+      if (has_name(each, name)) options.push_back(&each);
+    }
+  }
+  return options;
 }
 
 bool is_usual(const OptionDescription& option) {

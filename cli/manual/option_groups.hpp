@@ -19,6 +19,8 @@ struct OptionGroup {
 [[nodiscard]] std::span<const OptionGroup> option_groups();
 /// Returns the heading of an option; empty if the option belongs to no group.
 [[nodiscard]] std::string_view heading_of(const OptionDescription& option);
+/// Returns the command's options in a group, in the order of the group.
+[[nodiscard]] std::vector<const OptionDescription*> options_of(const OptionGroup& group, const CommandDescription& command);
 
 /// Commands with more options than this show only usual options in their help.
 inline constexpr std::size_t most_options_shown = 20;

@@ -1,13 +1,6 @@
 #include "cli/manual/topics.hpp"
 
-#include <algorithm>
 #include <array>
-#include <vector>
-
-#include <fmt/format.h>
-
-#include "cli/manual/manual.hpp"
-#include "cli/manual/synonyms.hpp"
 
 namespace ddl {
 namespace {
@@ -125,71 +118,8 @@ constexpr auto topic_table = std::to_array<HelpTopic>({
     {"accuracy", "intervals, ties, and what makes predictions better", about_accuracy},
 });
 
-/// Whether a text contains a word as a whole word.
-bool mentions(std::string_view text, std::string_view word) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    // A plural mentions its singular.
-    const bool ends = end == text.size() || !is_letter(text[end]) || text[end] == 's';
-    if ((at == 0 || !is_letter(text[at - 1])) && ends) return true;
-  }
-  return false;
-}
-
-/// Whether a page explains a word, such as dp: the word stands in the first column of a list, behind two blanks.
-bool explains(std::string_view text, const std::string& word) {
-  return text.find("  " + word + " ") != std::string_view::npos;
-}
-
-/// Returns a line for each option of the program's commands that mentions the word; an option of several commands is listed
-/// once.
-std::string options_that_mention(const CommandDescription& program, const std::string& word) {
-  struct Mentioned {
-    std::string name, text, commands;
-  };
-  std::vector<Mentioned> found;
-  const std::string stem = word.size() > 3 && word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
-  for_each_command(program, [&](const CommandDescription& command) {
-    for (const OptionDescription& option : command.options) {
-      const std::string& name = option.names.back();
-      if (!mentions(plain_word(name), stem) && !mentions(plain_word(option.text), stem)) continue;
-      const std::string text(first_clause(option.text));
-      const auto known = std::find_if(found.begin(), found.end(), [&](const Mentioned& each) { return each.name == name; });
-      if (known == found.end()) {
-        found.push_back({name, text, command.name});
-      } else if (known->commands.find(command.name) == std::string::npos) {
-        known->commands += ", " + command.name;
-      }
-    }
-  });
-  std::string lines;
-  for (const Mentioned& each : found)
-    lines += fmt::format("  {:<22}{}\n  {:<22}({})\n", each.name, each.text, "", each.commands);
-  return lines;
-}
-
 }  // namespace
 
 std::span<const HelpTopic> help_topics() { return topic_table; }
-
-std::optional<std::string> help_about(const CommandDescription& program, std::string_view word) {
-  const std::string plain = plain_word(word);
-  if (plain.empty()) return std::nullopt;
-  for (const HelpTopic& topic : topic_table) {
-    if (topic.name == plain) return std::string(topic.text);
-  }
-  std::string text;
-  for (const Synonym& each : synonyms()) {
-    if (each.word == plain && text.find(each.hint) == std::string::npos) text += fmt::format("{}: {}\n", plain, each.hint);
-  }
-  const std::string options = options_that_mention(program, plain);
-  if (!options.empty()) text += fmt::format("{}Options that mention '{}':\n{}", text.empty() ? "" : "\n", plain, options);
-  if (!text.empty()) return text;
-  for (const HelpTopic& topic : topic_table) {
-    if (explains(topic.text, plain)) return std::string(topic.text);
-  }
-  return std::nullopt;
-}
 
 }  // namespace ddl

@@ -106,13 +106,21 @@ void CommandLine::add_version(const std::string& text) {
 
 namespace {
 
-/// Returns the words of an option as its placeholder, `time|cost|memory`, if there are few.
+/// Returns the placeholder of a text: the words that the option takes, `time|cost|memory`, if they are few, NAME for the
+/// name of a file or of one of many words, and otherwise the last part of the option's name: BANDWIDTH for
+/// --checkpoint-bandwidth.
 std::string placeholder_of(const OptionDescription& option) {
   constexpr std::size_t most_letters = 40;
   std::string all;
   for (const std::string& word : option.words) all += (all.empty() ? "" : "|") + word;
-  if (all.empty() || option.is_file) return option.is_file ? "NAME" : option.value;
-  return all.size() <= most_letters ? all : "NAME";
+  if (option.is_file) return "NAME";
+  if (!all.empty()) return all.size() <= most_letters ? all : "NAME";
+  std::string name = option.names.back();
+  name = name.substr(name.rfind('-') + 1);
+  for (char& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
 }
 
 OptionDescription described(const CLI::Option& option, bool as_argument, const Declarations& declarations) {

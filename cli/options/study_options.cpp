@@ -149,6 +149,7 @@ Option add_setting(const Command& command, std::string_view key, Settings& setti
   if (row.kind == SettingKind::name) option.words([&row] { return texts(row.names); });
   if (row.kind == SettingKind::number || row.kind == SettingKind::whole_number) option.type_name("NUMBER");
   if (row.kind == SettingKind::time) option.type_name("TIME");
+  if (row.kind == SettingKind::percentile) option.type_name("PERCENTILE");
   if (!row.usual.empty()) option.default_str(std::string(row.usual));
   return option;
 }
@@ -413,8 +414,8 @@ void add_format_option(const Command& command, ReportOptions& options, const std
       .words([] {
         return std::vector<std::string>{"auto", "always", "never"};
       });
-  command.add_switch("--wide", options.wide, "text: show all columns of tables");
-  command.add_switch("--ascii", options.ascii, "text: ASCII characters only");
+  command.add_switch("--wide", options.wide, "show all columns of tables (format text)");
+  command.add_switch("--ascii", options.ascii, "use ASCII characters only (format text)");
   command.add_switch("-q,--quiet", options.quiet, "no warnings, only errors");
 }
 

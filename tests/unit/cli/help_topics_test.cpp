@@ -2,10 +2,12 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
+#include "cli/manual/concepts.hpp"
 #include "cli/manual/manual.hpp"
 #include "cli/manual/option_groups.hpp"
 #include "cli/manual/synonyms.hpp"
 #include "cli/manual/topics.hpp"
+#include "cli/manual/word_help.hpp"
 #include "cli/report/figures.hpp"
 #include "tests/catch.hpp"
 
@@ -79,7 +81,7 @@ TEST_CASE("help finds topics, words that people type, and options that mention a
   const CommandDescription program = described_program();
   for (const HelpTopic& topic : help_topics()) {
     INFO(topic.name);
-    const std::string text = help_about(program, topic.name).value_or("");
+    const std::string text = help_about(program, topic.name, 80).value_or("");
     CHECK(text == topic.text);
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -87,10 +89,104 @@ TEST_CASE("help finds topics, words that people type, and options that mention a
       at = end + 1;
     }
   }
-  CHECK_THAT(help_about(program, "LoRA").value_or(""), ContainsSubstring("--lora"));
-  CHECK_THAT(help_about(program, "price").value_or(""), ContainsSubstring("--price"));
-  CHECK_THAT(help_about(program, "tokens").value_or(""), ContainsSubstring("--train-tokens"));
-  CHECK_FALSE(help_about(program, "zzz").has_value());
+  CHECK_THAT(help_about(program, "LoRA", 80).value_or(""), ContainsSubstring("--lora"));
+  CHECK_THAT(help_about(program, "price", 80).value_or(""), ContainsSubstring("--price"));
+  CHECK_THAT(help_about(program, "tokens", 80).value_or(""), ContainsSubstring("--train-tokens"));
+  CHECK_FALSE(help_about(program, "zzz", 80).has_value());
+}
+
+TEST_CASE("help knows the terms of the field, as one word or as several") {
+  const CommandDescription program = described_program();
+  for (const char* term : {"lora",
+                           "fsdp",
+                           "oom",
+                           "checkpointing",
+                           "throughput",
+                           "tokens per second",
+                           "cost",
+                           "nccl",
+                           "slurm",
+                           "batch size",
+                           "MFU",
+                           "gradient accumulation",
+                           "zero3",
+                           "mixed precision",
+                           "moe",
+                           "flash attention",
+                           "inference",
+                           "kv cache",
+                           "data loading",
+                           "sequence length",
+                           "context length",
+                           "pipeline bubble",
+                           "overlap",
+                           "activation memory",
+                           "learning rate",
+                           "h100",
+                           "llama3-8b",
+                           "deepspeed",
+                           "aws",
+                           "scaling",
+                           "topology",
+                           "infiniband",
+                           "wall clock",
+                           "cuda graphs",
+                           "trace",
+                           "micro-batch size per GPU"}) {
+    INFO(term);
+    const std::string text = help_about(program, term, 80).value_or("");
+    CHECK_FALSE(text.empty());
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      CHECK(display_width(text.substr(at, end - at)) <= 80);
+      at = end + 1;
+    }
+  }
+  CHECK_THAT(help_about(program, "nccl", 80).value_or(""), ContainsSubstring("(calibrate live)"));
+  CHECK_THAT(help_about(program, "h100", 80).value_or(""), ContainsSubstring("--machine h100"));
+}
+
+TEST_CASE("the options that answers about terms name exist, and a term has one answer") {
+  const CommandDescription program = described_program();
+  std::vector<std::string> spellings;
+  for (const Concept& each : concepts()) {
+    const std::string answer(each.answer);
+    for (std::size_t at = answer.find("--"); at != std::string::npos; at = answer.find("--", at + 2)) {
+      const std::size_t end = std::min(answer.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at), answer.size());
+      INFO(answer.substr(at, end - at));
+      bool exists = false;
+      for_each_command(program, [&](const CommandDescription& command) {
+        exists = exists || has_option(command, answer.substr(at, end - at));
+      });
+      CHECK(exists);
+    }
+    const std::string words(each.words);
+    for (std::size_t at = 0; at < words.size();) {
+      const std::size_t end = std::min(words.find(' ', at), words.size());
+      spellings.push_back(words.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  std::sort(spellings.begin(), spellings.end());
+  const auto twice = std::adjacent_find(spellings.begin(), spellings.end());
+  INFO((twice == spellings.end() ? "" : *twice));
+  CHECK(twice == spellings.end());
+}
+
+TEST_CASE("the help names the kind of every option's value, and lists options in the order of their group") {
+  const CommandDescription program = described_program();
+  for_each_command(program, [&](const CommandDescription& command) {
+    for (const OptionDescription& option : command.options) {
+      INFO(command.path << " " << option.names.back());
+      CHECK(option.value != "TEXT");
+    }
+  });
+  const std::string all = help_text(command_named(program, {"recommend"}), HelpForm::all, 100);
+  const std::size_t plan = all.find("\n  --plan "), strategy = all.find("\n  --strategy "), zero = all.find("\n  --zero ");
+  CHECK(plan < strategy);
+  CHECK(strategy < zero);
+  CHECK(zero != std::string::npos);
+  CHECK(all.find("--older-framework...") == std::string::npos);
 }
 
 }  // namespace help_topics_tests

@@ -1,0 +1,126 @@
+#include "cli/manual/concepts.hpp"
+
+#include <array>
+
+namespace ddl {
+namespace {
+
+constexpr auto concept_table = std::to_array<Concept>({
+    // What reports contain
+    {"throughput tokens-per-second tokens-per-sec tokens-s samples-per-second images-per-second tps",
+     "'recommend' and 'explain' report tokens or samples per second and GPU in the line Speed. The JSON report has them in "
+     "'throughput'."},
+    {"mfu hfu utilization flops tflops",
+     "'recommend' and 'explain' report MFU: the FLOP/s of the model as a share of the datasheet's peak. HFU also counts "
+     "recomputed FLOPs. 'models show NAME' lists the FLOPs of each layer."},
+    {"step-time iteration-time time-per-step latency",
+     "'recommend' and 'explain' report the time of a step with a 90 % interval; 'explain' divides it into phases."},
+    {"time-to-train training-time wall-clock duration eta",
+     "Give the length of the training by --train-tokens 1T, --epochs 90 or --to-accuracy; the report then has its time and "
+     "cost."},
+    {"bubble pipeline-bubble",
+     "The bubble is the waiting of a pipeline: the phase 'waiting' of 'explain'. --schedule, --virtual-stages and "
+     "--micro-batches change the bubble."},
+    {"interval uncertainty error confidence tie ties", "See 'help accuracy'."},
+    {"scaling weak-scaling strong-scaling scalability scaling-efficiency",
+     "'recommend MODEL --gpus 8..1024' shows the best plan of each number of GPUs: strong scaling with --global-batch, weak "
+     "scaling without."},
+    {"bottleneck trace timeline perfetto chrome-trace gantt",
+     "'explain' names the bottleneck of each phase. --format trace writes a timeline for Perfetto and chrome://tracing."},
+    // Memory
+    {"oom out-of-memory cuda-out-of-memory fit fits memory-usage",
+     "'check JOB.yaml' says whether a training fits in memory, and which changes would fit. See 'help memory'."},
+    {"activation-memory activations peak-memory memory-breakdown",
+     "'explain MODEL --gpus N --memory' lists the memory at the peak of a step, layer by layer. --memory-timeline FILE.svg "
+     "draws the memory over the step."},
+    {"fragmentation reserved-memory allocator",
+     "'explain --memory' shows what torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi will report."},
+    {"max-batch max-batch-size largest-batch", "'check JOB.yaml' gives the largest batch that fits."},
+    {"max-sequence-length longest-sequence", "'check JOB.yaml' gives the longest sequence that fits."},
+    {"min-gpus how-many-gpus number-of-gpus",
+     "'recommend MODEL --gpus 8..1024' names the smallest number of GPUs that fits, and with --deadline or --budget the "
+     "numbers that meet them. 'check JOB.yaml' gives the fewest GPUs of a job."},
+    // Parallelism
+    {"data-parallel data-parallelism ddp distributed-data-parallel",
+     "--strategy data is data parallelism without ZeRO (DDP), --strategy fsdp is data parallelism with ZeRO-3."},
+    {"zero1 zero-1 zero2 zero-2 zero3 zero-3 fsdp2 fully-sharded-data-parallel sharded-data-parallel distributed-optimizer",
+     "--zero 1 shards the optimizer's state, --zero 2 the gradients, too, and --zero 3 (FSDP) also the weights. Without "
+     "--zero, a search tries all."},
+    {"hsdp hybrid-sharding mics",
+     "--shard-group N shards among N neighbors, with replicas between the groups (HSDP, MiCS)."},
+    {"tensor-parallel tensor-parallelism", "--strategy tensor, or --degrees data=8,tensor=8; see 'help notation'."},
+    {"pipeline-parallel pipeline-parallelism interleaved interleaved-1f1b",
+     "--strategy pipeline, or --degrees data=8,pipeline=8; --schedule and --virtual-stages (interleaved 1F1B) choose the "
+     "schedule."},
+    {"context-parallel context-parallelism ring-attention ulysses",
+     "--strategy context, or --degrees data=8,context=8; --context-exchange chooses ring or ulysses."},
+    {"expert-parallel expert-parallelism moe mixture-of-experts experts",
+     "--strategy expert, or --degrees data=8,expert=8. --routing, --expert-imbalance and --capacity-factor describe the "
+     "load "
+     "of experts. 'models list --kind moe' lists mixtures of experts."},
+    {"3d-parallelism 4d-parallelism hybrid hybrid-parallelism nd-parallel",
+     "A search tries all hybrids. --strategy data+tensor+pipeline or --degrees data=8,tensor=8,pipeline=4 predicts one."},
+    {"etp expert-tensor-parallel", "--expert-tensor whole is expert-tensor-parallel size 1, split shards each expert."},
+    {"gradient-accumulation accumulation-steps",
+     "Without a pipeline, --micro-batches is the number of accumulated batches of a step."},
+    // Kernels and precision
+    {"flash-attention flashattention sdpa fused-attention",
+     "Attention is fused if the model file and the software say so: 'models show NAME' and 'software show NAME'. "
+     "MODEL@fused=no is eager attention, --setting attention=flash2 fixes the kernels."},
+    {"torch-compile compile compiled inductor xla",
+     "--software pytorch-compiled predicts compiled PyTorch, jax compiled JAX."},
+    {"cuda-graph cuda-graphs cudagraph", "--setting 'launch_overhead=1.5 us' predicts steps in CUDA graphs."},
+    {"amp autocast mixed", "--mixed-precision autocast predicts PyTorch's AMP; --precision bf16 sets the number format."},
+    {"bf16 fp16 fp32 tf32 fp8 nvfp4 half-precision number-format", "--precision sets the number format of a training."},
+    {"int8 int4 nf4 4-bit 8-bit bitsandbytes", "--base nf4 or int8 is the format of frozen weights; with --lora 16, QLoRA."},
+    {"kernel kernels kernel-time gemm matmul",
+     "'predict kernels FILE' predicts single kernels, 'profile MODEL' measures them, 'validate kernels' compares both."},
+    // Network and clusters
+    {"nccl nccl-tests all-reduce-perf rccl mpi osu",
+     "'calibrate network FILE' reads the output of nccl-tests and other benchmarks, 'calibrate live --nccl' or --mpi "
+     "measures "
+     "the network, and 'predict exchange' predicts single collectives."},
+    {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
+     "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
+     "gradients."},
+    {"infiniband ethernet roce efa slingshot topology fat-tree torus dragonfly interconnect pcie",
+     "The machine file describes the network: 'machines show NAME' prints one, 'machines new' writes one. --what-if "
+     "'bandwidth(node)*2' shows the effect of a faster network."},
+    {"overlap communication-overlap exposed-communication",
+     "'explain' shows hidden and exposed communication. The software says what overlaps; --no-overlap and --setting "
+     "overlaps_gradients=no change this."},
+    {"slurm sbatch srun pbs lsf launch launcher launch-script",
+     "'recommend --save-dir DIR' writes launch files, also for Slurm. --like SCRIPT reads the GPUs of batch scripts."},
+    {"cloud aws azure gcp spot", "'machines list --kind cloud' lists instances of clouds; --price sets your price."},
+    {"heterogeneous mixed-gpus", "A machine has one device. Use the machine of the slower GPU, or --straggler 1.3."},
+    {"calibration", "See 'calibrate --help', and 'help accuracy'."},
+    // Data and training
+    {"dataloader data-loader data-loading io disk storage filesystem",
+     "--dataset gives the samples and the machine file the storage. --no-input ignores the time to read samples, "
+     "--input-exposed does not overlap it."},
+    {"learning-rate convergence accuracy-target mlperf",
+     "Convergence is not predicted. --to-accuracy uses MLPerf's published samples to the target, --samples-to-target "
+     "yours."},
+    {"inference serving kv-cache generation decode prefill rlhf",
+     "MODEL@trained=none predicts one forward pass. Caches of keys and values and generation are not modeled."},
+    {"evaluation validation-loss eval", "Evaluation during a training is not modeled."},
+    {"checkpoint checkpoints failure",
+     "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "
+     "recompute'."},
+    {"power electricity carbon-footprint co2 watt watts kwh",
+     "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the report."},
+    // Tools
+    {"python api notebook pandas jupyter",
+     "The wheel has the module ddl_oracle: ddl_oracle.recommend(model=\"llama3-8b\", machine=\"h100\", gpus=64)."},
+    {"onnx import huggingface hugging-face config-json import-model",
+     "'models import FILE' writes a model file from an ONNX file or a config.json of Hugging Face; --model also takes "
+     "them."},
+    {"web browser gui dashboard ui", "'serve' answers in a browser."},
+    {"ci github junit pre-commit", "'check JOB.yaml' has exit codes for CI, and --format junit or github."},
+});
+
+}  // namespace
+
+std::span<const Concept> concepts() { return concept_table; }
+
+}  // namespace ddl
