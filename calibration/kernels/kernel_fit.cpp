@@ -80,7 +80,7 @@ class Fitter {
   }
 
  private:
-  /// Handles rows that time a kernel together with copies: kernels of another kind that only move items. The time of the
+  /// Handles rows that time a kernel together with copies: kernels of another kind that only move elements. The time of the
   /// copies is predicted from other measurements of the device, and subtracted, so that the time of the first kernel
   /// remains. Rows in which the copies take most of the time are not changed.
   static void take_off_copies(KernelSample& sample, const KernelModel& model) {

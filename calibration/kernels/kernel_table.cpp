@@ -113,9 +113,9 @@ Work with_sum(Work work, std::string_view operation, const Rows& row) {
 }
 
 /// Prefix of the names of sources whose products in fp8 first quantise their input in kernels of their own. Products of
-/// 8,192 rows and terms take, with the columns extrapolated to none, 2.8 ps per item on H100, 2.5 on H200 and 1.4 on B200,
+/// 8,192 rows and terms take, with the columns extrapolated to none, 2.8 ps per element on H100, 2.5 on H200 and 1.4 on B200,
 /// which is the time of 8 to 10 bytes at the bandwidth of elementwise kernels. With 6 bytes, products that were left out of
-/// fits are predicted best (3 bytes, and 9, are worse): one kernel reads 2 bytes of an item, and one reads 2 and writes 1.
+/// fits are predicted best (3 bytes, and 9, are worse): one kernel reads 2 bytes of an element, and one reads 2 and writes 1.
 constexpr std::string_view quantises = "aic-trtllm";
 constexpr double quantised_items = 3;  ///< of 2 bytes
 
@@ -218,7 +218,7 @@ Kernels read_attention(const Rows& row) {
   return {{forward, Pass::forward}, {backward, Pass::backward_data}};
 }
 
-/// A memory-bound operation: the number of reads and writes per item of its shape, and its FLOPs per item.
+/// A memory-bound operation: the number of reads and writes per element of its shape, and its FLOPs per element.
 struct TrafficRow {
   std::string_view name;
   KernelKind kind;
@@ -251,7 +251,7 @@ constexpr std::array<TrafficRow, 22> traffic_rows{{
     {"embedding_bwd(in model)", KernelKind::lookup, Pass::backward_weight, 3, 1},
 }};
 
-/// The number of items of a shape such as `4096x2560`: the product of all sizes (`all`), and the last size (`row`).
+/// The number of elements of a shape such as `4096x2560`: the product of all sizes (`all`), and the last size (`row`).
 struct ShapeItems {
   double all = 1, row = 1;
 };

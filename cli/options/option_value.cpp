@@ -39,9 +39,9 @@ struct FormatHint {
 };
 /// Formats that frameworks and data sheets name, and the precision that stands for them.
 constexpr auto format_hints = std::to_array<FormatHint>(
-    {{"mxfp8", "write fp8: its items have the scales of MX, and its peak is that of 8 bits"},
+    {{"mxfp8", "write fp8: its elements have the scales of MX, and its peak is that of 8 bits"},
      {"fp4", "write nvfp4"},
-     {"mxfp4", "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 items in place of 32"},
+     {"mxfp4", "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 elements in place of 32"},
      {"mxfp6", "products in mxfp6 are not predicted; fp8 is the next wider format"},
      {"int8", "training in int8 is not predicted; fp8 has as many bits, and --optimizer has moments of 8 bits"}});
 

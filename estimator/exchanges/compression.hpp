@@ -25,7 +25,7 @@ struct CompressedGradient {
 /// Returns the cost of a gradient that is stored in `stored` bytes and exchanged among `ranks` ranks.
 ///
 /// - fp16, bf16: a copy in half precision [PyTorch docs, "DDP communication hooks", fp16_compress_hook].
-/// - int8, int4: blocks with a scale of 4 bytes per 2048 items, in two phases [Wang23, section 3.3, qgZ].
+/// - int8, int4: blocks with a scale of 4 bytes per 2048 elements, in two phases [Wang23, section 3.3, qgZ].
 /// - 1bit: signs and a scale, in two phases, with a residual [Tang et al., "1-bit Adam", arXiv 2102.02888, section 4].
 /// - topk: values and numbers of 4 bytes each, with a residual; density counts once for each rank [Lin et al., "Deep
 /// gradient

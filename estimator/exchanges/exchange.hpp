@@ -31,7 +31,7 @@ enum class Subject { input, output, other };
 /// happens in the step. An Exchange contains no time.
 struct Exchange {
   Collective operation = Collective::allreduce;
-  double items = 0;  ///< items of the full vector, per sample of the rank's micro-batch
+  double items = 0;  ///< elements of the full vector, per sample of the rank's micro-batch
   Family axes = 0;   ///< axes whose ranks communicate
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
@@ -41,7 +41,7 @@ struct Exchange {
   bool next_to_kernels = false;
   double copies = 1;  ///< number of copies of each token in `items`: one copy for each expert of the token
   double frozen = 0;  ///< for gradient exchanges: number of frozen parameters on the same ranks
-  int kernels = 0;    ///< additional kernels, which cut out the sent items and concatenate the received items
+  int kernels = 0;    ///< additional kernels, which cut out the sent elements and concatenate the received elements
 };
 
 /// Name of the algorithm of an exchange whose time was measured.

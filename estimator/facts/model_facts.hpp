@@ -130,7 +130,7 @@ struct ModelFacts {
   std::int64_t token_units = 0;
   /// For each layer, the number of units that a tensor split can distribute (channels, heads); 0 for TensorSplitRole::whole.
   std::vector<std::int64_t> tensor_units;
-  /// live_items[i]: items per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
+  /// live_items[i]: elements per sample that cross a cut between layers i−1 and i; live_items[0] is the model's input. Other
   /// tensors of the sample cross no cut, because their readers load them from the data set.
   std::vector<double> live_items;
   std::vector<double> live_split_items;  ///< the part of live_items that is sharded with sequence parallelism
@@ -191,9 +191,9 @@ struct ModelFacts {
   double base_parameters = 0;  ///< frozen parameters of matrix products inside blocks, which BaseWeights describes
   /// The number of trained parameters that are no matrices of products inside blocks, divided by the trained parameters
   double muon_share = 0;
-  /// The items of the matrices of K-FAC, Shampoo and SOAP, divided by the trained parameters (preconditioner_items)
+  /// The elements of the matrices of K-FAC, Shampoo and SOAP, divided by the trained parameters (preconditioner_items)
   double kfac_items = 0, shampoo_items = 0, soap_items = 0;
-  double sample_items = 0;  ///< items of all tensors of a sample
+  double sample_items = 0;  ///< elements of all tensors of a sample
   /// Whether tensor-parallel ranks exchange the gradient of the layer's input. If several column layers of a block share an
   /// input (gate and up projections), only one of them exchanges the gradient.
   std::vector<bool> sends_input_gradient;

@@ -21,7 +21,7 @@ double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
   return (kernels == AttentionKernels::cudnn ? cudnn_to_flash3_forward : 1) / flash2_to_flash3_forward;
 }
 
-constexpr double wide = 4;  ///< bytes of an item in fp32
+constexpr double wide = 4;  ///< bytes of an element in fp32
 
 }  // namespace
 
@@ -39,7 +39,7 @@ bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, Bias
 }
 
 double weighted_bias_items(Pass pass, bool in_fp32) {
-  const double item = in_fp32 ? 2 : 1;         // bytes of an item of these operators, relative to an item of y
+  const double item = in_fp32 ? 2 : 1;         // bytes of an element of these operators, relative to an element of y
   const double copy = in_fp32 ? item + 1 : 0;  // traffic of a conversion between the two precisions
   switch (pass) {
     case Pass::forward:
@@ -76,7 +76,7 @@ double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
     case CrossEntropy::operators:
       return copy + (forward ? 2 : 4) * wide;
     case CrossEntropy::in_place:
-      // In forward, an item is read and written for the maximum 1, the subtraction 2, the
+      // In forward, an element is read and written for the maximum 1, the subtraction 2, the
       // exponential 2, the sum 1 and the division 2 times; in backward, for the scaling 2 times.
       return copy + (forward ? 8 : 2) * wide;
     case CrossEntropy::fused:

@@ -16,7 +16,7 @@ namespace ddl {
 /// times in backward [Shah et al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range is used.
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
-/// Returns the bytes that a pass of cross entropy moves for each item of the network's output. The output is in half
+/// Returns the bytes that a pass of cross entropy moves for each element of the network's output. The output is in half
 /// precision if `is_mixed`.
 ///
 /// `operators` (unfused): forward writes a copy in fp32 (only in mixed precision) and the logarithm of its softmax. Backward
@@ -31,7 +31,7 @@ namespace ddl {
 /// Returns whether the framework launches this kernel of a bias.
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
 
-/// Returns the items that unfused operators move per item y of an expert's output. The operators multiply the expert's bias
+/// Returns the elements that unfused operators move per element y of an expert's output. The operators multiply the expert's bias
 /// b by the router's probability p, and add the product to y. Forward computes p·b, the sum, and the concatenation of all
 /// experts' tensors. Backward-data concatenates the gradients of y and, for the gradient of p, multiplies the gradient by b
 /// and sums. Backward-weight, for the gradient of b, multiplies by p and sums.

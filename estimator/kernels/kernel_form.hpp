@@ -12,7 +12,7 @@ namespace ddl {
 struct KernelShape {
   KernelKind kind = KernelKind::elementwise;
   double flops = 0, bytes = 0;
-  double items = 0;            ///< number of items that the bytes consist of
+  double items = 0;            ///< number of elements that the bytes consist of
   double m = 0, n = 0, k = 0;  ///< one matrix product: m × n results, each a sum of k products
   double count = 1;            ///< number of matrix products of m × n × k
   double experts = 0;          ///< products of that size that are launched one by one, as for experts; 0: one launch

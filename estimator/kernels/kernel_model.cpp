@@ -17,10 +17,10 @@ constexpr std::size_t similar_kernels = 8;
 /// kernel is outside the measured range if its nearest neighbour is farther than `outside`. Beyond
 /// `fading`, the correction by residuals fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// A kernel that converts between memory formats moves one item in the time in which an elementwise kernel moves this many.
-/// The conversion is slower because its threads exchange items through shared memory.
+/// A kernel that converts between memory formats moves one element in the time in which an elementwise kernel moves this many.
+/// The conversion is slower because its threads exchange elements through shared memory.
 constexpr double transposition_items = 1.5;
-/// Bytes per item of weights, gradients and optimizer state in an update.
+/// Bytes per element of weights, gradients and optimizer state in an update.
 constexpr double update_item_bytes = 4;
 /// The index of the bandwidth share among the constants of a memory-bound kernel.
 constexpr std::size_t traffic_bandwidth = 1;
@@ -42,7 +42,7 @@ Work with_filled_loads(Work work, Pass pass, double item_bytes) {
 /// Returns whether a kernel of this type is memory-bound.
 bool is_traffic(KernelKind kind) { return form_of(kind).name == form_of(KernelKind::elementwise).name; }
 
-/// Returns the bytes per item in a kernel. Without matrix units, libraries store items of a
+/// Returns the bytes per element in a kernel. Without matrix units, libraries store elements of a
 /// half-precision product or convolution in half precision but compute in single precision [NVIDIA,
 /// cuDNN, cudnnConvolutionForward, PSEUDO_HALF_CONFIG]. This takes about as long as single
 /// precision: 0.9 times as long on P100, the median of 201 convolutions [DeepBench].
@@ -51,7 +51,7 @@ double worked_bytes(const Work& work, const DevicePeaks& peaks, double item_byte
 }
 
 /// Returns whether batch norms have half-precision weights and run in the framework's own kernels,
-/// which move as many items per second as in fp32. Autocast keeps these weights in fp32.
+/// which move as many elements per second as in fp32. Autocast keeps these weights in fp32.
 bool has_own_norms(const Assumptions& assumptions, Precision precision) {
   return is_mixed(precision) && assumptions.mixed_precision != MixedPrecision::autocast && assumptions.own_half_norms;
 }
@@ -80,7 +80,7 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   const bool is_product = form_of(kind).name != form_of(KernelKind::fused_attention).name && !is_moved;
   const bool is_long = conditions != Conditions::alone;
   int far = (family.conditions == Conditions::repeated) == is_long ? 0 : 1;
-  // Matrix units differ from the rest of the device. For memory-bound kernels only the size of an item matters.
+  // Matrix units differ from the rest of the device. For memory-bound kernels only the size of an element matters.
   const bool family_units = is_own ? runs_on_matrix_units(device, family.precision) : family.precision != Precision::fp32;
   const bool same_units = is_moved || family_units == runs_on_matrix_units(device, precision);
   if (family.precision != precision || !same_units) {

@@ -43,7 +43,7 @@ class KernelModel {
   /// Returns a lower bound of the total time of kernels that together do this work, for any division of the work.
   [[nodiscard]] Seconds least(const Work& work, Pass pass, double samples) const;
   /// Returns the time of an operation that only reads and writes this many bytes, without launch overhead.
-  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< items have 4 bytes
+  [[nodiscard]] Seconds traffic_time(double bytes) const;  ///< elements have 4 bytes
   [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
   /// Returns the provenance of the times of kernels of this type.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
@@ -90,7 +90,7 @@ class KernelModel {
   bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`
   /// The time of attention in each pass, divided by the time of the attention kernels that formulas were fitted to.
   std::array<double, 4> attention_factor_{1, 1, 1, 1};
-  std::array<double, 4> entropy_bytes_{};                                   ///< bytes per item of cross entropy, by pass
+  std::array<double, 4> entropy_bytes_{};                                   ///< bytes per element of cross entropy, by pass
   std::array<std::array<Family, 4>, enum_count<KernelKind>()> families_{};  ///< families by type of kernel and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };

@@ -25,7 +25,7 @@ struct TimedKernel {
   std::optional<Work> work;  ///< work per sample; unset if times of unsplit layers are scaled
   Seconds time{};
   Provenance source = Provenance::roofline;
-  std::optional<Precision> precision{};  ///< precision of the kernel's items, if it differs from the plan's precision
+  std::optional<Precision> precision{};  ///< precision of the kernel's elements, if it differs from the plan's precision
 
   /// Returns whether this is time beyond the kernels, which may be negative, and not a kernel.
   [[nodiscard]] bool is_overhead() const { return pass == overhead_pass || pass == fresh_memory_pass; }

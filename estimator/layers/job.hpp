@@ -23,7 +23,7 @@ struct Job {
   Bytes sample_bytes{};          ///< bytes of a sample on disk
   Bytes dataset_bytes{};
   double files_per_sample = 1;             ///< files that a node opens to read a sample
-  bool stored_raw = false;                 ///< whether samples are stored item by item, so that parts can be read
+  bool stored_raw = false;                 ///< whether samples are stored element by element, so that parts can be read
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts that with_… functions set
 
   /// Returns whether times of unsplit layers are scaled to shards. Otherwise individual kernels are estimated.

@@ -250,7 +250,7 @@ struct Variant {
   RecomputeModules modules;
   TensorSplitRole role;
   std::int64_t units;
-  double live_items;                  ///< items that are live after the layer
+  double live_items;                  ///< elements that are live after the layer
   Seconds forward, backward, update;  ///< times of the unsplit layer; measured times of equal shapes may differ
   friend bool operator==(const Variant&, const Variant&) = default;
 };
@@ -276,7 +276,7 @@ void LayerCosts::add(const LayerCosts& other, double repeats) {
   add_rows(frozen_parameters, other.frozen_parameters);
 }
 
-// Two runs are of the same class if corresponding layers are of the same kinds, and if equally many items cross the
+// Two runs are of the same class if corresponding layers are of the same kinds, and if equally many elements cross the
 // beginnings of both runs.
 void find_block_runs(const ModelFacts& facts, LayerKinds& kinds) {
   const auto& layers = facts.model->layers;

@@ -65,8 +65,8 @@ enum class LayerCount {
   trained,               ///< number of parameters that have gradients
   untouched,             ///< number of trained parameters without a gradient in a step, since gradients are sparse
   whole_matrices,        ///< number of parameters in matrices that the optimizer updates as a whole
-  summed_items,          ///< items of 4 bytes that the optimizer sums over replicas, per step (MatrixUpdate)
-  gathered_items,        ///< items of 4 bytes that the optimizer gathers from replicas, per step
+  summed_items,          ///< elements of 4 bytes that the optimizer sums over replicas, per step (MatrixUpdate)
+  gathered_items,        ///< elements of 4 bytes that the optimizer gathers from replicas, per step
   gradient_messages,     ///< 1 if the layer has a weight matrix, else 0
   whole_parameters,      ///< number of parameters of unsplit matrix layers without positions
   workspaces_estimated,  ///< number of kernels whose scratch memory is estimated from other kernels

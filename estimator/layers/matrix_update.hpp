@@ -14,8 +14,8 @@ struct MatrixUpdate {
   Seconds
       distributed{};  ///< time of work that is distributed among the ranks with replicas of the weights, also without ZeRO
   double parameters = 0;  ///< number of the shard's parameters in matrices that are updated as a whole
-  double summed = 0;      ///< items of 4 bytes that replicas sum with an Allreduce, per step
-  double gathered = 0;    ///< items of 4 bytes that are gathered after the distributed work, per step
+  double summed = 0;      ///< elements of 4 bytes that replicas sum with an Allreduce, per step
+  double gathered = 0;    ///< elements of 4 bytes that are gathered after the distributed work, per step
 };
 
 /// Returns the products of an optimizer that updates matrices as a whole. Each rank of a tensor split computes whole

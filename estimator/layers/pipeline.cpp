@@ -58,7 +58,7 @@ std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const st
   return firsts;
 }
 
-/// The maximum number of lists of places. Each list allows a different number of items to cross a cut.
+/// The maximum number of lists of places. Each list allows a different number of elements to cross a cut.
 constexpr std::size_t most_levels = 32;
 /// Two sums of the same times in different orders differ at most by this share.
 constexpr double rounding = 1e-9;

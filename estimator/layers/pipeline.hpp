@@ -14,18 +14,18 @@ namespace ddl {
 /// and otherwise layers with weights. Every stage has a layer with weights.
 class StagePlaces {
  public:
-  /// A spatial split divides tensors into `tiles`, so fewer items cross a cut. Tensors between
+  /// A spatial split divides tensors into `tiles`, so fewer elements cross a cut. Tensors between
   /// `replicated` layers are not divided.
   StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLayers& replicated, double tiles);
 
   /// Returns lists of layers at which a stage may begin, each from 0 to the layer count. The first
-  /// list contains the cuts that the fewest items cross. Each further list adds cuts that more
-  /// items cross. The last list contains all places. Empty if there are fewer places than stages.
+  /// list contains the cuts that the fewest elements cross. Each further list adds cuts that more
+  /// elements cross. The last list contains all places. Empty if there are fewer places than stages.
   [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
   /// Returns the first layers of stages with equal numbers of blocks, and at the end the layer
   /// count. Empty if the blocks cannot be divided equally, or do not begin at allowed places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
-  /// Returns a lower bound of the number of items per sample that cross the largest cut, for any
+  /// Returns a lower bound of the number of elements per sample that cross the largest cut, for any
   /// choice of cuts. The bound is the maximum over the places of the first list.
   [[nodiscard]] double least_items() const { return least_items_; }
 

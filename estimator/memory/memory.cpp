@@ -67,7 +67,7 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     // Weights and their transposes are copied to fp8 once for all micro-batches [NVIDIA,
     // Transformer Engine documentation, te.Linear, is_first_microbatch].
     if (precision == Precision::fp8) bytes.weight += 2;
-    // Weights and their transposes are copied to 4 bits, with an 8-bit scale for every 16 items.
+    // Weights and their transposes are copied to 4 bits, with an 8-bit scale for every 16 elements.
     if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
   }
   const bool has_half_moments = is_mixed(precision) && mixed == MixedPrecision::pure && !has_8bit_state(optimizer);
@@ -77,7 +77,7 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
 
 namespace {
 
-/// Bytes per item of a copy of the weights or of a moment.
+/// Bytes per element of a copy of the weights or of a moment.
 double item_bytes_of(StatePrecision precision) {
   switch (precision) {
     case StatePrecision::fp32:

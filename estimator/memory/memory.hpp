@@ -123,7 +123,7 @@ struct ParameterCounts {
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
 
 /// Returns the bytes of the buckets in which gradients are exchanged: a copy of all gradients [PyTorch docs,
-/// DistributedDataParallel, gradient_as_bucket_view], or with ZeRO one bucket of 5·10⁸ items [DeepSpeed docs,
+/// DistributedDataParallel, gradient_as_bucket_view], or with ZeRO one bucket of 5·10⁸ elements [DeepSpeed docs,
 /// reduce_bucket_size].
 [[nodiscard]] Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed);
 /// The type of a communicator: all ranks along an axis, data ranks at the same position in each

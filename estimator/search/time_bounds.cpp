@@ -87,7 +87,7 @@ Seconds least_run(const Step& step, const Timing<double>& timing) {
   return time - Seconds(more * (step.fills_bubbles ? step.micro_batches : 1));
 }
 
-/// Returns the time to transfer one micro-batch between two stages, if `items` items per sample cross the cut.
+/// Returns the time to transfer one micro-batch between two stages, if `items` elements per sample cross the cut.
 Seconds hop_time(const Plan& plan, double items, const ExchangeTimes& exchanges) {
   const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
   const Link link = exchanges.neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
@@ -413,7 +413,7 @@ TimeBounds::LayersStep TimeBounds::layers_step(const Plan& plan, const ExchangeT
   }
   if (plan.mesh[Axis::channel] > 1)
     add(Axis::channel, moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel));
-  // A tensor split may leave experts whole, so the items of experts are not counted.
+  // A tensor split may leave experts whole, so the elements of experts are not counted.
   if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
     add(Axis::tensor, moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor));
 

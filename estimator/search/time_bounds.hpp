@@ -89,13 +89,13 @@ class TimeBounds {
   [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds launches) const;
   /// Returns a lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
-  /// Lower bounds of the traffic of a spatial split for one sample: the number of messages, the items sent between
-  /// neighbors, and the items gathered at the end of the split.
+  /// Lower bounds of the traffic of a spatial split for one sample: the number of messages, the elements sent between
+  /// neighbors, and the elements gathered at the end of the split.
   struct SpatialTraffic {
     double messages = 0, halo_items = 0, gathered_items = 0;
   };
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
-  /// Returns a lower bound of the items per sample that cross the largest cut of a pipeline, for any split of the tokens.
+  /// Returns a lower bound of the elements per sample that cross the largest cut of a pipeline, for any split of the tokens.
   [[nodiscard]] double least_crossing(const Plan& plan) const;
   /// Returns whether this plan may have this schedule, and the schedule fills bubbles.
   [[nodiscard]] bool may_fill_bubbles(const Plan& plan, const ScheduleOrder& order) const;
@@ -124,10 +124,10 @@ class TimeBounds {
   const PlanSteps& steps_;
   const UndividedTimes& undivided_;
   LayerTraffic traffic_;
-  /// The inputs and outputs, in items per sample, of the matrix layers between the first and the last one, and of those
+  /// The inputs and outputs, in elements per sample, of the matrix layers between the first and the last one, and of those
   /// matrix layers that a channel split divides. They give a lower bound of the traffic of layer-wise exchanges.
   double split_collectives_ = 0, split_inputs_ = 0, split_outputs_ = 0, channel_inputs_ = 0, channel_outputs_ = 0;
-  double tensor_items_ = 0;             ///< items exchanged per sample if the tensor degree divides every layer
+  double tensor_items_ = 0;             ///< elements exchanged per sample if the tensor degree divides every layer
   double tensor_items_of_experts_ = 0;  ///< the part of tensor_items_ that belongs to experts
   std::int64_t smallest_tensor_units_ = std::numeric_limits<std::int64_t>::max();
   mutable std::map<Tiles, SpatialTraffic> spatial_;

@@ -76,7 +76,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   for (const std::vector<int>& level : levels) {
     loads_at(level);
     StageBalance balance(before, weights, plan.mesh[Axis::pipeline]);
-    // Further places, where more items cross, are useful only if they shorten the longest stage.
+    // Further places, where more elements cross, are useful only if they shorten the longest stage.
     if (balance.shortest() >= least_longest * (1 - cut_rounding)) continue;
     least_longest = balance.shortest();
     StageCuts cuts = balance.light_first();

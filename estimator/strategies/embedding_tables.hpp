@@ -9,8 +9,8 @@ namespace ddl {
 /// The load of the rank with the largest load, divided by the mean over ranks.
 struct TableLoads {
   double parameters = 1;
-  double rows = 1;     ///< items of rows that the lookups of a step read
-  double vectors = 1;  ///< items of vectors that the rank sends
+  double rows = 1;     ///< elements of rows that the lookups of a step read
+  double vectors = 1;  ///< elements of vectors that the rank sends
 };
 /// Places each table on one of `ranks` ranks: the table with the largest share of parameters or of looked up rows first, on
 /// the rank whose larger share of both then is smallest [Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl.

@@ -18,7 +18,7 @@ enum class Spread {
 };
 
 /// Returns the collective that changes a tensor from one layout to another; empty if each rank
-/// already has all items of the new layout.
+/// already has all elements of the new layout.
 [[nodiscard]] std::optional<Collective> difference(Spread from, Spread to);
 
 /// The layouts of a layer's first input and of its output along one axis: between layers (`input`,
@@ -32,12 +32,12 @@ struct AxisLayout {
   [[nodiscard]] bool is_split() const { return written != Spread::whole; }
 };
 
-/// The number of items of a layer's unsplit tensors, per sample; 0 for an input without a gradient.
+/// The number of elements of a layer's unsplit tensors, per sample; 0 for an input without a gradient.
 struct LayerTensors {
   double input = 0, output = 0, input_gradient = 0;
 };
 
-/// Adds the exchange between two layouts, if an exchange is needed. `items`: number of items of the full vector, per sample.
+/// Adds the exchange between two layouts, if an exchange is needed. `items`: number of elements of the full vector, per sample.
 void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
                   Subject subject = Subject::other);
 /// Sets the layout in the shard, and adds the exchanges that the layout requires. In forward, the input changes from its

@@ -79,7 +79,7 @@ void layer_limits(const LimitContext& context, Limits& limits) {
 
 // A stage computes unsplit layers. The tensors that are live at a cut are sent to the next stage in
 // forward, and their gradients are sent back in backward. Cuts are placed later, when stages are
-// balanced, so every layer describes the items that a cut before it would send.
+// balanced, so every layer describes the elements that a cut before it would send.
 void layer_shard(const ShardContext& context, LayerShard& shard) {
   if (context.plan.mesh[Axis::pipeline] == 1 || context.layer == 0) return;
   const double items = crossing_items(context.facts, context.plan, context.layer, context.replicated);

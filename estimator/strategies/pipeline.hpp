@@ -18,7 +18,7 @@ extern const Strategy pipeline_strategy;
 /// Returns whether this schedule supports the stages and micro-batches of the plan. With ZB-V and DualPipe, the
 /// blocks are distributed as for virtual stages.
 [[nodiscard]] bool may_schedule(const ModelFacts& facts, const Plan& plan, Schedule schedule);
-/// Returns the items per sample of one rank that cross a cut before `layer`.
+/// Returns the elements per sample of one rank that cross a cut before `layer`.
 [[nodiscard]] double crossing_items(const ModelFacts& facts, const Plan& plan, int layer,
                                     const ReplicatedLayers& replicated);
 

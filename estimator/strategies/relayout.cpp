@@ -75,7 +75,7 @@ void set_side(LayerShard& shard, Axis axis, Side side, Spread spread, double ite
 /// The exchange of its own that changes the parts of a tensor from `from` to `to`; no operation if each rank has its part.
 struct Move {
   std::optional<Collective> operation;
-  double share = 0;  ///< the items of the exchange, divided by the items of the tensor for all samples of a micro-batch
+  double share = 0;  ///< the elements of the exchange, divided by the elements of the tensor for all samples of a micro-batch
 };
 Move move_of(const TensorParts& from, const TensorParts& to, double ranks) {
   if (ranks <= 1) return {};
@@ -191,7 +191,7 @@ void lay_out_anew(const ShardContext& context, const Borders& borders, LayerShar
     const double moving_ranks = ranks_of(mesh, moving);
     const auto add = [&](const Move& move, Phase phase) {
       if (!move.operation) return;
-      // An exchange has items per sample of this rank, which has one of `here.samples` parts of the samples.
+      // An exchange has elements per sample of this rank, which has one of `here.samples` parts of the samples.
       shard.exchanges.push_back(
           {*move.operation, whole * move.share * here.samples, moving, phase, Purpose::layer, 1, Subject::other});
     };

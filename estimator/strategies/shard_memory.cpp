@@ -62,7 +62,7 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
     case KeptForm::autocast:
       return autocast_copies(context, shard);
     case KeptForm::stored:
-      // The kernel of an activation and a multiplication keeps an item of each of its two inputs.
+      // The kernel of an activation and a multiplication keeps an element of each of its two inputs.
       if (context.facts.is_gated[context.index()])
         return Bytes(static_cast<double>(shard.inputs.front().items()) * shard.samples);
       [[fallthrough]];
@@ -110,7 +110,7 @@ double weights_to_convert(const ShardContext& context, const LayerShard& shard) 
   return converts ? shard.weights * (1 - shard.trained_share) : 0;
 }
 
-/// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an item in
+/// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element in
 /// fp32, divided by its bytes in half precision.
 void add_wide_loss(CrossEntropy kind, double widening, ShardMemory& memory) {
   const Bytes wide = memory.scratch_backward * widening;

@@ -20,8 +20,8 @@ struct ShardMemory {
 /// Returns whether the mixed precision of the plan is PyTorch's autocast.
 [[nodiscard]] bool casts(const Plan& plan, const Assumptions& assumptions);
 
-/// Returns the bytes of an item in fp8, with one scale of 8 bits for 32 items [Open Compute Project, "OCP Microscaling
-/// Formats (MX) specification", version 1.0, section 5.2], or in nvfp4, with one for 16 items [NVFP4].
+/// Returns the bytes of an element in fp8, with one scale of 8 bits for 32 elements [Open Compute Project, "OCP Microscaling
+/// Formats (MX) specification", version 1.0, section 5.2], or in nvfp4, with one for 16 elements [NVFP4].
 [[nodiscard]] double narrow_item_bytes(Precision precision);
 
 /// Returns the bytes that each pass reads and writes to convert frozen weights of a shard to the precision of the plan.
@@ -29,11 +29,11 @@ struct ShardMemory {
 
 /// The form in which a plan's matrix products keep their inputs for backward.
 [[nodiscard]] KeptForm kept_form(const Plan& plan, const Assumptions& assumptions);
-/// Returns the bytes of an item of the output of layer `tensor`; for −1, of the batch.
+/// Returns the bytes of an element of the output of layer `tensor`; for −1, of the batch.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);
 /// Returns the memory of a shard by the rules of PyTorch on a GPU, or on a CPU (`on_processor`). On
-/// a CPU, dropout keeps a factor of 4 bytes for each item.
+/// a CPU, dropout keeps a factor of 4 bytes for each element.
 [[nodiscard]] ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor);
 
 }  // namespace ddl

@@ -97,7 +97,7 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
   }
 }
 
-/// Returns the number of items per sample of the tiled tensors that replicated layers read.
+/// Returns the number of elements per sample of the tiled tensors that replicated layers read.
 double read_by_replicated(const ModelFacts& facts, const ReplicatedLayers& replicated) {
   const auto& layers = facts.model->layers;
   if (replicated.last == static_cast<int>(layers.size()))

@@ -13,7 +13,7 @@ namespace ddl {
 /// reference for CUDA]. Matrix operations run in half precision. Norms of a sample, softmax and losses run in fp32. All
 /// other layers run in the widest type of their inputs and parameters; parameters are in fp32.
 struct AutocastTypes {
-  std::vector<bool> is_wide;  ///< for each layer, whether the output has 4 bytes per item
+  std::vector<bool> is_wide;  ///< for each layer, whether the output has 4 bytes per element
   /// For each layer, whether the layer reads its inputs in half precision. Such a layer casts its
   /// fp32 inputs, and keeps the casts.
   std::vector<bool> reads_half;

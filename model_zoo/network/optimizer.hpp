@@ -94,9 +94,9 @@ inline constexpr std::string_view optimizer_words =
 }
 
 /// Returns the bytes of state per parameter. Adam, AdamW and LAMB have two moments of 4 bytes. With 8 bits, there are two
-/// moments of one byte, and one scale of 4 bytes per 2048 items [Dettmers et al., "8-bit optimizers via block-wise
-/// quantization", ICLR 2022]. Adafactor has no state per parameter, but one item for each row and column of a matrix
-/// [Shazeer & Stern, "Adafactor", ICML 2018]. Muon has one moment of 4 bytes for each item of a matrix [Jordan et al.,
+/// moments of one byte, and one scale of 4 bytes per 2048 elements [Dettmers et al., "8-bit optimizers via block-wise
+/// quantization", ICLR 2022]. Adafactor has no state per parameter, but one element for each row and column of a matrix
+/// [Shazeer & Stern, "Adafactor", ICML 2018]. Muon has one moment of 4 bytes for each element of a matrix [Jordan et al.,
 /// "Muon: An optimizer for hidden layers in neural networks", 2024]. Other parameters, such as embeddings, have the moments
 /// of Adam (ModelFacts::muon_share). LARS has one momentum [You, Gitman and Ginsburg, arXiv 1708.03888, algorithm 1].
 /// Adagrad has a sum of squares for each parameter. Row-wise Adagrad has one for each row of a table and for each other

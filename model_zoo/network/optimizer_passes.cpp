@@ -60,7 +60,7 @@ double more_words(Optimizer optimizer) {
     case Optimizer::rowwise_adagrad:
       return -2;  // Nearly all parameters are in tables, which have one word of state for each row.
     default:
-      // Moments of 8 bits are read and written as bytes, with a scale of 4 bytes for each 2048 items.
+      // Moments of 8 bits are read and written as bytes, with a scale of 4 bytes for each 2048 elements.
       return has_8bit_state(optimizer) ? 2 * 2 * ((1 + 4.0 / 2048) / 4 - 1) : 0;
   }
 }

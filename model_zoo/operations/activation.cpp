@@ -18,7 +18,7 @@ enum class From {
 struct ActivationKind {
   std::string_view name;
   From from;
-  double flops;  ///< FLOPs per item
+  double flops;  ///< FLOPs per element
 };
 constexpr std::array<ActivationKind, 13> activation_kinds{{
     {"relu", From::output, 1},
@@ -66,7 +66,7 @@ class Activation final : public Operation {
     if (pass == Pass::forward) return {.flops = kind_.flops * count, .activation_items = 2 * count};
     // Backward reads the kept tensor and the gradient of the output, and writes the gradient of the input.
     if (pass == Pass::backward_data) return {.flops = (kind_.flops + 1) * count, .activation_items = 3 * count};
-    // The gradients of the trained numbers sum over all items.
+    // The gradients of the trained numbers sum over all elements.
     if (pass == Pass::backward_weight && kind_.name == "xielu")
       return {.flops = 4 * count, .activation_items = 2 * count, .weight_items = 2};
     return {};

@@ -124,7 +124,7 @@ class Attention final : public Operation {
               .weight_items = biases + (s_.sinks ? heads_of(output) : 0)};
     }
     const bool drops = s_.dropout > 0;
-    const double dropped = drops && !s_.fused ? 2.5 : 0;  // items of dropout: a read, a write, and a mask of one byte
+    const double dropped = drops && !s_.fused ? 2.5 : 0;  // elements of dropout: a read, a write, and a mask of one byte
     // A cap divides each score, computes its hyperbolic tangent, and multiplies. If the scores are
     // written, the cap is a separate pass.
     const double capped = s_.soft_cap ? (tanh_flops + 2) * scores : 0;

@@ -17,7 +17,7 @@ class Cast final : public Operation {
   std::string_view type() const override { return "cast"; }
   AttributeValues attribute_values() const override { return {{"to", to_string(to_)}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
-  // Work is counted in items of forward's input. The output has half or twice as many bytes.
+  // Work is counted in elements of forward's input. The output has half or twice as many bytes.
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
     return {.activation_items = items(output) * (1 + (is_mixed(to_) ? 0.5 : 2.0))};

@@ -12,7 +12,7 @@ namespace ddl {
 /// layer of a model, but a result of mixed precision. The line of a cast is `cast to=bf16 in=200704
 /// samples=32 precision=fp32 pass=forward`, where `precision` is the precision of forward's input.
 [[nodiscard]] const OperationKind& cast_kind();
-/// Returns a cast to this precision. One of the two formats of a cast has four bytes per item, and the other has two.
+/// Returns a cast to this precision. One of the two formats of a cast has four bytes per element, and the other has two.
 [[nodiscard]] std::shared_ptr<const Operation> cast_to(Precision precision);
 /// Returns the format that a cast writes in forward; empty for an operation that is not a cast.
 [[nodiscard]] std::optional<Precision> cast_format(const Operation& operation);

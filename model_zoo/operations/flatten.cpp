@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Turns all items into one flat vector, channel by channel. The result is a view without a copy.
+/// Turns all elements into one flat vector, channel by channel. The result is a view without a copy.
 class Flatten final : public Operation {
  public:
   std::string_view type() const override { return "flatten"; }

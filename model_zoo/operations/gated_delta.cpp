@@ -161,14 +161,14 @@ class GatedDelta final : public Operation {
   }
 
  private:
-  /// The FLOPs of one sample, and its items in the precision of activations.
+  /// The FLOPs of one sample, and its elements in the precision of activations.
   struct Sizes {
-    double v;            ///< items of the values; equals the items of the gate and of the result
-    double k;            ///< items of the queries of all heads; equals the items of the keys
-    double convolved;    ///< items of queries, keys and values before heads share them
+    double v;            ///< elements of the values; equals the elements of the gate and of the result
+    double k;            ///< elements of the queries of all heads; equals the elements of the keys
+    double convolved;    ///< elements of queries, keys and values before heads share them
     double steps;        ///< number of heads times number of tokens
-    double states;       ///< items of the states of the chunks
-    double matrix;       ///< items of the matrices of the chunks, from products of keys
+    double states;       ///< elements of the states of the chunks
+    double matrix;       ///< elements of the matrices of the chunks, from products of keys
     double convolution;  ///< FLOPs of the convolution
     double pairs;        ///< FLOPs of products of keys with keys; equals the FLOPs of queries with keys
     double inverse;      ///< FLOPs of inverting the triangular matrices

@@ -165,15 +165,15 @@ class Mamba2 final : public Operation {
   }
 
  private:
-  /// Sizes of one sample: FLOPs, and items in the precision of activations.
+  /// Sizes of one sample: FLOPs, and elements in the precision of activations.
   struct Sizes {
-    double x;               ///< items of the values x; equals the items of the gate and of the result
-    double b;               ///< items of B; equals the items of C
-    double convolved;       ///< items of x, B and C together
-    double steps;           ///< items of the step sizes: one for each head and token
-    double decays;          ///< fp32 items of the step sizes and their sums
-    double states;          ///< items of the states of the chunks
-    double products;        ///< fp32 items of C·Bᵀ inside the chunks
+    double x;               ///< elements of the values x; equals the elements of the gate and of the result
+    double b;               ///< elements of B; equals the elements of C
+    double convolved;       ///< elements of x, B and C together
+    double steps;           ///< elements of the step sizes: one for each head and token
+    double decays;          ///< fp32 elements of the step sizes and their sums
+    double states;          ///< elements of the states of the chunks
+    double products;        ///< fp32 elements of C·Bᵀ inside the chunks
     double convolution;     ///< FLOPs of the convolution
     double products_flops;  ///< FLOPs of C·Bᵀ
     double inside;          ///< FLOPs of C·Bᵀ times the values; half of C·Bᵀ is masked

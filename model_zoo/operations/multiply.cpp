@@ -29,7 +29,7 @@ class Multiply final : public Operation {
       return {.flops = 3 * items(output), .activation_items = 3 * items(output) + 2 * items(inputs.back())};
     }
     if (scales(inputs, output)) {
-      // The gradient times the factors takes 2 passes over the items. The gradient times the scaled tensor, which is
+      // The gradient times the factors takes 2 passes over the elements. The gradient times the scaled tensor, which is
       // written, takes 3 passes, and the sum of this product over positions takes 1 pass. The factors are computed from the
       // scaled tensor, so the tensor has two gradients, which are added with two reads and a write.
       return {.flops = 4 * items(output), .activation_items = 9 * items(output) + 2 * items(inputs.back())};

@@ -42,15 +42,15 @@ enum class KernelKind {
 /// The work of one kernel. Kernel models predict the kernel's time from the work.
 struct Work {
   double flops = 0;             ///< FLOPs per sample; a multiply-add has two FLOPs
-  double activation_items = 0;  ///< number of activation items read and written, per sample
-  double weight_items = 0;      ///< number of weight items read or written once per kernel, for any batch size
+  double activation_items = 0;  ///< number of activation elements read and written, per sample
+  double weight_items = 0;      ///< number of weight elements read or written once per kernel, for any batch size
   /// The sizes of a matrix operation as a matrix product: m and n are the sides of the output, and
   /// k is summed. `batched` names the dimension that grows with the samples; this dimension is
   /// given per sample. All sizes are zero if there is no matrix product.
   double m = 0, n = 0, k = 0;
   enum class Batched { m, n, k, count } batched = Batched::m;  ///< `count`: one small product per sample (attention)
   double count = 1;  ///< number of products of this size, such as heads or experts; per sample if `batched` is `count`
-  /// The number of items per sample that enter a cross entropy. Frameworks implement cross entropy
+  /// The number of elements per sample that enter a cross entropy. Frameworks implement cross entropy
   /// in several ways, which differ in traffic.
   double entropy_items = 0;
   /// The sides of the image that the kernel computes, for a convolution with a window of 3 × 3 and stride 1, because such
@@ -80,10 +80,10 @@ struct Work {
   [[nodiscard]] bool is_any() const { return flops > 0 || activation_items > 0 || weight_items > 0; }
 };
 
-/// Returns the sum of the FLOPs and items of kernels.
+/// Returns the sum of the FLOPs and elements of kernels.
 [[nodiscard]] Work sum_of(std::span<const Work> kernels);
 
-/// Returns the kernel of a bias in a pass, for `items` items of the layer's output. Forward adds
+/// Returns the kernel of a bias in a pass, for `items` elements of the layer's output. Forward adds
 /// the bias in place, and backward sums the gradients. In all other passes, a bias has no work.
 [[nodiscard]] inline Work bias_work(Pass pass, double items, Work::Bias bias) {
   if (pass != Pass::forward && pass != Pass::backward_weight) return {};
@@ -108,19 +108,19 @@ struct Divisible {
   std::int64_t channel_units = 0;  ///< units (heads, groups) that a channel split keeps whole; 0: units are channels
 };
 
-/// The tensors of forward that backward needs, in items per sample unless noted (the finest rule of
+/// The tensors of forward that backward needs, in elements per sample unless noted (the finest rule of
 /// [Kort22] and of common frameworks).
 struct Kept {
   bool input = false;      ///< whether backward needs the input tensors
   bool output = false;     ///< whether backward needs the output tensor
-  double mask_items = 0;   ///< items of one byte, such as a dropout mask or pooling indices
-  double extra_items = 0;  ///< items in the precision of activations, such as attention scores
+  double mask_items = 0;   ///< elements of one byte, such as a dropout mask or pooling indices
+  double extra_items = 0;  ///< elements in the precision of activations, such as attention scores
   double noise_items = 0;  ///< part of `mask_items` that a CPU stores as factors of 4 bytes, as for dropout
-  /// Items of 4 bytes in any precision, such as mean and inverse deviation of a position, or of a
+  /// Elements of 4 bytes in any precision, such as mean and inverse deviation of a position, or of a
   /// sample's group of channels.
   double statistics = 0;
   double batch_statistics = 0;  ///< like `statistics`, but once per micro-batch: per channel, or a loss's weight
-  /// Items in the precision of activations that the operation keeps in addition if it runs operator by operator: inputs and
+  /// Elements in the precision of activations that the operation keeps in addition if it runs operator by operator: inputs and
   /// outputs of its operators.
   double operator_items = 0;
 };
@@ -157,11 +157,11 @@ class Operation {
   /// Returns the attributes that no split changes, on one line.
   [[nodiscard]] std::string lasting_attributes() const { return print_attributes(lasting_values()); }
   [[nodiscard]] virtual TensorShape infer(std::span<const TensorShape> inputs) const = 0;
-  /// Returns the number of trainable items of kernels and matrices.
+  /// Returns the number of trainable elements of kernels and matrices.
   [[nodiscard]] virtual std::int64_t weights(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }
-  /// Returns the number of trainable items that a split of input channels does not divide: biases,
+  /// Returns the number of trainable elements that a split of input channels does not divide: biases,
   /// scales and shifts of norms.
   [[nodiscard]] virtual std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
@@ -183,13 +183,13 @@ class Operation {
   /// an operation does not have. The work of `update` follows from the parameters.
   [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
   /// Returns the work of a pass as a list of kernels, which run one after the other. By default, a pass is one kernel. FLOPs
-  /// and items of all kernels, without separate operators and biases, add up to work().
+  /// and elements of all kernels, without separate operators and biases, add up to work().
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
                                                   const TensorShape& output) const {
     return {work(pass, inputs, output)};
   }
   /// Returns the longest chain of dependent steps of one pass over `samples` samples, at least 1
-  /// [BH18, Table 4; other operations follow the same rule: a reduction of n items takes ⌈log2 n⌉].
+  /// [BH18, Table 4; other operations follow the same rule: a reduction of n elements takes ⌈log2 n⌉].
   /// By default, this is the reduction of the matrix product in work(), or one step without a
   /// product. Operations that have other reductions, or are sequential, override this function.
   [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
@@ -218,9 +218,9 @@ class Operation {
   [[nodiscard]] virtual bool in_place() const { return false; }
   /// The intermediate tensors of a pass if each operator of the definition is a separate kernel, as in eager mode. All
   /// intermediate tensors have the same size. They are neither outputs nor gradients of inputs and weights. By default, a
-  /// pass has one intermediate tensor: the additional items that forward keeps, or the gradient of these items.
+  /// pass has one intermediate tensor: the additional elements that forward keeps, or the gradient of these elements.
   struct Inner {
-    double items = 0;  ///< items per sample of one of the tensors
+    double items = 0;  ///< elements per sample of one of the tensors
     int tensors = 0;
   };
   [[nodiscard]] virtual Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const;
@@ -235,7 +235,7 @@ class Operation {
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_documents(std::int64_t /*tokens*/) const { return nullptr; }
   /// Returns whether the output is a view of the first input with another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
-  /// Returns the items per sample that exist only while the pass runs, in the precision of
+  /// Returns the elements per sample that exist only while the pass runs, in the precision of
   /// activations, such as scores before their softmax.
   [[nodiscard]] virtual double scratch_items(Pass /*pass*/, std::span<const TensorShape> /*inputs*/,
                                              const TensorShape& /*output*/) const {
@@ -265,7 +265,7 @@ class Operation {
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }
   /// Returns the number of context shards of the tokens; 1 if the rank has all tokens.
   [[nodiscard]] virtual std::int64_t contexts() const { return 1; }
-  /// Returns the items of each sample that the other ranks of a context split need from one rank: keys and values.
+  /// Returns the elements of each sample that the other ranks of a context split need from one rank: keys and values.
   [[nodiscard]] virtual double context_items(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
     return 0;
   }

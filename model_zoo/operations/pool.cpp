@@ -21,7 +21,7 @@ class Pool : public Operation {
 
   std::string_view type() const override { return "pool"; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // A maximum keeps an index of 8 bytes for each output item. An average does not need its input,
+    // A maximum keeps an index of 8 bytes for each output element. An average does not need its input,
     // but frameworks such as PyTorch keep the input for its shape.
     return {.input = true, .mask_items = kind_ == PoolKind::max ? 8 * items(output) : 0};
   }
@@ -38,7 +38,7 @@ class Pool : public Operation {
     const KernelKind kind = is_max ? KernelKind::max_pool : KernelKind::elementwise;
     if (pass == Pass::forward) return {.flops = visited, .activation_items = items(input) + items(output), .kind = kind};
     if (pass != Pass::backward_data) return {};
-    // The backward of a maximum reads the indices together with the gradient, and adds one item at each index.
+    // The backward of a maximum reads the indices together with the gradient, and adds one element at each index.
     return {.flops = is_max ? items(output) : visited,
             .activation_items = items(input) + (is_max ? 2 : 1) * items(output),
             .kind = kind};
@@ -62,7 +62,7 @@ class WindowPool final : public Pool {
   }
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/,
                double /*samples*/) const override {
-    // Backward adds the contributions of all windows that overlap at an item.
+    // Backward adds the contributions of all windows that overlap at an element.
     const auto reduced = [&](std::size_t d) {
       return real(pass == Pass::forward ? window_.kernel[d]
                                         : (window_.kernel[d] + window_.stride[d] - 1) / window_.stride[d]);

@@ -92,7 +92,7 @@ class QueryKeyNorm final : public Operation {
   }
   /// Returns 2 for queries and keys, and 1 for queries or keys alone, which have no key and value heads.
   [[nodiscard]] std::int64_t kinds() const { return kv_heads_ > 0 ? 2 : 1; }
-  /// Returns the number of items of queries and keys.
+  /// Returns the number of elements of queries and keys.
   [[nodiscard]] double normed(const TensorShape& output) const {
     return items(output) * real(heads_ + kv_heads_) / real(heads_ + 2 * kv_heads_);
   }

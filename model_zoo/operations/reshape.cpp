@@ -6,7 +6,7 @@
 namespace ddl {
 namespace {
 
-/// Returns the same items in another shape, as a view without a copy.
+/// Returns the same elements in another shape, as a view without a copy.
 class Reshape final : public Operation {
  public:
   explicit Reshape(const TensorShape& shape) : shape_(shape) {}
@@ -26,7 +26,7 @@ class Reshape final : public Operation {
     static_cast<void>(checked(shape_));
     if (input.items() != shape_.items()) {
       throw Error(
-          fmt::format("{} has {} items, {} has {}", to_string(input), input.items(), to_string(shape_), shape_.items()));
+          fmt::format("{} has {} elements, {} has {}", to_string(input), input.items(), to_string(shape_), shape_.items()));
     }
     return shape_;
   }

@@ -32,7 +32,7 @@ class RotaryEmbedding final : public Operation {
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass != Pass::forward && pass != Pass::backward_data) return {};
-    // Each rotated item needs two products and a sum, and is read and written.
+    // Each rotated element needs two products and a sum, and is read and written.
     const double heads = items(output) / real((heads_ + 2 * kv_heads_) * head_size_) * real(heads_ + kv_heads_);
     const double turned = heads * real(turned_);
     return {.flops = 3 * turned, .activation_items = 2 * turned};

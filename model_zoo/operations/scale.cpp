@@ -3,7 +3,7 @@
 namespace ddl {
 namespace {
 
-/// Multiplies every item by a constant, or by a trained factor of its channel, with an optional trained shift.
+/// Multiplies every element by a constant, or by a trained factor of its channel, with an optional trained shift.
 class Scale final : public Operation {
  public:
   /// If `factor` is unset, the factor is trained.

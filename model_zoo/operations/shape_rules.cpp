@@ -13,7 +13,7 @@ namespace ddl {
 std::int64_t item_count(std::string_view what, std::initializer_list<std::int64_t> sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
-    if (size > 0 && count > max_items / size) throw Error(fmt::format("{} would have more than 2^53 items", what));
+    if (size > 0 && count > max_items / size) throw Error(fmt::format("{} would have more than 2^53 elements", what));
     count *= size;
   }
   return count;
@@ -76,7 +76,7 @@ double reduction_depth(std::initializer_list<double> dimensions) {
   double depth = 0;
   for (const double items : dimensions) {
     int exponent = 0;
-    // items = fraction · 2^exponent with 1/2 <= fraction < 1 is exact, whereas log2 might round.
+    // elements = fraction · 2^exponent with 1/2 <= fraction < 1 is exact, whereas log2 might round.
     const double fraction = std::frexp(items, &exponent);
     if (items > 1) depth += fraction == 0.5 ? exponent - 1 : exponent;
   }

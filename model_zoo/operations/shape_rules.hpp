@@ -12,14 +12,14 @@
 
 namespace ddl {
 
-/// Maximum number of items of a tensor or a matrix. Above 2^53, a double no longer represents every whole number.
+/// Maximum number of elements of a tensor or a matrix. Above 2^53, a double no longer represents every whole number.
 inline constexpr std::int64_t max_items = std::int64_t{1} << 53U;
 /// Maximum value of an attribute in a model file. The product of two such values fits in an int64.
 inline constexpr std::int64_t max_attribute = std::int64_t{1} << 31U;
 
 /// Returns the product of sizes. Throws Error that contains `what` if the product exceeds max_items.
 [[nodiscard]] std::int64_t item_count(std::string_view what, std::initializer_list<std::int64_t> sizes);
-/// Returns the shape. Throws Error unless each size is at least 1 and the number of items is at most max_items.
+/// Returns the shape. Throws Error unless each size is at least 1 and the number of elements is at most max_items.
 [[nodiscard]] TensorShape checked(const TensorShape& shape);
 
 /// Returns the only input of an operation. Throws Error if the operation does not have exactly one input.
@@ -42,7 +42,7 @@ struct Extents {
 [[nodiscard]] double items(std::span<const TensorShape> shapes);
 
 /// Returns Σ⌈log2 n⌉ over the dimensions, and at least 1. This is the number of steps of trees that
-/// reduce dimensions of n items one after the other [BH18, Table 4].
+/// reduce dimensions of n elements one after the other [BH18, Table 4].
 [[nodiscard]] double reduction_depth(std::initializer_list<double> dimensions);
 
 }  // namespace ddl

@@ -27,7 +27,7 @@ class SpaceToDepth final : public Operation {
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    // Forward copies items in another order. Backward does the inverse.
+    // Forward copies elements in another order. Backward does the inverse.
     if (pass == Pass::forward || pass == Pass::backward_data) return {.activation_items = 2 * items(output)};
     return {};
   }

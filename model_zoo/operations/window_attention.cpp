@@ -21,7 +21,7 @@ constexpr auto position_names = std::to_array<std::string_view>({"table", "perce
 constexpr std::int64_t perceptron_features = 512;
 
 /// Self-attention between the projections inside each window of an image. Windows may be shifted: the image is rolled first,
-/// and a mask separates items that were not neighbours before. A padded image is filled up to whole windows. Work and memory
+/// and a mask separates elements that were not neighbours before. A padded image is filled up to whole windows. Work and memory
 /// traffic are sums over kernels, as in torchvision 0.14.1.
 class WindowAttention final : public Operation {
  public:
@@ -64,7 +64,7 @@ class WindowAttention final : public Operation {
     static_cast<void>(item_count("the table", {heads_, relative_positions()}));
     return checked(output);
   }
-  /// Returns the number of trained items for relative positions. A table is split together with the heads.
+  /// Returns the number of trained elements for relative positions. A table is split together with the heads.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t heads = output.channels / head_size_;
     switch (settings_.positions) {
@@ -80,7 +80,7 @@ class WindowAttention final : public Operation {
     return 0;
   }
   /// Returns the size of the index that contains the table's row for each pair of positions, and of the perceptron's inputs.
-  /// An entry of the index has 8 bytes, which count as two items.
+  /// An entry of the index has 8 bytes, which count as two elements.
   std::int64_t buffers(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     switch (settings_.positions) {
       case Positions::table:
@@ -163,7 +163,7 @@ class WindowAttention final : public Operation {
     if (settings_.positions == Positions::none) return 0;
     return settings_.positions == Positions::axes ? real(window_.rank) : 1;
   }
-  /// Returns the items that cosines read and write: queries and keys are divided by their lengths.
+  /// Returns the elements that cosines read and write: queries and keys are divided by their lengths.
   [[nodiscard]] double position_traffic(const TensorShape& output) const {
     return settings_.positions == Positions::perceptron ? 4 * padded_items(output) : 0;
   }

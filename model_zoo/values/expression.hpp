@@ -34,7 +34,7 @@ class Parameters {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// The reserved parameter for the number of channels of the tensor that an item reads.
+/// The reserved parameter for the number of channels of the tensor that an element reads.
 inline constexpr std::string_view channels_parameter = "channels";
 
 /// Returns whether a text contains parameters, and is therefore an expression and not a literal.

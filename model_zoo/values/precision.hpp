@@ -8,11 +8,11 @@ namespace ddl {
 /// Number format of activations and of the matrix operations. fp16 and bf16 mean mixed precision with fp32 master weights.
 /// fp8 is bf16, except that matrix products of layers with weights read inputs with 8 bits [Micikevicius et al., "FP8
 /// formats for deep learning", arXiv 2209.05433; NVIDIA, Transformer Engine documentation]. With nvfp4, these inputs have 4
-/// bits per item, and one scale of 8 bits per 16 items [NVIDIA, "Pretraining large language models with NVFP4", arXiv
+/// bits per element, and one scale of 8 bits per 16 elements [NVIDIA, "Pretraining large language models with NVFP4", arXiv
 /// 2509.25149].
 enum class Precision { fp32, tf32, fp16, bf16, fp8, nvfp4 };
 
-/// Returns the number of bytes per item of an activation, δ in the literature.
+/// Returns the number of bytes per element of an activation, δ in the literature.
 [[nodiscard]] constexpr double item_bytes(Precision p) { return p == Precision::fp32 || p == Precision::tf32 ? 4.0 : 2.0; }
 [[nodiscard]] constexpr bool is_mixed(Precision p) { return item_bytes(p) < 4.0; }
 /// Returns whether only the products of linear layers have this precision. All other operations are then in bf16.

@@ -8,17 +8,17 @@
 
 namespace ddl {
 
-/// An image divided into windows for attention: the position of each item of a window, and the index in the table of biases
-/// for each pair of items. Windows may be shifted. Items that wrapped around different edges do not attend to each other.
+/// An image divided into windows for attention: the position of each element of a window, and the index in the table of biases
+/// for each pair of elements. Windows may be shifted. Elements that wrapped around different edges do not attend to each other.
 struct AttentionWindows {
   /// `problem` must have the operation `window_attention`.
   explicit AttentionWindows(const Problem& problem);
 
-  std::int64_t area = 1, count = 1;    ///< number of items of one window, and number of windows
-  std::int64_t relative = 1;           ///< number of possible relative positions of two items
-  bool is_shifted = false;             ///< whether windows are shifted, so that items wrap around an edge
-  std::vector<std::int32_t> places{};  ///< position in the plane of each item of each window: count × area
-  std::vector<std::uint8_t> edges{};  ///< bit mask of the dimensions in which an item wrapped around the edge: count × area
+  std::int64_t area = 1, count = 1;    ///< number of elements of one window, and number of windows
+  std::int64_t relative = 1;           ///< number of possible relative positions of two elements
+  bool is_shifted = false;             ///< whether windows are shifted, so that elements wrap around an edge
+  std::vector<std::int32_t> places{};  ///< position in the plane of each element of each window: count × area
+  std::vector<std::uint8_t> edges{};  ///< bit mask of the dimensions in which an element wrapped around the edge: count × area
   std::vector<std::int32_t> rows{};   ///< index in the table for each pair: area × area
 };
 

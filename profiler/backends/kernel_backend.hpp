@@ -42,7 +42,7 @@ struct KernelTensor {
   std::int64_t items = 0;
   bool written = false;
   Precision precision = Precision::fp32;  ///< precision of its buffer; a kept tensor may contain words of any kind
-  bool bytes = false;                     ///< whether items are single bytes: a mask of zeros and ones
+  bool bytes = false;                     ///< whether elements are single bytes: a mask of zeros and ones
   /// Set if a back end keeps channels innermost. In each sample or filter, this many channels and positions are then
   /// transposed in device memory. DeviceBuffer::write and read still use the dense layout of KernelTensor.
   std::int64_t channels = 1, positions = 1;

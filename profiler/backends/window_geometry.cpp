@@ -16,7 +16,7 @@ WindowGeometry window_geometry(const Operation& operation, const TensorShape& la
     geometry.kernel[d] = kernel[d];
     geometry.dilation[d] = dilation[d];
     geometry.stride[d] = stride[d];
-    // The number of items by which the windows exceed the tensor; negative if the windows leave positions out.
+    // The number of elements by which the windows exceed the tensor; negative if the windows leave positions out.
     const std::int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
     const std::int64_t rim = (small.extent[d] - 1) * stride[d] + reach - large.extent[d];
     // With `same` padding, an odd remaining position is padded at the end.

@@ -25,7 +25,7 @@ struct TraceEvent {
   enum class Items { unknown, fp32, bf16, fp16 };
   Kind kind = Kind::operation;
   bool of_host = false;           ///< for a kernel: whether it is a copy between host and device
-  Items items = Items::unknown;   ///< number format of the first tensor's items
+  Items items = Items::unknown;   ///< number format of the first tensor's elements
   int name = 0;                   ///< index in Trace::names
   int shapes = -1;                ///< index in Trace::shapes; -1 if the trace has none
   int thread = 0;                 ///< numbered from 0

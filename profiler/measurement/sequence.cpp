@@ -113,7 +113,7 @@ struct Sequence::Builder {
   std::vector<std::vector<DeviceBuffer*>> sent = std::vector<std::vector<DeviceBuffer*>>(model.layers.size());
   /// Tensors that belong to a layer: weights, kept tensors, weight gradients.
   std::map<std::tuple<std::size_t, TensorRole, int>, DeviceBuffer*> own{};
-  /// Gradients without remaining readers, by number of items. Their buffers can be reused.
+  /// Gradients without remaining readers, by number of elements. Their buffers can be reused.
   std::multimap<std::int64_t, DeviceBuffer*> free{};
   /// The scale of the current layer's weights. With this scale there are no denormals and
   /// infinities, which would make kernels slow.

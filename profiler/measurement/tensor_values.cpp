@@ -14,7 +14,7 @@ void fill(DeviceBuffer& buffer, TensorRole role, std::int64_t token_rows, double
   // The second moments of an optimizer are squares.
   const bool positive = role == TensorRole::optimizer_state;
   std::minstd_rand random(static_cast<unsigned>(role) + 1U);
-  // Drawing every item of a large tensor would take longer than most kernels, so a block of random values is repeated.
+  // Drawing every element of a large tensor would take longer than most kernels, so a block of random values is repeated.
   constexpr std::size_t block = std::size_t{1} << 16U;
   for (std::size_t i = 0; i < std::min(block, values.size()); ++i) {
     const auto drawn = static_cast<float>(random()) / static_cast<float>(std::minstd_rand::max());  // in (0, 1]

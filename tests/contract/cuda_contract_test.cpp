@@ -105,7 +105,7 @@ TEST_CASE("the cuda back end steps optimizers") {
 TEST_CASE("a problem that does not fit in memory gets a reason, and the device stays usable") {
   const auto backend = backend_of(quick(Layout::channels_last));
   if (!backend) return;
-  // 2^31 samples of 4096 items: 32 TiB.
+  // 2^31 samples of 4096 elements: 32 TiB.
   const Measurement large = measure(*backend, "activation kind=relu in=4096 samples=2147483648", {}, CacheState::warm);
   CHECK(large.reason.find("cudaErrorMemoryAllocation") != std::string::npos);
   const Measurement small = measure(*backend, "activation kind=relu in=4096 samples=2", {}, CacheState::warm);

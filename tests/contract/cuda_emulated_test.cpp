@@ -69,7 +69,7 @@ TEST_CASE("over an emulated device fp32 is multiplied in fp32, and tf32 with 10 
   CHECK(product_bits_of(*backend, Precision::tf32).rounded == 5);
 }
 
-// Our own kernels read several items at once if sizes divide, use a block for long rows, and divide
+// Our own kernels read several elements at once if sizes divide, use a block for long rows, and divide
 // large sums. The problems of the contract are too small to test this.
 TEST_CASE("over an emulated device the cuda back end computes wide, long and large problems") {
   std::string vectors = "interaction in=1";  // a problem that more than one kernel supports

@@ -96,7 +96,7 @@ Values transposed_convolution(const Call& c) {
                       [&](const Point& place) { output[at(c.out, n, f, place)] = c.get(TensorRole::bias)[index(f)]; });
       }
     }
-    // Every input item contributes to a window of the output. The layout of weights is [groups × channels, filters, kernel].
+    // Every input element contributes to a window of the output. The layout of weights is [groups × channels, filters, kernel].
     for (std::int64_t k = 0; k < c.in.channels; ++k) {
       for (std::int64_t f = 0; f < to; ++f) {
         each_position(c.in.extent, [&](const Point& place) {
@@ -179,7 +179,7 @@ Values norm(const Call& c) {
   const std::int64_t channels = c.out.channels;
   const std::int64_t members = kind == "group" ? channels / c.attributes.integer("groups", 1) : 1;
   Values output(index(c.problem.samples * c.out.items()));
-  // Each group contains the items that share a mean: the items of a channel over the batch and all
+  // Each group contains the elements that share a mean: the elements of a channel over the batch and all
   // positions, of a position over its channels, or of a sample's channel or group of channels.
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
   std::vector<std::int64_t> channel_of(output.size());
@@ -246,7 +246,7 @@ Values softmax_rows(const Values& input, std::int64_t columns) {
   return output;
 }
 
-/// Returns the factor of an item in dropout. A mask says whether the item is kept; some masks also contain the factor.
+/// Returns the factor of an element in dropout. A mask says whether the element is kept; some masks also contain the factor.
 double scale_of(const Call& c, double rate, int mask, std::size_t item) {
   return c.get(TensorRole::kept, mask)[item] != 0 ? 1 / (1 - rate) : 0.0;
 }
@@ -545,7 +545,7 @@ Values interaction(const Call& c) {
   return output;
 }
 
-/// Copies each item of the output from a channel and position of the input.
+/// Copies each element of the output from a channel and position of the input.
 Values gathered(const Call& c, const std::function<std::pair<std::int64_t, Point>(std::int64_t, const Point&)>& from) {
   Values output(index(c.problem.samples * c.out.items()));
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
@@ -752,7 +752,7 @@ Values multiply(const Call& c) {
 
 Values dropout(const Call& c) {
   Values output = c.get(TensorRole::input);
-  // Dropout applies to items, or to whole samples.
+  // Dropout applies to elements, or to whole samples.
   const std::size_t each = c.attributes.text("of") == "samples" ? index(c.out.items()) : 1;
   for (std::size_t i = 0; i < output.size(); ++i) output[i] *= scale_of(c, c.attributes.number("rate", 0), 0, i / each);
   return output;

@@ -30,7 +30,7 @@ TEST_CASE("without noise, the simulated device has the times of its datasheet") 
   // There are 1000 × 1000 × 512 multiply-adds: 1.024 GFLOP in 1.024 ms, overlapped with 6 MB in 0.06 ms.
   CHECK(time_of(*backend, "fully_connected features=1000 bias=no in=1000 samples=512").value() ==
         Approx(1e-6 + 2 * 1000.0 * 1000 * 512 / 1e12));
-  // The time is the traffic of a copy: a million fp32 items are read and written.
+  // The time is the traffic of a copy: a million fp32 elements are read and written.
   CHECK(time_of(*backend, "activation kind=relu in=1000000").value() == Approx(1e-6 + 8e6 / 100e9));
   CHECK(time_of(*backend, "flatten in=10x10x10").value() == 0);
 }

@@ -119,7 +119,7 @@ TEST_CASE("a tensor between two layouts is exchanged as the difference of the la
     plan.segments = {{first, Mesh{{axis, 32}}}, {last, Mesh{{Axis::data, 32}}}};
     REQUIRE(estimator.limits(plan).empty());
   };
-  // The first fully connected layer reads 256·6·6 = 9,216 items of a sample, and the next layers 4,096.
+  // The first fully connected layer reads 256·6·6 = 9,216 elements of a sample, and the next layers 4,096.
   lay_out(Axis::filter);
   CHECK(exchanges_of(estimator, plan, first - 1).empty());
   CHECK(exchanges_of(estimator, plan, first) == Texts{"forward allgather of 4096 among filter",

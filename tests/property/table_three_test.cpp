@@ -8,8 +8,8 @@
 //   - the halo is what one direction sends, summed over the split dimensions, in one message per direction;
 //   - a pipeline has p+S−1 slots of the longest stage; stages are given; the last stage sends nothing;
 //   - γ is given, optimizers have no slots.
-// Symbols: D samples, B batch, I = D/B iterations, G layers, p degree, S segments, δ bytes per item, γ memory reuse, α
-// start-up, β time per byte; FW, BW per sample and WU per iteration of a layer; |x|, |y|, |w| its items.
+// Symbols: D samples, B batch, I = D/B iterations, G layers, p degree, S segments, δ bytes per element, γ memory reuse, α
+// start-up, β time per byte; FW, BW per sample and WU per iteration of a layer; |x|, |y|, |w| its elements.
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ constexpr std::array<int, 5> some_degrees{2, 3, 4, 6, 12};
 
 /// One layer of the chain in the terms of the table.
 struct Row {
-  double x = 0, y = 0, w = 0;     ///< items
+  double x = 0, y = 0, w = 0;     ///< elements
   double fw = 0, bw = 0, wu = 0;  ///< seconds
   int channels = 0, filters = 0, kernel = 1;
 };
@@ -181,7 +181,7 @@ double memory(const Case& c, double px, double py, double pw) {
   return 2 * c.gamma * c.delta * c.sum([&](const Row& l) { return c.B * (l.x / px + l.y / py) + l.w / pw; });
 }
 
-/// The items that one rank sends in one direction: for each split dimension, a slab of (K−1)/2 rows of its tile.
+/// The elements that one rank sends in one direction: for each split dimension, a slab of (K−1)/2 rows of its tile.
 double halo(const Case& c, double channels, int kernel) {
   double items = 0;
   for (std::size_t d = 0; d < 3; ++d) {

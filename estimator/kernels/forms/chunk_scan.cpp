@@ -6,7 +6,7 @@ namespace {
 
 // This form predicts the matrix products inside the chunks of a state-space recurrence, and the
 // products of its states [Dao and Gu, "Transformers are SSMs", ICML 2024, section 6]. The products
-// use small tiles, and exponentials scale the items. A multiprocessor does about the same number of
+// use small tiles, and exponentials scale the elements. A multiprocessor does about the same number of
 // FLOPs per clock cycle on all devices, whatever rate its matrix units reach with large tiles.
 enum Constant : std::size_t { start, cycle, bandwidth, sharpness };
 constexpr std::array<KernelConstant, 4> constants{{

@@ -52,7 +52,7 @@ double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
   return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
 }
 
-/// Returns one of the batched matrix products of Winograd's algorithm. Each product multiplies the items at one position of
+/// Returns one of the batched matrix products of Winograd's algorithm. Each product multiplies the elements at one position of
 /// all transformed tiles, so a tile needs as many products as it has positions.
 KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   shape.flops = multiplied(shape, tiles);
@@ -78,7 +78,7 @@ double by_separate_tiles(const KernelShape& shape, const DevicePeaks& peaks, std
   own[peak] = c[separate_tiles];
   KernelShape products = transformed(shape, large_tiles);
   products.count *= large_tiles.products;
-  // The tiles of one channel of an image cover as many positions as the channel has items.
+  // The tiles of one channel of an image cover as many positions as the channel has elements.
   const double filter_bytes = shape.flops / (2 * shape.m) * shape.bytes / shape.items;
   const double image_bytes = std::max(0.0, shape.bytes - filter_bytes);
   const double places = large_tiles.products * tiles_of_position(shape, large_tiles);

@@ -5,7 +5,7 @@ namespace direct_convolution {
 namespace {
 
 // This form predicts grouped convolutions with products that are too small for matrix units. Each thread multiplies loaded
-// items by a few filters. The more channels a group has, the more often a loaded item is used.
+// elements by a few filters. The more channels a group has, the more often a loaded element is used.
 enum Constant : std::size_t { start, bandwidth, peak, width };
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},

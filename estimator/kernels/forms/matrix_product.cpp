@@ -30,7 +30,7 @@ constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
                                            {32, 64, 5}}};
 /// Sums with fewer terms are computed in one block (no split-K).
 constexpr double least_split_depth = 1024;
-/// Half-precision items in the 16 bytes that matrix units load at once.
+/// Half-precision elements in the 16 bytes that matrix units load at once.
 constexpr double aligned_items = 8;
 
 /// Returns whether a batched product has no kernel on matrix units, because its rows are not
@@ -38,7 +38,7 @@ constexpr double aligned_items = 8;
 /// tr11-176B-ml: steps take a third longer than with 104, 112 or 144 channels].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
   const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
-  // Long sums run over tokens, whose items are not contiguous in memory.
+  // Long sums run over tokens, whose elements are not contiguous in memory.
   constexpr double largest_head = 512;
   const bool is_batch = shape.count > 1 && shape.experts == 0;
   return peaks.has_matrix_units && is_batch && (is_odd(shape.n) || (shape.k <= largest_head && is_odd(shape.k)));

@@ -5,10 +5,10 @@ namespace traffic {
 namespace {
 
 // This form predicts elementwise operations, norms, softmax, dropout, lookups and depthwise
-// convolutions. Their time is limited by memory bandwidth, by the items that a multiprocessor loads
+// convolutions. Their time is limited by memory bandwidth, by the elements that a multiprocessor loads
 // and stores per clock cycle, or, if very small, by the launch.
 enum Constant : std::size_t { start, bandwidth, peak, items };
-constexpr double unlimited = 1000;  ///< a number of items per clock cycle that never limits a kernel
+constexpr double unlimited = 1000;  ///< a number of elements per clock cycle that never limits a kernel
 constexpr std::array<KernelConstant, 4> constants{{
     {"start", 3, 0.3, 300},
     {"bandwidth", 0.85, 0.02, 2},

@@ -25,7 +25,7 @@ std::int64_t channels_in(const Dimension& dimension) {
 }
 
 /// Returns the number of heads: the product of the channel dimensions before the last two
-/// dimensions, which are tokens and items of a head.
+/// dimensions, which are tokens and elements of a head.
 std::int64_t heads_of(const View& view) {
   std::int64_t heads = 1;
   for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) heads *= channels_in(view.dimensions[d]);
@@ -33,7 +33,7 @@ std::int64_t heads_of(const View& view) {
 }
 
 /// Checks queries, keys or values. Their dimensions are batch and heads, followed by tokens and
-/// items of a head in either order.
+/// elements of a head in either order.
 void check_part(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t tokens,
                 std::size_t items, const TensorShape& shape) {
   const Graph& graph = translation.graph();
@@ -153,7 +153,7 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   const std::int64_t kv_heads = heads_of(parts.keys);
   if (size_of(parts.values.dimensions[rank - 1]) != size || heads_of(parts.values) != kv_heads || heads % kv_heads != 0) {
     translation.graph().fail(
-        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} items do not fit together", heads,
+        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} elements do not fit together", heads,
                           kv_heads, heads_of(parts.values), size));
   }
   const int input = packed(translation, node, parts, (heads + 2 * kv_heads) * size);
@@ -182,7 +182,7 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   translation.set_view(node, std::move(view));
 }
 
-/// Returns the queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and items of a
+/// Returns the queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and elements of a
 /// head. An input of rank 3 has the dimensions batch, tokens and channels, and its channels are split into heads.
 View part_of_operator(Translation& translation, const onnx::NodeProto& node, int index, std::string_view heads) {
   const View view = translation.plain_input(node, index);

@@ -21,7 +21,7 @@ Value of_numbers(Numbers numbers) {
   return value;
 }
 
-/// Returns whether all items on and below the diagonal have one value, and all items above the diagonal another value.
+/// Returns whether all elements on and below the diagonal have one value, and all elements above the diagonal another value.
 bool hides_what_comes_later(const Numbers& numbers) {
   const std::size_t rank = numbers.shape.size();
   if (rank < 2 || numbers.shape[rank - 1] != numbers.shape[rank - 2] || numbers.shape[rank - 1] < 2) return false;
@@ -76,7 +76,7 @@ Value constant_value(const Translation& translation, const onnx::NodeProto& node
   return value;
 }
 
-/// Returns all or some of a constant's items, in another shape. The result still refers to the stored tensor.
+/// Returns all or some of a constant's elements, in another shape. The result still refers to the stored tensor.
 Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::optional<Numbers> numbers) {
   Value value = from;
   value.shape = std::move(shape);
@@ -85,7 +85,7 @@ Value rearranged(const Value& from, std::vector<std::int64_t> shape, std::option
   return value;
 }
 
-/// Returns `value` with another view of the items of `from`. If `from` contains tokens, so does the result.
+/// Returns `value` with another view of the elements of `from`. If `from` contains tokens, so does the result.
 Value seen_as(Value value, const Value& from, std::optional<View> view) {
   value.tokens = from.tokens && view;
   if (value.tokens) value.view = std::move(*view);
@@ -115,7 +115,7 @@ std::optional<Value> gather(const Translation& translation, const onnx::NodeProt
     const std::int64_t size = data.shape->front();
     for (const std::int64_t index : indices.numbers->integers) {
       if (index < -size || index >= size) {
-        translation.graph().fail(node, fmt::format("its index {} is outside of {} items", index, size));
+        translation.graph().fail(node, fmt::format("its index {} is outside of {} elements", index, size));
       }
     }
     const auto pick = [&](std::size_t i) {
@@ -153,7 +153,7 @@ Value turned(const Value& data, const std::vector<std::int64_t>& whole, const st
   return seen_as(rearranged(data, std::move(shape), std::move(numbers)), data, std::move(view));
 }
 
-/// Returns a tensor with items selected from two tensors.
+/// Returns a tensor with elements selected from two tensors.
 std::optional<Value> chosen(const Translation& translation, const onnx::NodeProto& node) {
   const Value& condition = translation.input(node, 0);
   const Value& first = translation.input(node, 1);

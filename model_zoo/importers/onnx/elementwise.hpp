@@ -24,14 +24,14 @@ namespace ddl::onnx_import {
 /// `function`; empty for other operators. The caller passes the bounds of `Clip`.
 [[nodiscard]] std::optional<Function> applied(const onnx::NodeProto& node, const Function& function,
                                               std::optional<double> low = {}, std::optional<double> high = {});
-/// Returns the function after `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max` or `Min` is applied to two functions of one item.
+/// Returns the function after `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max` or `Min` is applied to two functions of one element.
 [[nodiscard]] std::optional<Function> joined(std::string_view operation, const Function& a, const Function& b);
 [[nodiscard]] Function constant_function(double value);
 
-/// Returns whether a function multiplies the item by a number and adds a number, which costs
+/// Returns whether a function multiplies the element by a number and adds a number, which costs
 /// nothing in addition to the neighbouring layers.
 [[nodiscard]] bool is_linear(const Function& function);
-/// Returns whether a function is the square of the item, times a number.
+/// Returns whether a function is the square of the element, times a number.
 [[nodiscard]] bool is_square(const Function& function);
 /// Returns the name in model files of the activation that equals a function; empty if there is none.
 [[nodiscard]] std::optional<std::string> activation_of(const Function& function);

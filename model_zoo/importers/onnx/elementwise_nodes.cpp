@@ -21,7 +21,7 @@ namespace {
 /// Maximum number of consecutive operators that are treated as one function; no activation has more.
 constexpr int most_operators = 40;
 
-/// Returns a value as the argument of a function of one item, with its view and the function that is already applied.
+/// Returns a value as the argument of a function of one element, with its view and the function that is already applied.
 Value function_input(Translation& translation, const onnx::NodeProto& node, const Value& value) {
   if (!value.moment && !value.scores && value.pads.empty() && value.operators < most_operators) return value;
   return {.kind = Value::Kind::network, .view = translation.plain(node, value)};
@@ -34,7 +34,7 @@ void set_function(Translation& translation, const onnx::NodeProto& node, const V
   translation.set_output(node, std::move(value));
 }
 
-/// Returns the function that an operator computes. Requires an operator that computes a function of one item.
+/// Returns the function that an operator computes. Requires an operator that computes a function of one element.
 Function made(std::optional<Function> function) {
   assert(function);
   return std::move(*function);
@@ -167,7 +167,7 @@ void translate_prelu(Translation& translation, const onnx::NodeProto& node) {
 /// Translates functions without weights that have no name in model files.
 void translate_pass(Translation& translation, const onnx::NodeProto& node) {
   translation.pass(node, translation.plain_input(node, 0),
-                   fmt::format("{}, which counts as one pass over the items", node.op_type()));
+                   fmt::format("{}, which counts as one pass over the elements", node.op_type()));
 }
 
 void translate_softmax(Translation& translation, const onnx::NodeProto& node) {

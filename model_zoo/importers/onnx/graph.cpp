@@ -24,7 +24,7 @@ constexpr std::int64_t most_items = std::int64_t{1} << 53U;
 constexpr int oldest_opset = 7;
 constexpr int newest_opset = 28;
 
-/// Returns the items of a packed tensor; empty if the number of bytes is wrong.
+/// Returns the elements of a packed tensor; empty if the number of bytes is wrong.
 template <class T>
 std::optional<std::vector<T>> unpacked(const std::string& bytes, std::size_t count) {
   if (bytes.size() != count * sizeof(T)) return std::nullopt;
@@ -121,7 +121,7 @@ void check_sizes(const std::vector<std::int64_t>& shape, const std::string& name
     if (size < 0) throw Error(fmt::format("{}: {} has a dimension of {}", origin, quote(name), size));
     if (size > largest_size || (size > 0 && items > most_items / size)) {
       throw Error(fmt::format("{}: {} is too large: {}", origin, quote(name), fmt::join(shape, " x ")),
-                  "a size is at most 2^31, and a tensor has at most 2^53 items");
+                  "a size is at most 2^31, and a tensor has at most 2^53 elements");
     }
     items *= std::max<std::int64_t>(size, 1);
   }

@@ -57,7 +57,7 @@ View Translation::gathered(const onnx::NodeProto& node, const View& view) {
   }
   TensorShape inner;
   auto rest = compacted(view, shape, inner);
-  if (!rest) unsupported(node, "it reads an item of a tensor several times, which no layer supports", "");
+  if (!rest) unsupported(node, "it reads an element of a tensor several times, which no layer supports", "");
   TensorShape narrow = shape;
   narrow.channels = inner.channels;
   if (narrow.channels != shape.channels) {
@@ -90,7 +90,7 @@ View Translation::repeated_copy(const onnx::NodeProto& node, const View& view) {
   TensorShape shape{.channels = network_.shape(once.tensor).items(), .extent = {1, 1, 1}, .rank = 1};
   constexpr std::int64_t most_items = std::int64_t{1} << 53U;
   if (copies > most_items / shape.channels) graph_.fail(node, "the tensor becomes too large when it is repeated");
-  // Each item is copied for each position, as in a resize.
+  // Each element is copied for each position, as in a resize.
   const int flat = network_.add_once(reshape_layer(once.tensor, shape));
   shape.extent[0] = copies;
   NetworkLayer layer{.operation = "resize",

@@ -22,8 +22,8 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-/// Maximum bytes of one tensor's content. An item takes at most 10 bytes, so longer contents have
-/// more items than are evaluated.
+/// Maximum bytes of one tensor's content. An element takes at most 10 bytes, so longer contents have
+/// more elements than are evaluated.
 constexpr std::size_t most_content_bytes = 10 * most_numbers;
 /// Maximum bytes of the contents of all tensors. Beyond this limit, only contents that are as short
 /// as shapes and axes are kept.

@@ -17,7 +17,7 @@ namespace {
 
 using Part = Moment::Part;
 
-/// Returns the number of items of a value outside of the network; -1 for other values, and for unknown shapes.
+/// Returns the number of elements of a value outside of the network; -1 for other values, and for unknown shapes.
 std::int64_t item_count(const Value& value) {
   if (value.is_network() || !value.shape) return -1;
   std::int64_t count = 1;
@@ -214,7 +214,7 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
   const TensorShape shape = translation.network().shape(view.tensor);
   if (item_count(scale) != shape.channels) {
     translation.graph().fail(node, "it normalizes over a dimension other than the channels",
-                             "its scale has a number for each item that it normalizes over");
+                             "its scale has a number for each element that it normalizes over");
   }
   const bool rms = node.op_type() != "LayerNormalization";
   NetworkLayer layer{.attributes = {{"kind", rms ? "rms" : "layer"}}, .weight = scale.source};

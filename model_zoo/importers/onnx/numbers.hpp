@@ -20,10 +20,10 @@ struct Numbers {
   }
 };
 
-/// The maximum number of items of a tensor that is evaluated.
+/// The maximum number of elements of a tensor that is evaluated.
 inline constexpr std::size_t most_numbers = 1U << 18U;
 
-/// Returns the value of all items if they are equal; empty otherwise, and for a tensor without items.
+/// Returns the value of all elements if they are equal; empty otherwise, and for a tensor without elements.
 [[nodiscard]] std::optional<double> uniform(const Numbers& numbers);
 /// Returns the shape of two broadcast tensors; empty if the shapes are incompatible, or the result is too large.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
@@ -31,11 +31,11 @@ inline constexpr std::size_t most_numbers = 1U << 18U;
 /// Returns the result of `Add`, `Sub`, `Mul`, `Div`, `Pow`, `Max`, `Min`, `Mod` or a comparison;
 /// empty for an overflow, a division by zero, or another operator.
 [[nodiscard]] std::optional<Numbers> joined(std::string_view operation, const Numbers& a, const Numbers& b);
-/// Returns whether a tensor has no negative size and at most 2^53 items.
+/// Returns whether a tensor has no negative size and at most 2^53 elements.
 [[nodiscard]] bool is_countable(const std::vector<std::int64_t>& shape);
-/// Returns the number of items of a shape; empty if the number is above `most_numbers`.
+/// Returns the number of elements of a shape; empty if the number is above `most_numbers`.
 [[nodiscard]] std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape);
-/// Returns gathered items. `pick` maps an index in the result to an index in the source.
+/// Returns gathered elements. `pick` maps an index in the result to an index in the source.
 template <class Pick>
 [[nodiscard]] Numbers picked(const Numbers& source, std::vector<std::int64_t> shape, std::size_t count, Pick&& pick) {
   Numbers result{.shape = std::move(shape), .integral = source.integral};

@@ -11,7 +11,7 @@ Translator translate_global_pool, translate_reduction;
 namespace {
 
 /// Returns the kind of pooling with the cost of a reduction. Means, sums and norms cost as much as
-/// average pooling, which reads all items once. Maxima and minima also store an index.
+/// average pooling, which reads all elements once. Maxima and minima also store an index.
 std::string_view kind_of(const std::string& operation) {
   constexpr std::string_view maxima[] = {"GlobalMaxPool", "ReduceMax", "ReduceMin"};
   return std::find(std::begin(maxima), std::end(maxima), operation) != std::end(maxima) ? "max" : "average";

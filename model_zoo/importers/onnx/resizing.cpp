@@ -173,7 +173,7 @@ void translate_space_to_depth(Translation& translation, const onnx::NodeProto& n
   translation.set_view(node, image_view(tensor, image.dimensions[0], shape));
 }
 
-/// Rearranges channels of blocks as positions. The items are the same.
+/// Rearranges channels of blocks as positions. The elements are the same.
 void translate_depth_to_space(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
   const std::int64_t block = block_of(translation, node);

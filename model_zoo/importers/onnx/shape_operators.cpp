@@ -1,4 +1,4 @@
-// Translates operators that move, cut or rename items and compute nothing. Most of these operators
+// Translates operators that move, cut or rename elements and compute nothing. Most of these operators
 // only change the view of a tensor.
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Value movable_input(Translation& translation, const onnx::NodeProto& node, bool 
 }
 
 /// Returns the first input of an operator that outputs a part of this input. If a function that is
-/// not linear is not yet applied, it is first applied to all items of the input.
+/// not linear is not yet applied, it is first applied to all elements of the input.
 Value whole_input(Translation& translation, const onnx::NodeProto& node) {
   Value value = movable_input(translation, node);
   if (!value.moment && is_linear(value.function)) return value;
@@ -42,12 +42,12 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
     translation.set_output(node, std::move(value));
     return;
   }
-  // If the new sizes split channels or positions unevenly, no view is possible, and the items are copied to a new tensor.
+  // If the new sizes split channels or positions unevenly, no view is possible, and the elements are copied to a new tensor.
   const View view = translation.gathered(node, translation.plain(node, value));
   translation.set_view(node, translation.fresh(node, view, sizes));
 }
 
-/// Returns a view of `count` items of a dimension from `start`, `step` apart. The cost depends only on the number of items.
+/// Returns a view of `count` elements of a dimension from `start`, `step` apart. The cost depends only on the number of elements.
 View part_of(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis, std::int64_t start,
              std::int64_t count, std::int64_t step = 1) {
   if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);
@@ -169,7 +169,7 @@ void translate_split(Translation& translation, const onnx::NodeProto& node) {
     return part >= 1 && part <= size;
   });
   if (!positive || static_cast<std::int64_t>(parts->size()) != count || total != size) {
-    translation.graph().fail(node, fmt::format("{} items do not split into its {} outputs", size, count));
+    translation.graph().fail(node, fmt::format("{} elements do not split into its {} outputs", size, count));
   }
   std::int64_t start = 0;
   for (int i = 0; i < node.output_size(); ++i) {
@@ -191,7 +191,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
   Value value = whole_input(translation, node);
   const bool known = indices.kind == Value::Kind::stored && indices.shape && is_countable(*indices.shape);
   if (!known || (indices.numbers && !indices.numbers->integral)) {
-    translation.not_understood(node, "a selection of items by indices that depend on the data is not supported");
+    translation.not_understood(node, "a selection of elements by indices that depend on the data is not supported");
     return;
   }
   const std::size_t axis = dimension_of(translation, node, integer_attribute(node, "axis", 0), value.view.dimensions.size());
@@ -201,7 +201,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
   if (count < 1) translation.graph().fail(node, "it selects nothing");
   for (const std::int64_t place : indices.numbers ? indices.numbers->integers : std::vector<std::int64_t>{0}) {
     if (place < -size || place >= size) {
-      translation.graph().fail(node, fmt::format("its index {} is outside of {} items", place, size));
+      translation.graph().fail(node, fmt::format("its index {} is outside of {} elements", place, size));
     }
     first = std::min(first, place < 0 ? place + size : place);
   }
@@ -213,7 +213,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
     return;
   }
   if (count > size) {
-    translation.not_understood(node, "it repeats items, which no layer supports");
+    translation.not_understood(node, "it repeats elements, which no layer supports");
     return;
   }
   if (count < size) value.view = part_of(translation, node, value.view, axis, std::min(first, size - count), count);
@@ -234,7 +234,7 @@ void translate_expand(Translation& translation, const onnx::NodeProto& node) {
   }
   const auto sizes = wish ? broadcast(before, *wish) : std::nullopt;
   if (!sizes || sizes->size() < before.size()) {
-    translation.not_understood(node, "only dimensions of one item can be repeated");
+    translation.not_understood(node, "only dimensions of one element can be repeated");
     return;
   }
   value.view.dimensions.insert(value.view.dimensions.begin(), sizes->size() - before.size(), Dimension());

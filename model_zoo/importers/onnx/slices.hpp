@@ -19,7 +19,7 @@ struct Range {
 [[nodiscard]] std::optional<std::vector<Range>> ranges_of(const Translation& translation, const onnx::NodeProto& node,
                                                           const std::vector<std::int64_t>& shape);
 /// Returns the sizes after a `Reshape` of a tensor with `shape` to the requested sizes. A requested
-/// 0 keeps a size, and -1 is inferred. Empty if the numbers of items differ.
+/// 0 keeps a size, and -1 is inferred. Empty if the numbers of elements differ.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& node,
                                                                       const std::vector<std::int64_t>& shape,
                                                                       std::vector<std::int64_t> wish);

@@ -133,7 +133,7 @@ void join_stored(Translation& translation, const onnx::NodeProto& node, int inde
   }
   View view = translation.plain(node, value);
   if (*joint != sizes) view = translation.broadcast_to(node, std::move(view), *joint);
-  std::string what = "arithmetic with a tensor of the graph, which counts as one pass over the items";
+  std::string what = "arithmetic with a tensor of the graph, which counts as one pass over the elements";
   if (stored.named) {
     std::int64_t count = 1;
     for (const std::int64_t size : *stored.shape) count *= size;

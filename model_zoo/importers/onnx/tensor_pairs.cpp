@@ -23,7 +23,7 @@ bool lie_alike(Translation& translation, View& a, View& b) {
     b = std::move(tokens_b);
     return true;
   }
-  // If the tensors have the same number of items in different orders, both are brought into the order of the graph.
+  // If the tensors have the same number of elements in different orders, both are brought into the order of the graph.
   std::vector<int> axes(a.dimensions.size(), channels);
   a = translation.relaid(a, axes, false);
   b = translation.relaid(b, axes, false);

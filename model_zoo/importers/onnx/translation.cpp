@@ -268,7 +268,7 @@ View Translation::composite(const onnx::NodeProto& maker, const View& asked) {
     if (nothing_to_do) {
       const bool first = find_input(maker, 0) != nullptr && find_input(maker, 0)->is_network();
       pass(maker, plain_input(maker, first ? 0 : 1),
-           fmt::format("{}, which counts as one pass over the items", maker.op_type()));
+           fmt::format("{}, which counts as one pass over the elements", maker.op_type()));
     } else {
       find_translator(maker.op_type())(*this, maker);
     }
@@ -359,7 +359,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
                                 "elementwise");
     view.tensor = layer;
     network_.warnings.push_back(
-        fmt::format("{}: {}; kept as an elementwise layer that reads and writes its items", description_of(node), why));
+        fmt::format("{}: {}; kept as an elementwise layer that reads and writes its elements", description_of(node), why));
     set_view(node, std::move(view));
     for (int i = 1; i < node.output_size(); ++i) set_output(node, {.kind = Value::Kind::side}, i);
     return;

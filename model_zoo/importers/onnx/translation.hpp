@@ -45,30 +45,30 @@ class Translation {
 
   // The following functions return the tensor in the layout that a layer needs. If necessary, a
   // layer that reshapes the tensor is added, and the result refers to the new tensor. They throw an
-  // Error about the node if the view does not allow a reshape. A rearrangement of items is treated
-  // as a reshape, because costs depend on the number of items and not on their order.
+  // Error about the node if the view does not allow a reshape. A rearrangement of elements is treated
+  // as a reshape, because costs depend on the number of elements and not on their order.
 
   /// Returns the tensor with the dimensions batch, channels, and positions, as convolutions read it.
   [[nodiscard]] View as_image(const onnx::NodeProto& node, const View& view);
   /// Returns the tensor with all channels in the last dimension. The preceding dimensions are the
   /// batch and, if there are any, the tokens, in any order.
   [[nodiscard]] View as_rows(const onnx::NodeProto& node, const View& view);
-  /// Returns a view of a whole tensor with the items of `view`. If `view` is a part of a tensor,
+  /// Returns a view of a whole tensor with the elements of `view`. If `view` is a part of a tensor,
   /// layers that cut out the part are added.
   [[nodiscard]] View gathered(const onnx::NodeProto& node, const View& view);
   /// Returns the positions of an image as tokens.
   [[nodiscard]] View with_tokens(const View& view);
-  /// Returns a new tensor with the items of a whole tensor. `axes`: for each dimension of the view,
+  /// Returns a new tensor with the elements of a whole tensor. `axes`: for each dimension of the view,
   /// its axis in the new tensor. `sequence`: whether positions are tokens.
   [[nodiscard]] View relaid(const View& view, const std::vector<int>& axes, bool sequence);
-  /// Returns a new tensor with the items of a whole tensor, viewed as a tensor of the graph with the given sizes.
+  /// Returns a new tensor with the elements of a whole tensor, viewed as a tensor of the graph with the given sizes.
   [[nodiscard]] View fresh(const onnx::NodeProto& node, const View& view, const std::vector<std::int64_t>& sizes);
   /// Adds a layer that copies an image with its padding, if no layer has applied the padding yet.
   [[nodiscard]] View padded(const onnx::NodeProto& node, const Value& value);
   /// Adds a pooling over the `taken` dimensions of a whole tensor. Each of these dimensions is kept
-  /// with one item, or removed.
+  /// with one element, or removed.
   [[nodiscard]] View reduced(const onnx::NodeProto& node, const View& view, const std::vector<bool>& taken, bool keeps);
-  /// The two functions add a layer that copies the items that a view repeats, or that an operator broadcasts to `sizes`.
+  /// The two functions add a layer that copies the elements that a view repeats, or that an operator broadcasts to `sizes`.
   [[nodiscard]] View repeated_copy(const onnx::NodeProto& node, const View& view);
   [[nodiscard]] View broadcast_to(const onnx::NodeProto& node, View view, const std::vector<std::int64_t>& sizes);
   /// If channels of an image are redistributed to groups, adds a layer that moves the channels.
@@ -89,7 +89,7 @@ class Translation {
   [[noreturn]] void unsupported(const onnx::NodeProto& node, std::string_view why, std::string hint) const;
   /// Warns of an assumption about a node. The warning is given once for all nodes with the same assumption.
   void assume(const onnx::NodeProto& node, const std::string& what);
-  /// Translates a node that reads and writes each item of a view to an elementwise layer, with a warning.
+  /// Translates a node that reads and writes each element of a view to an elementwise layer, with a warning.
   void pass(const onnx::NodeProto& node, const View& view, const std::string& what);
   /// Handles an unsupported node. If the user allows unknown nodes and the shape is preserved, an
   /// opaque layer is added; otherwise throws Unsupported.
@@ -119,7 +119,7 @@ class Translation {
   std::vector<const onnx::NodeProto*> left_out_;
   std::string reason_;     // reason for leaving out the first node
   std::vector<int> ends_;  // tensors that the left-out nodes read
-  /// The output of an operator as a function of one item, and the output of the layers that compute the function.
+  /// The output of an operator as a function of one element, and the output of the layers that compute the function.
   struct Composite {
     View before, after;
   };

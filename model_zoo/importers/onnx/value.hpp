@@ -14,7 +14,7 @@
 
 namespace ddl::onnx_import {
 
-/// The function of one number that a chain of elementwise operators applies to each item,
+/// The function of one number that a chain of elementwise operators applies to each element,
 /// represented by its values at `sample_points()`.
 using Function = std::shared_ptr<const std::vector<double>>;
 
@@ -65,7 +65,7 @@ struct Value {
   bool filled = false;     ///< whether this consists of equal numbers that the graph generates in place of stored weights
   bool causal = false;     ///< whether this is a mask that hides, or probably hides, later tokens
 
-  // For a tensor of the network, a function that is applied to each item of the view; null is the identity.
+  // For a tensor of the network, a function that is applied to each element of the view; null is the identity.
   View view{};
   Function function{};
   const onnx::NodeProto* maker = nullptr;  ///< the elementwise operator that produced `function`

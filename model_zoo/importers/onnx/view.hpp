@@ -34,16 +34,16 @@ struct View {
   std::vector<Dimension> dimensions;
   std::array<std::int64_t, 4> offset{0, 0, 0, 0};  ///< offset of each axis from `channels` on
 };
-/// Returns whether two views read the same items of the same tensor in the same order.
+/// Returns whether two views read the same elements of the same tensor in the same order.
 [[nodiscard]] inline bool same_view(const View& a, const View& b) {
   return a.tensor == b.tensor && a.dimensions == b.dimensions && a.offset == b.offset;
 }
 
 [[nodiscard]] std::int64_t size_of(const Dimension& dimension);
 [[nodiscard]] std::vector<std::int64_t> sizes_of(const View& view);
-/// Returns the whole axis of a tensor as a dimension; empty for an axis of one item.
+/// Returns the whole axis of a tensor as a dimension; empty for an axis of one element.
 [[nodiscard]] Dimension whole(int axis, std::int64_t size);
-/// Merges adjacent atoms, and drops atoms of one item.
+/// Merges adjacent atoms, and drops atoms of one element.
 void tidy(Dimension& dimension);
 
 /// Returns the view after a reshape; empty if a dimension would split an atom that cannot be divided in this way.
@@ -59,7 +59,7 @@ void tidy(Dimension& dimension);
 /// Returns the shape of an image with these channels and positions.
 [[nodiscard]] TensorShape image_shape(std::span<const std::int64_t> sizes);
 /// Returns a view of a new tensor with only the part of the tensor that `view` reads. Writes the
-/// new tensor's shape to `inner`. Empty if the view reads an item twice.
+/// new tensor's shape to `inner`. Empty if the view reads an element twice.
 [[nodiscard]] std::optional<View> compacted(const View& view, const TensorShape& shape, TensorShape& inner);
 
 /// Returns the atoms of the axis over all dimensions, in order.
@@ -67,7 +67,7 @@ void tidy(Dimension& dimension);
 [[nodiscard]] bool has_axis(const Dimension& dimension, int axis);
 /// Returns whether the dimension is the whole axis, in order, and no other axis.
 [[nodiscard]] bool is_whole(const View& view, std::size_t dimension, int axis, const TensorShape& shape);
-/// Returns whether the view contains every item of the tensor exactly once, in any order.
+/// Returns whether the view contains every element of the tensor exactly once, in any order.
 [[nodiscard]] bool sees_all(const View& view, const TensorShape& shape);
 
 }  // namespace ddl::onnx_import

@@ -25,7 +25,7 @@ device::Order order_of(std::vector<CopiedDimension> dimensions, std::int64_t sta
   std::erase_if(dimensions, [](const CopiedDimension& one) { return one.size == 1; });
   std::stable_sort(dimensions.begin(), dimensions.end(),
                    [](const CopiedDimension& a, const CopiedDimension& b) { return a.output > b.output; });
-  // Merges two dimensions that are contiguous in both tensors, which saves divisions per item.
+  // Merges two dimensions that are contiguous in both tensors, which saves divisions per element.
   std::vector<CopiedDimension> joined;
   for (const CopiedDimension& one : dimensions) {
     if (!joined.empty() && joined.back().input == one.input * one.size && joined.back().output == one.output * one.size) {

@@ -8,7 +8,7 @@
 
 namespace ddl::cuda {
 
-/// Strides, in items, of an image on the device.
+/// Strides, in elements, of an image on the device.
 struct ImageSteps {
   ImageSteps(const Device& device, const TensorShape& shape);
   std::int64_t sample = 0, channel = 0;

@@ -44,7 +44,7 @@ std::unique_ptr<PreparedKernel> prepare_fused(const Device& device, const Proble
                     made.seed,           made.offset, made.output_gradient, made.query_gradient, made.key_gradient,
                     made.value_gradient, made.sums,   made.accumulated};
   // Returns the address of the keys (`number` 0) or of the values (`number` 1). Keys precede values
-  // in each token. Items have 16 bits.
+  // in each token. Elements have 16 bits.
   const auto keys_of = [shape](void* packed, std::int64_t number) -> void* {
     return static_cast<std::uint16_t*>(packed) + shape.key_offset() + number * shape.kv_width();
   };

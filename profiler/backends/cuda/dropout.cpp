@@ -3,7 +3,7 @@
 namespace ddl::cuda {
 namespace {
 
-// Forward draws a mask of bytes, as frameworks do on GPUs: one byte per item, or one byte per
+// Forward draws a mask of bytes, as frameworks do on GPUs: one byte per element, or one byte per
 // sample if whole samples are dropped.
 std::unique_ptr<PreparedKernel> prepare_dropout(const Device& device, const Problem& problem) {
   const double rate = problem.operation->attribute_values().number("rate", 0);

@@ -13,11 +13,11 @@
 // Arithmetic of shapes and number formats, independent of any device.
 namespace ddl::cuda {
 
-/// Sizes and strides, in items, in the order of the libraries: samples (filters), channels, then at least two extents.
+/// Sizes and strides, in elements, in the order of the libraries: samples (filters), channels, then at least two extents.
 struct Extents {
   std::vector<std::int64_t> sizes, strides;
   [[nodiscard]] std::int64_t items() const;
-  /// The number of items from the first to the last item in memory, including gaps.
+  /// The number of elements from the first to the last element in memory, including gaps.
   [[nodiscard]] std::int64_t reach() const;
   friend bool operator==(const Extents&, const Extents&) = default;
 };
@@ -39,7 +39,7 @@ struct Extents {
                                                      const TensorShape& small);
 
 /// Transposes [outer, channels, positions] to [outer, positions, channels]. `from` and `to` must
-/// have the same number of items, a multiple of channels · positions.
+/// have the same number of elements, a multiple of channels · positions.
 void exchange(std::span<const float> from, std::span<float> to, std::int64_t channels, std::int64_t positions);
 
 /// Rounds a number to fp16: to the nearest value, ties to even. Numbers that are too large become infinite.
@@ -48,9 +48,9 @@ void exchange(std::span<const float> from, std::span<float> to, std::int64_t cha
 [[nodiscard]] std::uint16_t to_bf16(float value);
 [[nodiscard]] float from_bf16(std::uint16_t value);
 
-/// Bytes of this many items, rounded up to a multiple of the vector width of kernels.
+/// Bytes of this many elements, rounded up to a multiple of the vector width of kernels.
 [[nodiscard]] std::size_t buffer_bytes(std::int64_t items, Precision precision, bool bytes);
-/// encode() converts items to the bytes of a buffer; decode() converts them back.
+/// encode() converts elements to the bytes of a buffer; decode() converts them back.
 [[nodiscard]] std::vector<std::byte> encode(std::span<const float> values, Precision precision, bool bytes);
 void decode(std::span<const std::byte> stored, Precision precision, bool bytes, std::span<float> values);
 

@@ -19,7 +19,7 @@ struct Sizes {
         directions(problem.operation->attribute_values().flag("bidirectional", false) ? 2 : 1) {}
   [[nodiscard]] std::int64_t rows() const { return samples * tokens; }
   [[nodiscard]] std::int64_t width() const { return directions * features; }
-  /// The number of items of the state of one direction in one step.
+  /// The number of elements of the state of one direction in one step.
   [[nodiscard]] std::int64_t states() const { return samples * features; }
   [[nodiscard]] std::int64_t gate_items() const { return gates * states(); }
 

@@ -17,11 +17,11 @@ namespace ddl::cuda {
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
   bool a_transposed = false, b_transposed = false;  ///< whether A is stored as k × m, and B as n × k
-  bool has_bias = false;                            ///< one bias item per column is added to all rows
+  bool has_bias = false;                            ///< one bias element per column is added to all rows
   std::int64_t count = 1;
   std::uint32_t alignment = 256;  ///< alignment of all addresses, in bytes; smaller for parts of larger tensors
 };
-/// The largest power of two, up to 256 bytes, that divides all of these offsets, which are in items.
+/// The largest power of two, up to 256 bytes, that divides all of these offsets, which are in elements.
 [[nodiscard]] std::uint32_t alignment_of(std::initializer_list<std::int64_t> offsets, Precision precision);
 
 /// The product in the column-major convention of the library: Cᵀ = Bᵀ·Aᵀ. The first matrix of the library is therefore B,

@@ -33,7 +33,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Device& device, const Problem
   });
 }
 
-// The second input of a multiplication has as many items as the first, or one item per channel of each sample.
+// The second input of a multiplication has as many elements as the first, or one element per channel of each sample.
 std::unique_ptr<PreparedKernel> prepare_multiply(const Device& device, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (problem.inputs.size() != 2) return prepare_many(device, problem);

@@ -11,7 +11,7 @@ Routing::Routing(std::int64_t token_rows, std::int64_t expert_count, std::int64_
 std::vector<KernelTensor> Routing::kept(bool written) const {
   std::vector<KernelTensor> tensors;
   for (int index = 0; index < 3; ++index) {
-    // The kept tensors are described as fp32, because their items are integers of 32 bits.
+    // The kept tensors are described as fp32, because their elements are integers of 32 bits.
     tensors.push_back(flat(TensorRole::kept, index, rows * active, written, Precision::fp32));
   }
   return tensors;

@@ -10,7 +10,7 @@ namespace ddl::cuda {
 namespace {
 
 /// The sizes of a launch of PyTorch's multi-tensor kernels (aten/src/ATen/native/cuda/MultiTensorApply.cuh: kChunkSize,
-/// depth_to_max_blocks and depth_to_max_tensors): the items of a block, and the maximum numbers of blocks and of tensors.
+/// depth_to_max_blocks and depth_to_max_tensors): the elements of a block, and the maximum numbers of blocks and of tensors.
 /// The arguments must fit into 4 KB, so the number of tensors depends on how many tensors an operator has per parameter.
 constexpr std::int64_t chunk = 65536;
 constexpr std::int64_t blocks_of_a_launch = 320;

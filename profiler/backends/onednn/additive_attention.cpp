@@ -42,9 +42,9 @@ struct Sizes {
   [[nodiscard]] std::int64_t pairs() const { return samples * queries * keys; }
   [[nodiscard]] std::int64_t sums() const { return pairs() * features; }
   [[nodiscard]] std::int64_t output_items() const { return samples * queries * key_channels; }
-  /// The number of items in the tensor of biases: v and, if normalized, the bias of the sums and the trained length of v.
+  /// The number of elements in the tensor of biases: v and, if normalized, the bias of the sums and the trained length of v.
   [[nodiscard]] std::int64_t biases() const { return features + (normalized ? features + 1 : 0); }
-  /// The number of items in the projected queries, and in the projected keys.
+  /// The number of elements in the projected queries, and in the projected keys.
   [[nodiscard]] std::int64_t projected_queries() const { return samples * queries * features; }
   [[nodiscard]] std::int64_t projected_keys() const { return samples * keys * features; }
 

@@ -19,7 +19,7 @@ class Blas {
   struct Form {
     bool a_transposed = false, b_transposed = false, adds = false;
   };
-  /// Computes C = A·B for dense row-major matrices of m×k and k×n items.
+  /// Computes C = A·B for dense row-major matrices of m×k and k×n elements.
   void product(Form form, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) const;
 
   /// The library's description of itself, or its name.

@@ -12,7 +12,7 @@ using Buffers = std::span<DeviceBuffer* const>;
 
 constexpr const char* algorithm = "cblas_sgemm";
 
-/// Adds up rows of `columns` items.
+/// Adds up rows of `columns` elements.
 void sum_rows(const float* rows, std::int64_t count, std::int64_t columns, float* sums) {
   std::fill_n(sums, columns, 0.0F);
   for (std::int64_t r = 0; r < count; ++r) {

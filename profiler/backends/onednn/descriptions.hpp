@@ -7,7 +7,7 @@
 /// gradient needs the description of the forward primitive.
 namespace ddl::onednn {
 
-/// Windows of `kernel` items with a stride of `stride`, without dilation.
+/// Windows of `kernel` elements with a stride of `stride`, without dilation.
 struct Pooling {
   dnnl::algorithm kind{};
   dnnl::memory::desc source{}, destination{};

@@ -10,7 +10,7 @@ struct Moments {
   float mean, inverse;  ///< inverse: one over the deviation
 };
 
-/// Computes the mean and the moments of a block of items, in two passes. fp32 is precise enough for
+/// Computes the mean and the moments of a block of elements, in two passes. fp32 is precise enough for
 /// sums of a block, but not for sums of a volume.
 [[gnu::target_clones("avx512f", "avx2", "default")]] Moments moments_of(const float* x, std::int64_t items) {
   constexpr std::int64_t block = 4096;
@@ -65,7 +65,7 @@ struct Sums {
 }  // namespace
 
 // The channels of each sample and group are contiguous. For an instance norm, each channel is a group. The gradient is
-// computed as for a batch norm over the items of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n
+// computed as for a batch norm over the elements of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n
 // − x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
   // This pass is empty, because backward-data also computes the gradients of scale and shift.

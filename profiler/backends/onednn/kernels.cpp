@@ -175,7 +175,7 @@ HostBuffer::HostBuffer(std::int64_t items, Precision precision)
       bytes_(static_cast<std::size_t>(static_cast<double>(items) * item_bytes(precision))) {
   constexpr std::size_t line = 64;
   data_ = std::aligned_alloc(line, (bytes_ + line) / line * line);
-  if (data_ == nullptr) throw Error(fmt::format("cannot allocate a tensor of {} items", items), "use a smaller --batch");
+  if (data_ == nullptr) throw Error(fmt::format("cannot allocate a tensor of {} elements", items), "use a smaller --batch");
   std::memset(data_, 0, bytes_);
 }
 

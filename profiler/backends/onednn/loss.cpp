@@ -8,7 +8,7 @@ namespace ddl::onednn {
 namespace {
 
 /// One tensor of the loss. Its rows are samples, tokens or positions of an image. The classes of a
-/// row are `step` items apart.
+/// row are `step` elements apart.
 struct Part {
   std::int64_t items = 0, classes = 1, rows = 1, step = 1;
 

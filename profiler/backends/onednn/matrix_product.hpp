@@ -4,7 +4,7 @@
 
 namespace ddl::onednn {
 
-/// Products C = A·B of `count` consecutive dense fp32 matrices of m×k and k×n items.
+/// Products C = A·B of `count` consecutive dense fp32 matrices of m×k and k×n elements.
 class MatrixProduct {
  public:
   struct Shape {

@@ -41,7 +41,7 @@ std::unique_ptr<PreparedKernel> prepare_many(const Problem& problem) {
 std::unique_ptr<PreparedKernel> prepare_multiply(const Device& /*device*/, const Problem& problem) {
   if (problem.pass == Pass::backward_weight) return empty_kernel();
   if (problem.inputs.size() != 2) return prepare_many(problem);
-  // The second input of a multiplication has as many items as the first, or one item per channel of each sample.
+  // The second input of a multiplication has as many elements as the first, or one element per channel of each sample.
   const std::int64_t whole = problem.samples * problem.output.items();
   const std::int64_t factors = problem.samples * problem.inputs[1].items();
   const std::int64_t each = whole / factors;

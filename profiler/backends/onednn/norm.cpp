@@ -102,18 +102,18 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
                           std::move(arguments));
 }
 
-/// One channel in the gradient of a batch norm. The planes of the channel are `stride` items apart.
+/// One channel in the gradient of a batch norm. The planes of the channel are `stride` elements apart.
 struct Channel {
   const float *source, *output_gradient;
   float* input_gradient;
   std::int64_t planes, positions, stride;
-  float mean, deviation, scale;  ///< deviation of the items, with norm_epsilon under the root
+  float mean, deviation, scale;  ///< deviation of the elements, with norm_epsilon under the root
 };
 struct ScaleShift {
   float scale, shift;
 };
 
-/// With s = Σ dy·x̂ and t = Σ dy over the n items of the channel: dx = scale/deviation · (dy − t/n − x̂·s/n) [Ioffe and
+/// With s = Σ dy·x̂ and t = Σ dy over the n elements of the channel: dx = scale/deviation · (dy − t/n − x̂·s/n) [Ioffe and
 /// Szegedy, Batch Normalization, ICML 2015, section 3].
 [[gnu::target_clones("avx512f", "avx2", "default")]] ScaleShift channel_gradient(const Channel& channel) {
   const float inverse = 1 / channel.deviation;

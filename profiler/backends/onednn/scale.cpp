@@ -44,7 +44,7 @@ struct Sums {
   return {factor, shift};
 }
 
-/// Multiplies a token's items by the factors of their channels.
+/// Multiplies a token's elements by the factors of their channels.
 [[gnu::target_clones("avx512f", "avx2", "default")]] void scale_token(const float* from, const float* factors,
                                                                       const float* shifts, float* to,
                                                                       std::int64_t channels) {
@@ -69,7 +69,7 @@ struct Sums {
 std::unique_ptr<PreparedKernel> prepare_trained(const Problem& problem) {
   const bool has_shift = problem.operation->attribute_values().flag("bias", false);
   const std::int64_t channels = problem.output.channels;
-  // In images, the items of a channel are contiguous; in sequences, channels are innermost.
+  // In images, the elements of a channel are contiguous; in sequences, channels are innermost.
   const bool tokens = problem.output.sequence;
   const std::int64_t each = tokens ? channels : problem.output.positions();
   const std::int64_t items = problem.samples * problem.output.items();

@@ -10,7 +10,7 @@ namespace {
 /// The tensors of an update, indexed by UpdateTensor.
 using UpdateTensors = std::array<float*, 6>;
 
-/// Runs an operator on the first `count` items of its tensors.
+/// Runs an operator on the first `count` elements of its tensors.
 void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t count) {
   const auto at = [&](UpdateTensor tensor) { return tensors[static_cast<std::size_t>(tensor)]; };
   float* const to = at(pass.to);

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// A buffer that allocates memory only when it is written, and then keeps only the first items. Its content is not needed,
+/// A buffer that allocates memory only when it is written, and then keeps only the first elements. Its content is not needed,
 /// because nothing is computed. The full buffers of a whole model's step would take tens of GiB.
 class SimulatedBuffer final : public DeviceBuffer {
  public:

@@ -109,7 +109,7 @@ class Tensor {
   [[nodiscard]] double at(const std::vector<Index>& index) const {
     return type == CUDNN_DATA_INT8 ? static_cast<signed char*>(address)[place(index)] : numbers_.at(place(index));
   }
-  /// Returns an item as rounded by a product.
+  /// Returns an element as rounded by a product.
   [[nodiscard]] double factor(const std::vector<Index>& index) const { return numbers_.factor(place(index)); }
   void set(const std::vector<Index>& index, double value) const {
     if (type == CUDNN_DATA_INT8) {
@@ -119,7 +119,7 @@ class Tensor {
     }
   }
   void add(const std::vector<Index>& index, double value) const { sums_[index] += value; }
-  /// Writes the sums of a reduction, and zeros to all other items.
+  /// Writes the sums of a reduction, and zeros to all other elements.
   void write_sums() const;
 
   std::vector<Index> sizes, strides;
@@ -181,7 +181,7 @@ void convolve(const Parts& operation, Addresses& addresses, Direction direction,
   (direction == Direction::forward ? small : direction == Direction::data ? large : weights).write_sums();
 }
 
-/// Returns the group of an item, as an index into the statistics, and the channel's index into the parameters.
+/// Returns the group of an element, as an index into the statistics, and the channel's index into the parameters.
 std::vector<Index> matching(const std::vector<Index>& index, const std::vector<Index>& sizes) {
   std::vector<Index> result = index;
   for (std::size_t d = 0; d < result.size(); ++d) {
@@ -312,7 +312,7 @@ void resample(const Parts& operation, Addresses& addresses, bool forward) {
   if (!forward) large.write_sums();
 }
 
-/// Computes functions of one to three items, with broadcasting of smaller tensors.
+/// Computes functions of one to three elements, with broadcasting of smaller tensors.
 void point(const Parts& operation, Addresses& addresses) {
   const Tensor x(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), addresses);
   const Tensor y(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);

@@ -9,7 +9,7 @@
 
 namespace ddl::emulation {
 
-/// Items of a tensor, as the libraries read and write them.
+/// Elements of a tensor, as the libraries read and write them.
 class Numbers {
  public:
   Numbers(const void* data, Precision precision) : data_(const_cast<void*>(data)), precision_(precision) {}
@@ -21,7 +21,7 @@ class Numbers {
     std::memcpy(&value, static_cast<const char*>(data_) + i * sizeof value, sizeof value);
     return static_cast<double>(value);
   }
-  /// Returns an item as rounded by a product.
+  /// Returns an element as rounded by a product.
   [[nodiscard]] double factor(std::int64_t item) const {
     return precision_ == Precision::fp32 ? static_cast<double>(rounded_for_product(static_cast<float>(at(item)))) : at(item);
   }

@@ -96,7 +96,7 @@ TEST_CASE("whole tables: a rank looks up its tables for all ranks, and exchanges
   const Model model = small_recommender();
   const Plan plan = plan_with(Tables::whole);
   const LayerShard large = shard_of(model, plan, "table0");
-  // The rank with table0 has 400 of 440 parameters, and 12 of the 16 items that a sample looks up: 3/4 of the work.
+  // The rank with table0 has 400 of 440 parameters, and 12 of the 16 elements that a sample looks up: 3/4 of the work.
   CHECK(large.weights == Approx(400.0 * (400.0 / 220) / 2));
   CHECK(large.held == Approx(0.75));
   CHECK(large.batches == 2);
@@ -106,7 +106,7 @@ TEST_CASE("whole tables: a rank looks up its tables for all ranks, and exchanges
   CHECK(large.replicas == (replica_axes & ~family_bit(Axis::data)));
   CHECK(shard_of(model, plan, "pool0").held == 0);
   CHECK(shard_of(model, plan, "vector0").exchanges.empty());
-  // Each of the two ranks sends one vector of 4 items for each sample: 8 items in the whole.
+  // Each of the two ranks sends one vector of 4 elements for each sample: 8 elements in the whole.
   const LayerShard last = shard_of(model, plan, "vector1");
   REQUIRE(last.exchanges.size() == 2);
   for (const Exchange& exchange : last.exchanges) {
@@ -159,10 +159,10 @@ TEST_CASE("sparse gradients have the rows of a step, and are gathered") {
   const LayerShard table = shard_of(small_recommender(), plan_with(Tables::replicated), "table0", assumptions);
   CHECK(table.weights == 400);
   CHECK(table.updated() == 24 * 4);
-  // Each of two ranks gathers 12 rows of 4 items with a number of 8 bytes: an Allreduce of half of 2 · 12 · 6 items.
+  // Each of two ranks gathers 12 rows of 4 elements with a number of 8 bytes: an Allreduce of half of 2 · 12 · 6 elements.
   REQUIRE(table.exchanges.size() == 1);
   CHECK(table.exchanges.front().items == Approx(2 * 12 * 6 / 2.0));
-  // A number has 8 bytes, whatever the precision: as much as 2 items that are summed in 4 bytes, and as 4 of 2 bytes.
+  // A number has 8 bytes, whatever the precision: as much as 2 elements that are summed in 4 bytes, and as 4 of 2 bytes.
   Plan half = plan_with(Tables::replicated);
   half.precision = Precision::bf16;
   for (const auto& [mixed, items] : {std::pair(MixedPrecision::full_gradients, 2), {MixedPrecision::half_gradients, 4}}) {

@@ -74,7 +74,7 @@ TEST_CASE("with matrix units, convolutions of channels-first images copy their i
   const double samples = 32;
   for (const Precision precision : {Precision::tf32, Precision::fp16}) {
     const KernelModel plain(device, precision), copying(device, precision, first);
-    // A transposition has one and a half times the items of an elementwise kernel (kernel_model.cpp).
+    // A transposition has one and a half times the elements of an elementwise kernel (kernel_model.cpp).
     const double items = 2 * convolution.activation_items * samples;
     const Seconds copies = plain.traffic_time(items * item_bytes(precision), 1.5 * items);
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
@@ -159,8 +159,8 @@ TEST_CASE("on a device with high bandwidth, an elementwise kernel in 16 bits tak
     return KernelModel(device, Precision::fp16).seconds(sum, Pass::forward, 64) /
            KernelModel(device, Precision::fp32).seconds(sum, Pass::forward, 64);
   };
-  // By bytes and clock cycles of the datasheets, with 24 items per cycle, the ratios are (2.01 +
-  // 0.13) / (4.03 + 0.13) ps per item, and (0.61 + 0.16) / (1.21 + 0.16) ps per item.
+  // By bytes and clock cycles of the datasheets, with 24 elements per cycle, the ratios are (2.01 +
+  // 0.13) / (4.03 + 0.13) ps per element, and (0.61 + 0.16) / (1.21 + 0.16) ps per element.
   CHECK(ratio("rtx4090") == Approx(0.515).epsilon(0.01));
   CHECK(ratio("dgx-h100") == Approx(0.558).epsilon(0.01));
 }
@@ -205,7 +205,7 @@ TEST_CASE("more ranks wait longer for each other, unless the coefficients are fi
 
 namespace {
 
-/// Returns the items that a layer's kernels move in a pass, for one sample.
+/// Returns the elements that a layer's kernels move in a pass, for one sample.
 double moved(const KernelTimes& prices, const Model& model, std::size_t layer, Pass pass) {
   const Layer& at = model.layers[layer];
   double items = 0;
@@ -357,7 +357,7 @@ TEST_CASE("only the biases of the experts' last layer are weighted by operators"
     return *last;
   };
   using enum ExpertBiases;
-  // The numbers are items that each operator moves, where an fp32 item counts as two. In fp32, forward moves: p·b 2; y 1,
+  // The numbers are elements that each operator moves, where an fp32 element counts as two. In fp32, forward moves: p·b 2; y 1,
   // p·b 1·2, the sum 2; concatenated 2 and 2; converted 2 and 1. Backward moves: converted 1 and 2, for y 2 and 1,
   // concatenated gradients 1 and 1, the product 2 and 2 and its sum 2. Backward with the weights moves: the product 2 and 2,
   // its sum 2.
@@ -463,7 +463,7 @@ TEST_CASE("passes in addition to the update move bytes per parameter, only in mi
   CHECK(update(Precision::fp32, 28) == update(Precision::fp32, 0));
 }
 
-TEST_CASE("a bias has the separate kernels that the software sets, over the items of its layer's output") {
+TEST_CASE("a bias has the separate kernels that the software sets, over the elements of its layer's output") {
   const Model model = parse_model(R"(
 format: 1
 model: biases
@@ -493,7 +493,7 @@ layers:
   using enum BiasKernels;
   constexpr std::size_t usual = 0, depthwise = 1, without = 2, linear = 4;
   const double image = 24 * 32 * 32;
-  // The addition reads and writes the items. The sum of the gradient reads them.
+  // The addition reads and writes the elements. The sum of the gradient reads them.
   CHECK(items_of(operators, fused, Fusing::none, usual, Pass::forward) == 2 * image);
   CHECK(items_of(operators, fused, Fusing::none, usual, Pass::backward_weight) == image);
   CHECK(items_of(operators, fused, Fusing::none, usual, Pass::backward_data) == 0);

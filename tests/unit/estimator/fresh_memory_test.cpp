@@ -11,10 +11,10 @@ using namespace ddl;
 double fresh(const std::string& line) { return fresh_bytes(parse_problem(line, "test")).value(); }
 
 TEST_CASE("tensors of 32 MiB or more are fresh each time") {
-  // 64 x 512 x 256 items of four bytes are 32 MiB.
+  // 64 x 512 x 256 elements of four bytes are 32 MiB.
   CHECK(fresh("add in=64x512x256,64x512x256 samples=1 pass=forward") == 33554432);
   CHECK(fresh("add in=64x512x255,64x512x255 samples=1 pass=forward") == 0);
-  // For two samples, the two halves are one tensor. With two bytes per item, the tensor is too small again.
+  // For two samples, the two halves are one tensor. With two bytes per element, the tensor is too small again.
   CHECK(fresh("add in=64x256x256,64x256x256 samples=2 pass=forward") == 33554432);
   CHECK(fresh("add in=64x256x256,64x256x256 samples=2 precision=bf16 pass=forward") == 0);
 }
@@ -47,7 +47,7 @@ TEST_CASE("an in-place output is not fresh, but its gradient is") {
 }
 
 TEST_CASE("temporaries between the operators of a layer are fresh, and so are their gradients") {
-  // GPT-2's scores have 12 heads x 1,024 x 1,024 items, which are 48 MiB. Separate tensors hold their product, the scaled
+  // GPT-2's scores have 12 heads x 1,024 x 1,024 elements, which are 48 MiB. Separate tensors hold their product, the scaled
   // scores, the masked scores and the softmax. The output of attention has only 3 MiB.
   const double scores = 12.0 * 1024 * 1024 * 4;
   const std::string attention = "attention heads=12 causal=yes in=2304x1024t samples=1 pass=";

@@ -39,7 +39,7 @@ TEST_CASE("granularity compares computation with communication, level by level")
   CHECK(grains[0].communicating.value() == Approx(6 * (1 + 83 * 4 / 4 * 1e-3)));
   CHECK(grains[1].communicating > grains[0].communicating);
   // Each device has its 4 samples, wherever the other devices are. No kernel has enough FLOPs to be compute-bound, so a
-  // kernel takes its bytes over 100 GB/s, in items of 4 B. The first matrix has two kernels of 4·(12 + 5) + 65 items, relu
+  // kernel takes its bytes over 100 GB/s, in elements of 4 B. The first matrix has two kernels of 4·(12 + 5) + 65 elements, relu
   // 4·2·5 and 4·3·5, the second matrix three kernels of 4·(5 + 3) + 18, and the loss 4·6 in forward and 4·12 in backward.
   // The update reads weight, gradient and momentum and writes two of them, 20 B for each of 83 parameters.
   const double computing = (4 * (2 * 133 + 40 + 60 + 3 * 50 + 24 + 48) + 20 * 83) / 100e9;
@@ -47,9 +47,9 @@ TEST_CASE("granularity compares computation with communication, level by level")
   CHECK(grains[1].computing.value() == Approx(computing));
   CHECK(grains[0].data_parallel().value() == Approx(computing / 6.498));
 
-  // The loss moves the fewest bytes: it reads and writes 3 items of 4 samples, 96 B at 100 GB/s.
+  // The loss moves the fewest bytes: it reads and writes 3 elements of 4 samples, 96 B at 100 GB/s.
   CHECK(grains[0].smallest_node.value() == Approx(96 / 100e9));
-  // The largest edge is the output of the first matrix, 5 items of 4 samples: 80 B at 1 ms/B after
+  // The largest edge is the output of the first matrix, 5 elements of 4 samples: 80 B at 1 ms/B after
   // 1 s, or at 10 ms/B after 2 s.
   CHECK(grains[0].largest_edge.value() == Approx(1 + 80 * 1e-3));
   CHECK(grains[1].largest_edge.value() == Approx(2 + 80 * 10e-3));

@@ -14,7 +14,7 @@ namespace {
 
 using namespace ddl;
 
-/// A job with samples of 10 bytes on disk and 25 items in memory, and one layer of 1 s in forward
+/// A job with samples of 10 bytes on disk and 25 elements in memory, and one layer of 1 s in forward
 /// and 2 s in backward per sample.
 struct Reading : OwnedJob {
   explicit Reading(const Assumptions& some_assumptions = {})
@@ -92,7 +92,7 @@ TEST_CASE("a leader may read the samples once and send them to the other ranks")
   reading.storage().shared_per_node = Bandwidth(20);
   reading.plan.mesh.set(Axis::data, 2);
   reading.plan.mesh.set(Axis::filter, 4);
-  // The leader reads for 160 / 20, and then sends 16 samples of 25 items of 4 B to three other
+  // The leader reads for 160 / 20, and then sends 16 samples of 25 elements of 4 B to three other
   // ranks of the node: two rounds of (1 + 1600 · 0.001)
   CHECK(reading.time() == Approx(8.0 + 5.2));
   reading.plan.precision = Precision::fp16;
@@ -112,7 +112,7 @@ TEST_CASE("a leader may read the samples once and send them to the other ranks")
 TEST_CASE("a leader sends all tensors of the sample to the other ranks") {
   Reading one(with_leader());
   Reading two(with_leader());
-  // Each of the two tensors has half of the items of the sample.
+  // Each of the two tensors has half of the elements of the sample.
   two.model = parse_model(
       "format: 1\nmodel: m\ninput: {features: 12}\nlayers:\n  - input: {features: 13}\n  - fully_connected: 8\n", "m.yaml");
   two.facts = facts_of(two.model);

@@ -90,7 +90,7 @@ TEST_CASE("gated activations keep their inputs in fp8 if the software stores the
   Assumptions stored;
   stored.fp8_activation_inputs = true;
   const Plan plan = kept_samples(Precision::fp8);
-  // Gate and up take one byte an item in place of two.
+  // Gate and up take one byte an element in place of two.
   CHECK(kept(gated_llama(), plan, {}) - kept(gated_llama(), plan, stored) == Approx(layers * tokens * feed_forward * 2));
 }
 

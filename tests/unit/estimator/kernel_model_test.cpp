@@ -69,7 +69,7 @@ TEST_CASE("a device without known kernels has roofline times") {
 TEST_CASE("the time of an elementwise kernel combines launch and memory traffic, and the longer of the two dominates") {
   const Device device = device_with({elementwise(3, 0.5)});
   const KernelModel model(device, Precision::fp32);
-  // 1000 items of 4 bytes at 50 GB/s take 80 ns, which a launch of 3 us hides. 10⁹ items take 80 ms.
+  // 1000 elements of 4 bytes at 50 GB/s take 80 ns, which a launch of 3 us hides. 10⁹ elements take 80 ms.
   const double small = model.seconds({.activation_items = 1e3}, Pass::forward, 1).value();
   CHECK(small == Approx(std::hypot(3e-6, 80e-9)));
   const double large = model.seconds({.activation_items = 1e9}, Pass::forward, 1).value();
@@ -140,7 +140,7 @@ TEST_CASE("volume convolutions transpose their tensors if their software does, e
   constexpr auto first = MemoryFormat::channels_first, last = MemoryFormat::channels_last;
   const double as_it_lies = seconds(volume, Precision::fp32, last, false);
   const double turned = seconds(volume, Precision::fp32, last, true);
-  // Each item that the convolution moves is read and written once more, 4 bytes each time, at half of 100 GB/s.
+  // Each element that the convolution moves is read and written once more, 4 bytes each time, at half of 100 GB/s.
   CHECK(turned - as_it_lies == Approx(2 * volume.activation_items * 4 / 50e9).epsilon(0.01));
   CHECK(seconds(volume, Precision::bf16, last, true) == seconds(volume, Precision::bf16, last, false));
   // In tf32, matrix units need their own copies in addition.
@@ -370,7 +370,7 @@ TEST_CASE("the channels of a convolution are padded to 16 bytes, or to four for 
   CHECK(half.least(weights, Pass::backward_weight, 1) <= half.seconds(weights, Pass::backward_weight, 1));
 }
 
-TEST_CASE("a kernel kind known only from other devices moves items no faster than the device's elementwise kernels") {
+TEST_CASE("a kernel kind known only from other devices moves elements no faster than the device's elementwise kernels") {
   KernelFamily norms = elementwise(3, 0.9), own_norms = norms;
   norms.kind = own_norms.kind = KernelKind::batch_norm;
   const Work norm{.activation_items = 1e9, .kind = KernelKind::batch_norm}, copy{.activation_items = 1e9};
@@ -509,7 +509,7 @@ TEST_CASE("heads that are not a multiple of eight channels do not use matrix uni
   CHECK(seconds(108) > 3 * seconds(104));
   CHECK(seconds(108) > 2 * seconds(128));
   CHECK(seconds(104) < seconds(112));
-  // A single product has kernels for any size, and the items of tokens are not contiguous.
+  // A single product has kernels for any size, and the elements of tokens are not contiguous.
   CHECK(model.seconds(product(2048, 2048, 108), Pass::forward, 1) <
         1.1 * model.seconds(product(2048, 2048, 112), Pass::forward, 1));
   Work experts = product(1024, 4096, 1001);

@@ -82,7 +82,7 @@ TEST_CASE("a convolution takes the time of its arithmetic at the attainable peak
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
   const std::vector<LayerTimes>& serial = owned.kernels.serial();
   // 2 · 64 filters · 32 · 32 positions · 64 channels · 3 · 3 = 75,497,472 operations per sample run at 1e12/s. Traffic would
-  // take less time: (2 · 65,536 + 36,864/32 items) · 4 B at 1e11 B/s = 5.3 us.
+  // take less time: (2 · 65,536 + 36,864/32 elements) · 4 B at 1e11 B/s = 5.3 us.
   const double pass = 75.497472e-6;
   CHECK(serial[0].forward.value() == Approx(pass));
   CHECK(serial[2].forward.value() == Approx(pass));
@@ -93,7 +93,7 @@ TEST_CASE("a convolution takes the time of its arithmetic at the attainable peak
 
 TEST_CASE("an activation takes the time of its memory traffic at the attainable bandwidth") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
-  // 65,536 items of 4 B at 1e11 B/s take 2.62144 us. Forward has one read and one write, backward
+  // 65,536 elements of 4 B at 1e11 B/s take 2.62144 us. Forward has one read and one write, backward
   // has two reads and one write.
   CHECK(owned.kernels.serial()[1].forward.value() == Approx(2 * 2.62144e-6));
   CHECK(owned.kernels.serial()[1].backward.value() == Approx(3 * 2.62144e-6));
@@ -102,7 +102,7 @@ TEST_CASE("an activation takes the time of its memory traffic at the attainable 
 
 TEST_CASE("weights are read once for any batch, so a matrix product with a small batch is memory-bound") {
   const OwnedJob owned(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1);
-  // The product with a matrix of 1000 × 1000 has 2e6 operations and 2000 items per sample, and 1e6 items once.
+  // The product with a matrix of 1000 × 1000 has 2e6 operations and 2000 elements per sample, and 1e6 elements once.
   const Work work{.flops = 2e6, .activation_items = 2000, .weight_items = 1e6, .m = 1, .n = 1000, .k = 1000};
   // (2000 + 1e6) · 4 B / 1e11 = 40.08 us is longer than 2e6/1e12 = 2 us.
   CHECK(owned.kernels.kernel_time(work, Pass::forward, 1, Precision::fp32).value() == Approx(40.08e-6));
@@ -110,7 +110,7 @@ TEST_CASE("weights are read once for any batch, so a matrix product with a small
   CHECK(owned.kernels.kernel_time(work, Pass::forward, 100, Precision::fp32).value() == Approx(200e-6));
 }
 
-TEST_CASE("matrix products run at the precision's peak, other kernels at fp32's peak, and items have the precision's size") {
+TEST_CASE("matrix products run at the precision's peak, other kernels at fp32's peak, and elements have the precision's size") {
   const OwnedJob half(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::fp16);
   const Work product{.flops = 4e6, .m = 10, .n = 10, .k = 10};
   CHECK(half.kernels.kernel_time(product, Pass::forward, 1, half.kernels.precision()).value() ==
@@ -421,7 +421,7 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                    "features: 8}\n  - fully_connected: 8\n",
                                    "m.yaml"),
                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  // Backward moves three times 2 · 8 items, and the items of the table. Each item has 4 bytes, which are moved at 100 GB/s.
+  // Backward moves three times 2 · 8 elements, and the elements of the table. Each element has 4 bytes, which are moved at 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0)[LayerTime::backward].value() == Approx((48 + 8e6) * 4 / 1e11));
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((48 + 2e6) * 4 / 1e11));
   // A layer that shares the table with another layer behaves in the same way.

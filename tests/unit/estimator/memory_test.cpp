@@ -180,7 +180,7 @@ layers:
 }
 
 TEST_CASE("a tensor that crosses a cut is kept by the reading stage, not by the sending stage") {
-  // Each layer keeps its input, 100 items of 4 bytes of the one sample of a micro-batch. The first stage keeps the batch,
+  // Each layer keeps its input, 100 elements of 4 bytes of the one sample of a micro-batch. The first stage keeps the batch,
   // and the second stage keeps the received tensor. The first stage does not keep its output.
   const OwnedJob owned(chain_of(4), nodes_of_four(), Assumptions{}, 1000);
   Plan plan;
@@ -317,7 +317,7 @@ TEST_CASE("the first of four stages holds four micro-batches under 1F1B, and all
     plan.global_batch = 3 * micro_batches;
     return memory_of(owned, plan, stage, stage, stage + 1).activations.value();
   };
-  // The backward of one layer reads activations of 3 samples · 100 items · 4 B.
+  // The backward of one layer reads activations of 3 samples · 100 elements · 4 B.
   const double kept = 1200;
   CHECK(activations(Schedule::gpipe, 8, 1) - activations(Schedule::gpipe, 1, 1) == Approx(7 * kept));
   // With 1F1B, the first stage holds four micro-batches, the second three, and the third two, for any total number.
@@ -337,7 +337,7 @@ TEST_CASE("backward of the last layer needs all kept tensors, its input gradient
   Plan plan;
   plan.global_batch = 2400;
   // Backward of the third layer needs the inputs of the first three layers, of which the first is the batch, and two
-  // gradients. Each of these five tensors has 2400 samples · 100 items · 4 B. The gradients of the last two matrices exist
+  // gradients. Each of these five tensors has 2400 samples · 100 elements · 4 B. The gradients of the last two matrices exist
   // at this time.
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 960000));
   CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
@@ -361,8 +361,8 @@ TEST_CASE("without a pipeline one micro-batch is held at a time") {
   CHECK(whole_memory(owned, plan).activations.value() == Approx(all_at_once / 8));
 }
 
-/// Returns three blocks of two layers and an activation each. A block has 50 items of input, and
-/// 200 items between its layers.
+/// Returns three blocks of two layers and an activation each. A block has 50 elements of input, and
+/// 200 elements between its layers.
 Model three_blocks() {
   return parse_model(R"(format: 1
 model: blocks
@@ -387,7 +387,7 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // The input of each block has 1000 samples, 50 items per sample and 4 B per item. The first block's input is the batch.
+  // The input of each block has 1000 samples, 50 elements per sample and 4 B per element. The first block's input is the batch.
   const double input = 50 * 4000;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
   // Backward of a block needs the block's input, the recomputed tensors (four times as much after the first layer), and
@@ -405,7 +405,7 @@ TEST_CASE("the first blocks are recomputed, and the others keep what backward ne
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // Each block keeps an input of 1000 samples, 50 items per sample and 4 B per item. A block that is not recomputed keeps
+  // Each block keeps an input of 1000 samples, 50 elements per sample and 4 B per element. A block that is not recomputed keeps
   // four times as many bytes in addition.
   const double input = 50 * 4000;
   for (int blocks = 1; blocks <= 3; ++blocks) {
@@ -450,7 +450,7 @@ TEST_CASE("with full recomputation each micro-batch in flight holds only the inp
     plan.global_batch = 10 * micro_batches;
     return memory_of(owned, plan, 1, 3, 6).activations.value();
   };
-  // The second block keeps an input of 10 samples, 50 items per sample and 4 B per item.
+  // The second block keeps an input of 10 samples, 50 elements per sample and 4 B per element.
   CHECK(second_stage(9) - second_stage(4) == Approx(5 * 50 * 40));
 }
 
@@ -463,7 +463,7 @@ TEST_CASE("if memory reuse γ is given, memory is 2γδ(B(|x|+|y|)+|w|) for any 
                        nodes_of_four(), assumptions, 1000);
   Plan plan = plan_with(Optimizer::adam, Precision::fp16);
   plan.global_batch = 7;
-  // Memory is 2 · γ · 2 B · (7 samples · (3 + 5 items) + 15 weights), with γ = 0.5.
+  // Memory is 2 · γ · 2 B · (7 samples · (3 + 5 elements) + 15 weights), with γ = 0.5.
   const MemoryBreakdown memory = whole_memory(owned, plan);
   CHECK(memory.total().value() == Approx(142.0));
   CHECK(memory.weights.value() == Approx(15.0));

@@ -13,7 +13,7 @@ namespace {
 
 using namespace ddl;
 
-/// Returns a model with 8 channels over 6 × 6 in all layers, which are 288 items. The input has 108 items.
+/// Returns a model with 8 channels over 6 × 6 in all layers, which are 288 elements. The input has 108 elements.
 Model residual() {
   return parse_model(R"(format: 1
 model: residual
@@ -404,7 +404,7 @@ layers:
   // Comparing every block with every other block takes a minute. Comparing blocks one after the
   // other takes a fraction of a second, and a few seconds with sanitizers.
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 10.0);
-  // In the middle, the previous block's sum and the output of the block's own convolution are live: 768 items each.
+  // In the middle, the previous block's sum and the output of the block's own convolution are live: 768 elements each.
   CHECK(facts.live_items[50'002] == 2 * 768.0);
 }
 

@@ -92,7 +92,7 @@ TEST_CASE(
   const Estimate on = owned.estimate(plan);
   plan.offload_activations = true;
   const Estimate off = owned.estimate(plan);
-  // The inputs of eight matrices are 40,000 samples of 100 items of 4 bytes. The first input is the batch.
+  // The inputs of eight matrices are 40,000 samples of 100 elements of 4 bytes. The first input is the batch.
   const double kept = 7 * 16e6;
   CHECK((on.memory.activations - off.memory.activations).value() == Approx(kept * (1 - 2.0 / 8)).epsilon(0.02));
   // The copies overlap with forward and with backward, but kernels of milliseconds hide almost

@@ -209,7 +209,7 @@ TEST_CASE("under 1F1B, stages with less memory come first, because they hold the
   CHECK(balance.least_full().fullest.value() == 8);
 }
 
-TEST_CASE("cuts that few items cross are tried before cuts that many items cross") {
+TEST_CASE("cuts that few elements cross are tried before cuts that many elements cross") {
   const Model model = parse_model(R"(format: 1
 model: funnel
 input: {features: 40}
@@ -221,7 +221,7 @@ layers:
 )",
                                   "funnel.yaml");
   const ModelFacts facts = facts_of(model);
-  // 30 items cross before layer 1, 10 before layer 2, 20 before layer 3.
+  // 30 elements cross before layer 1, 10 before layer 2, 20 before layer 3.
   using Levels = std::vector<std::vector<int>>;
   CHECK(StagePlaces(facts, 2, {}, 1).levels() == Levels{{0, 2, 4}, {0, 2, 3, 4}, {0, 1, 2, 3, 4}});
   CHECK(StagePlaces(facts, 3, {}, 1).levels() == Levels{{0, 2, 3, 4}, {0, 1, 2, 3, 4}});
@@ -231,8 +231,8 @@ layers:
 }
 
 TEST_CASE("a plan is cut for the shortest step, not for balanced kernels") {
-  // Two layers of 3 s per sample precede a tensor of 10 items, and two layers follow it. 10,000
-  // items cross in the middle of each half.
+  // Two layers of 3 s per sample precede a tensor of 10 elements, and two layers follow it. 10,000
+  // elements cross in the middle of each half.
   const Model model = parse_model(R"(format: 1
 model: narrow
 input: {features: 10}
@@ -472,7 +472,7 @@ layers:
 
 TEST_CASE("stages send micro-batches forward and gradients back in p+S-2 slots each") {
   const Breakdown time = four_stages({3, 3, 3, 3}, Assumptions{}, Schedule::gpipe);
-  // Inside a node, a transfer takes 1 s + 2 samples · 10 items · 4 B · 1 ms/B. Stages send in 2 · (4 + 8 - 2) slots.
+  // Inside a node, a transfer takes 1 s + 2 samples · 10 elements · 4 B · 1 ms/B. Stages send in 2 · (4 + 8 - 2) slots.
   CHECK(time[Part::pipeline].value() == Approx(20 * (1 + 0.08)));
 }
 

@@ -98,8 +98,8 @@ TEST_CASE("scratch memory is that of the same problem, or lies between that of t
   CHECK(of(convolution(64, 64, 56, 4)).most.value() == 4e6);
   CHECK(of(convolution(64, 64, 56, 4)).source == Provenance::measured);
   CHECK(of(convolution(64, 64, 56, 16)).expected.value() == 8e6);
-  // Twice as many samples move twice as many tensor items, but the same 36,864 weights. 16 samples move 2 · 16 · 200,704
-  // items.
+  // Twice as many samples move twice as many tensor elements, but the same 36,864 weights. 16 samples move 2 · 16 · 200,704
+  // elements.
   const double share = (2 * 32 * 200704.0 + 36864) / (2 * 16 * 200704.0 + 36864);
   CHECK(of(convolution(64, 64, 56, 32)).expected.value() == 8e6);
   CHECK(of(convolution(64, 64, 56, 32)).most.value() == Approx(8e6 * share));

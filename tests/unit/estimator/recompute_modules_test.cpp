@@ -152,11 +152,11 @@ TEST_CASE("tensors that modules recompute are not kept") {
   Plan none = again({core_attn});
   none.recompute = Recompute::none;
   const double all = kept_by(owned, none);
-  // Each of 3 layers has 32 tokens of 4 samples. The outputs of two norms have 64 items of 2 bytes.
+  // Each of 3 layers has 32 tokens of 4 samples. The outputs of two norms have 64 elements of 2 bytes.
   // Their statistics have 4 bytes, and RMS norm has one number per token.
   const double tokens = 32 * 4;
   CHECK(all - kept_by(owned, again({layernorm})) == Approx(3 * 2 * tokens * (64 * 2 + 4)));
-  // The outputs of gate, up and the product have 128 items each. The activation runs in the kernel of the product.
+  // The outputs of gate, up and the product have 128 elements each. The activation runs in the kernel of the product.
   CHECK(all - kept_by(owned, again({mlp})) == Approx(3 * tokens * 3 * 128 * 2));
   // The input of the MLP is the norm's output. If the norm drops its output, it is recomputed before the MLP.
   CHECK(all - kept_by(owned, again({layernorm, mlp})) == Approx(3 * tokens * (2 * (64 * 2 + 4) + 3 * 128 * 2)));
@@ -175,7 +175,7 @@ TEST_CASE("tensors that modules recompute are not kept") {
   }
   CHECK(up == Approx(written));
   CHECK(written > 0);
-  // The product has 32 items of 2 bytes for each of the tokens' 2 copies, for 32 tokens of 4 samples. The kernel of the
+  // The product has 32 elements of 2 bytes for each of the tokens' 2 copies, for 32 tokens of 4 samples. The kernel of the
   // activation and the product keeps gate and up, which are products of matrices.
   CHECK(kept - kept_by(mixture, again({moe_act})) == Approx(tokens * 2 * 32 * 2));
 }

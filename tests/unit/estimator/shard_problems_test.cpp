@@ -119,7 +119,7 @@ TEST_CASE("autocast's norms, sums and losses are problems in fp32, with casts be
   };
   const Pass there = Pass::forward, back = Pass::backward_data;
   using Lines = std::vector<std::string>;
-  // The casts are the inputs of each product, with 2 × 4 × 8 items, its 72 and 80 weights, and the gradients of all of
+  // The casts are the inputs of each product, with 2 × 4 × 8 elements, its 72 and 80 weights, and the gradients of all of
   // these. The engine casts the gradient that the sum sends to the branch. The loss computes in fp32.
   CHECK(casts["fully_connected"] == Lines{cast("bf16", 32, 2, "fp32", there), cast("bf16", 32, 2, "fp32", back),
                                           cast("bf16", 72, 1, "fp32", there), cast("bf16", 72, 1, "fp32", back),
@@ -139,7 +139,7 @@ TEST_CASE("a rank has its share of the table") {
   each_shard(facts, plan, [&](const ShardContext& context, const LayerShard& shard) {
     if (context.at().operation->type() != "embedding") return;
     for (const ShardProblem& each : shard_problems(context, shard)) lines.push_back(print_problem(each.problem));
-    // 50,257 rows in four shards are at most 12,565 rows, of 768 items.
+    // 50,257 rows in four shards are at most 12,565 rows, of 768 elements.
     REQUIRE(shard_update(context, shard)->parameters == 12'565 * 768);
   });
   REQUIRE(lines.front() == "embedding vocabulary=12565 features=768 in=1x1024t samples=1 precision=fp32 pass=forward");

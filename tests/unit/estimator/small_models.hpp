@@ -16,7 +16,7 @@ inline Model chain_of(int matrices) {
 }
 
 /// Returns a transformer with hidden size 24, 6 heads, 8 tokens, and a vocabulary of 100. There are
-/// 24 · 8 = 192 items between layers.
+/// 24 · 8 = 192 elements between layers.
 inline Model small_transformer(int layers = 1) {
   return parse_model(fmt::format("format: 1\nmodel: transformer\nfamily: gpt\n"
                                  "parameters: {{layers: {}, hidden: 24, heads: 6, vocabulary: 100, tokens: 8}}\n",

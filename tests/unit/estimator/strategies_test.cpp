@@ -171,11 +171,11 @@ TEST_CASE("spatial: each rank has a tile and whole weights, and exchanges halos 
   CHECK(to_string(conv1.kept_output) == "8×8×8");
   CHECK(conv1.weights == 288);
   CHECK(conv1.share == 0.25);
-  // A window of 3 × 3 extends one row and one column further: 4 · 8 items each, to both sides. The
+  // A window of 3 × 3 extends one row and one column further: 4 · 8 elements each, to both sides. The
   // model's input has no gradient.
   CHECK(exchanges_of(conv1) == Texts{"forward 2 x point-to-point of 64 among spatial (halo)",
                                      "gradient allreduce of 296 among spatial (gradient)"});
-  // A window of 5 × 5 extends two positions further: 2 · (8 · 8) items in each direction of the
+  // A window of 5 × 5 extends two positions further: 2 · (8 · 8) elements in each direction of the
   // input, and 2 · (12 · 8) of the output's gradient.
   CHECK(exchanges_of(divided.shard("conv2")) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
                                                       "backward 2 x point-to-point of 384 among spatial (halo)",
@@ -193,7 +193,7 @@ TEST_CASE("spatial: tiles are gathered at the last layer with positions, and lat
   CHECK(replicated_layers(divided.facts, divided.plan, {}).first == 4);
   const LayerShard flat = divided.shard("flat");
   CHECK(to_string(flat.inputs.front()) == "12×8×8");
-  // The pooled tensor has 12 · 8 · 8 items.
+  // The pooled tensor has 12 · 8 · 8 elements.
   CHECK(exchanges_of(flat) ==
         Texts{"forward allgather of 768 among spatial (halo)", "backward reduce-scatter of 768 among spatial (halo)"});
   const LayerShard fc = divided.shard("fc");
@@ -220,13 +220,13 @@ TEST_CASE("spatial: layers whose tiles are too small are replicated, and later l
   CHECK(replicated.has_tiles_before(replicated.first));
   CHECK_FALSE(replicated.has_tiles_before(replicated.first + 1));
   CHECK(replicated.has_tiles_before(replicated.last));
-  // The pooled tensor has 4 · 4 · 4 items. The skip connection stays in tiles.
+  // The pooled tensor has 4 · 4 · 4 elements. The skip connection stays in tiles.
   CHECK(exchanges_of(divided.shard("skip.down")) ==
         Texts{"forward allgather of 64 among spatial (halo)", "backward reduce-scatter of 64 among spatial (halo)"});
   const LayerShard coarse = divided.shard("skip.coarse");
   CHECK(coarse.output == TensorShape{.channels = 6, .extent = {2, 2, 1}, .rank = 2});
   CHECK(coarse.share == 1);
-  // The rank has all 6 · 4 · 4 items of `up`, and needs the whole gradient.
+  // The rank has all 6 · 4 · 4 elements of `up`, and needs the whole gradient.
   const LayerShard skip = divided.shard("skip.concat1");
   CHECK(skip.output == TensorShape{.channels = 10, .extent = {1, 4, 1}, .rank = 2});
   CHECK(exchanges_of(skip) == Texts{"backward allgather of 96 among spatial (halo)"});
@@ -292,7 +292,7 @@ TEST_CASE("spatial: halos of a transposed convolution") {
     std::string item;
     Texts exchanges;
   };
-  // A tile of 4 × 8 × 16 becomes a tile of 4 × 16 × 32. A row of the input has 64 items, and a row
+  // A tile of 4 × 8 × 16 becomes a tile of 4 × 16 × 32. A row of the input has 64 elements, and a row
   // of the output's gradient has 128.
   for (const auto& [item, exchanges] :
        {Case{"transposed_convolution: {filters: 4, kernel: 2, stride: 2, bias: no}", {}},
@@ -520,7 +520,7 @@ TEST_CASE("spatial and filter together: tiles are gathered, and gradients of a s
   CHECK(to_string(conv2.output) == "3×8×16");
   CHECK(conv2.share == 0.125);
   // Halos contain all channels of the input and a quarter of the filters. The tile's 12 · 128 and 8
-  // · 128 items are exchanged, and then the 600 weights of 6 replicas.
+  // · 128 elements are exchanged, and then the 600 weights of 6 replicas.
   CHECK(exchanges_of(conv2) == Texts{"forward 2 x point-to-point of 256 among spatial (halo)",
                                      "backward 2 x point-to-point of 96 among spatial (halo)",
                                      "forward allgather of 1536 among filter", "backward allreduce of 1024 among filter",
@@ -681,7 +681,7 @@ TEST_CASE(
         shard_layer({facts, plan, assumptions, layer, 0}, shard);
         for (const Exchange& exchange : shard.exchanges) {
           if (exchange.purpose != Purpose::layer || exchange.next_to_kernels) continue;
-          // An Allreduce has the items of a Reduce-scatter and an Allgather.
+          // An Allreduce has the elements of a Reduce-scatter and an Allgather.
           all += exchange.items * (exchange.operation == Collective::allreduce ? 2 : 1);
         }
       }

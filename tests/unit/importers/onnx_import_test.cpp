@@ -217,7 +217,7 @@ TEST_CASE("a file that is not a network is refused with the reason") {
 TEST_CASE("sizes that are too large are refused") {
   CHECK(error_in("g (float[N,1000000000000,8,8] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { y = Conv(x, w) }") ==
         "net.onnx: 'x' is too large: 1 x 1000000000000 x 8 x 8\n"
-        "hint: a size is at most 2^31, and a tensor has at most 2^53 items");
+        "hint: a size is at most 2^31, and a tensor has at most 2^53 elements");
   CHECK(error_in("g (float[N,2000000000,200000000] x, float[2,3] w) => (float[N,2] y) { y = MatMul(x, w) }")
             .find("too large") != std::string::npos);
   CHECK(error_in("g (float[N,3,8,8] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { y = Conv<strides = [0, 1]>(x, w) }") ==

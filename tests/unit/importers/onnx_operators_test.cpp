@@ -89,7 +89,7 @@ TEST_CASE("operators of classic networks are layers") {
         "conv conv relu add");
   const Import lrn = import_graph(two + "{ a = Conv(x, v) b = LRN<size = 5>(a) c = Conv(x, w) y = Add(b, c) }");
   CHECK(operations_of(read_back(lrn)) == "conv elementwise conv add");
-  CHECK(warnings_of(lrn).find("node 'b' (LRN of 'a'): LRN, which counts as one pass over the items") == 0);
+  CHECK(warnings_of(lrn).find("node 'b' (LRN of 'a'): LRN, which counts as one pass over the elements") == 0);
   const std::string one = "g (float[N,3,8,8] x, float[4,3,1,1] v, float[4,1,1] s) => (float[N,4,8,8] y) ";
   const Model prelu = import_text(one + "{ a = Conv(x, v) y = PRelu(a, s) }");
   CHECK(operations_of(prelu) == "conv scale");

@@ -29,7 +29,7 @@ TEST_CASE("imported models have the published number of parameters") {
     std::string name;
     std::int64_t parameters;
   };
-  // The expected numbers are the items of the weight files, from the model pages at huggingface.co (exactly for
+  // The expected numbers are the elements of the weight files, from the model pages at huggingface.co (exactly for
   // safetensors). They follow from the configurations by these formulas (h hidden, l layers, V vocabulary, f inner size; the
   // embedding counts once if the head shares it): shares it):
   for (const Case& c : {
@@ -462,7 +462,7 @@ TEST_CASE("impossible sizes are refused, even if each one alone is possible") {
   };
   const std::string huge = message(R"("llama", "hidden_size": 536870912, "intermediate_size": 2147483648)");
   CHECK(huge.starts_with("config.json:1:1: no model can have these sizes: "));
-  CHECK(huge.find("would have more than 2^53 items") != std::string::npos);
+  CHECK(huge.find("would have more than 2^53 elements") != std::string::npos);
   CHECK(message(R"("llama", "num_hidden_layers": 100000)").find("at most 10000") != std::string::npos);
   CHECK(message(R"("llama", "num_hidden_layers": 10000)").find("more than 100000 layers") != std::string::npos);
   CHECK(message(R"("mixtral", "num_local_experts": 4, "num_experts_per_tok": 5)")

@@ -210,7 +210,7 @@ TEST_CASE("pooling has the shapes of its window") {
   CHECK(shape_of_last(image, "  - pool: {kind: average, global: yes}\n") == "6×1×1");
 }
 
-TEST_CASE("maximum pooling keeps an index of 8 bytes for each output item") {
+TEST_CASE("maximum pooling keeps an index of 8 bytes for each output element") {
   const Layer maximum = layer_of(image, "  - pool: {kind: max, kernel: 2}\n");
   CHECK(kept_of(maximum).input);
   CHECK(kept_of(maximum).mask_items == 8 * 6 * 20);
@@ -286,7 +286,7 @@ TEST_CASE("an activation keeps its output if that determines the derivative, els
         "gelu cannot be in-place: its gradient needs the input");
 }
 
-TEST_CASE("dropout keeps a byte for each item, unless it drops nothing") {
+TEST_CASE("dropout keeps a byte for each element, unless it drops nothing") {
   const Layer dropout = layer_of(image, "  - dropout: 0.5\n");
   CHECK(kept_of(dropout).mask_items == 480);
   CHECK_FALSE(kept_of(dropout).input);
@@ -367,7 +367,7 @@ TEST_CASE("each position of a resized image is a mean of neighbours, or the near
   CHECK(error_in(image, "  - resize: {kind: cubic, factor: 2}\n") == "unknown kind 'cubic'");
   CHECK(error_in(image, "  - resize: {kind: linear, factor: 2147483648}\n") == "2147483648 times 8 positions are too many");
   CHECK(error_in(image, "  - resize: {kind: linear, size: 2147483648}\n") ==
-        "layer 'resize1': the output would have more than 2^53 items");
+        "layer 'resize1': the output would have more than 2^53 elements");
   CHECK(error_in(vector, "  - resize: {kind: linear, factor: 2}\n") == "the input 12 cannot be resized");
 }
 
@@ -613,7 +613,7 @@ TEST_CASE("operations refuse inputs of unsuitable shapes") {
         "layer 'multiply1': multiply needs inputs of the same shape, not 480 and 6×8×10 (it reads 'f', 'input')");
   CHECK(error_in(image, "  - activation: relu\n    from: [input, input]\n") ==
         "layer 'relu1': activation takes one input, not 2 (it reads 'input', 'input')");
-  CHECK(error_in(image, "  - reshape: {channels: 7}\n") == "layer 'reshape1': 6×8×10 has 480 items, 7 has 7");
+  CHECK(error_in(image, "  - reshape: {channels: 7}\n") == "layer 'reshape1': 6×8×10 has 480 elements, 7 has 7");
   CHECK(error_in(image, "  - reshape: {channels: 7, size: 3, tokens: 4}\n") == "'size' and 'tokens' exclude each other");
   CHECK(error_in(image, "  - embedding: {vocabulary: 9, features: 4}\n") ==
         "layer 'embedding1': embedding needs tokens, not 6×8×10");
@@ -631,20 +631,20 @@ TEST_CASE("operations refuse inputs of unsuitable shapes") {
 TEST_CASE("sizes that a double cannot count exactly are refused") {
   // 2^53 is about 9.007·10^15.
   CHECK(error_in("{features: 2000000000}", "  - fully_connected: 2000000000\n") ==
-        "layer 'fc1': the matrix would have more than 2^53 items");
+        "layer 'fc1': the matrix would have more than 2^53 elements");
   CHECK(error_in("{channels: 1, size: 100000000x1000}", "  - convolution: {filters: 100000, kernel: 1}\n") ==
-        "layer 'conv1': the output would have more than 2^53 items");
+        "layer 'conv1': the output would have more than 2^53 elements");
   CHECK(error_in("{channels: 100000, size: 9x9}", "  - convolution: {filters: 2000000000, kernel: 9}\n") ==
-        "layer 'conv1': the kernels would have more than 2^53 items");
+        "layer 'conv1': the kernels would have more than 2^53 elements");
   CHECK(error_in("{channels: 3, tokens: 100000000}", "  - attention: 1\n") ==
-        "layer 'attention1': the scores would have more than 2^53 items");
+        "layer 'attention1': the scores would have more than 2^53 elements");
   CHECK(error_in("{channels: 1, size: 2147483648x2147483648}", "  - flatten\n") ==
         "a sample of 1×2147483648×2147483648 is not possible");
   CHECK(error_in("{channels: 1, size: 8}", "  - convolution: {filters: 9999999999, kernel: 1}\n") ==
         "'9999999999' is too large: at most 2147483648");
   CHECK(error_in("{channels: 1, size: 8}",
                  "  - transposed_convolution: {filters: 1, kernel: 2147483648, dilation: 2147483648}\n") ==
-        "layer 'deconv1': the output would have more than 2^53 items");
+        "layer 'deconv1': the output would have more than 2^53 elements");
   CHECK(error_in("{features: 90000000}", "  - repeat: {times: 3, layers: [{fully_connected: 90000000}]}\n") ==
         "the model has more than 2^53 parameters");
 }

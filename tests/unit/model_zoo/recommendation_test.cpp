@@ -27,7 +27,7 @@ TEST_CASE("DLRM has the tables and layers of MLPerf's DLRM") {
     if (layer.operation->type() == "embedding") tables.push_back(layer.weights / 128);
     if (layer.operation->type() == "fully_connected") features.push_back(layer.output_shape.channels);
     if (layer.operation->type() == "input") ++categories;
-    // 27 vectors have 27·26/2 = 351 pairs. The output has 351 + 128 items.
+    // 27 vectors have 27·26/2 = 351 pairs. The output has 351 + 128 elements.
     if (layer.operation->type() == "interaction") CHECK(layer.output_shape == TensorShape{.channels = 479});
   }
   CHECK(tables == rows);
@@ -54,12 +54,12 @@ TEST_CASE("interaction multiplies each pair of vectors") {
   const Work forward = work_of(layer, Pass::forward);
   CHECK(forward.flops == 2 * 3 * 3 * 4);
   CHECK((forward.m == 3 && forward.n == 3 && forward.k == 4 && forward.batched == Work::Batched::count));
-  // T is written and read, and then read again. 9 products are written. The 7 items of the output are read and written.
+  // T is written and read, and then read again. 9 products are written. The 7 elements of the output are read and written.
   CHECK(forward.activation_items == 3 * 12 + 9 + 2 * 7);
   // Backward has twice the products. Two gradients and the gradient of the first vector are added.
   const Work backward = work_of(layer, Pass::backward_data);
   CHECK(backward.flops == 2 * 2 * 36 + 12 + 4);
-  // The gradient of the 3 × 3 products is multiplied by the three vectors of 4 items.
+  // The gradient of the 3 × 3 products is multiplied by the three vectors of 4 elements.
   CHECK((backward.m == 3 && backward.n == 4 && backward.k == 3 && backward.batched == Work::Batched::count));
   CHECK(work_of(layer, Pass::backward_weight).flops == 0);
   // T is kept, but not the vectors from which it is built.
@@ -69,7 +69,7 @@ TEST_CASE("interaction multiplies each pair of vectors") {
 }
 
 TEST_CASE("interaction keeps what PyTorch saves") {
-  // On PyTorch 1.13 with 27 vectors of 128 items, as in DLRM, T has 13,824 bytes and the indices
+  // On PyTorch 1.13 with 27 vectors of 128 elements, as in DLRM, T has 13,824 bytes and the indices
   // have 2,808 bytes, for any batch.
   const Model model = load_model("dlrm");
   for (const Layer& layer : model.layers) {

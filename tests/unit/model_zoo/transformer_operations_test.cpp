@@ -16,7 +16,7 @@ namespace {
 const std::string sequence = "{channels: 24, tokens: 16}";
 const std::string words = "{tokens: 16}";
 
-/// Returns the error for a model of these items, without the position.
+/// Returns the error for a model of these elements, without the position.
 std::string error_in(const std::string& input, const std::string& items) {
   const std::string message = error_of([&] { static_cast<void>(model_of(input, items)); });
   const std::size_t begin = message.find(": ") + 2;
@@ -307,7 +307,7 @@ TEST_CASE("sinks train a number for each head, and caps take a tanh of each scor
 
 TEST_CASE("norms of queries and keys do not change the values") {
   // There are four query heads and two heads of keys and values, of 6 channels each. The norm has a
-  // scale of 6 items for the queries and another for the keys.
+  // scale of 6 elements for the queries and another for the keys.
   const Layer layer = layer_of("{channels: 48, tokens: 16}", "  - query_key_norm: {heads: 4, kv_heads: 2}\n");
   CHECK(layer.output_shape == layer.input_shapes.front());
   CHECK(layer.parameters() == 2 * 6);

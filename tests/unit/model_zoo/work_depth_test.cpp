@@ -40,7 +40,7 @@ std::string copies(int active) {
 std::string mixture(int active) { return copies(active) + "  - combine:\n    from: [copies, router]\n"; }
 
 /// Depths for 4 samples (log2 4 = 2), by [BH18, Table 4]. Operations that are not in that table
-/// count as a reduction of n items in ⌈log2 n⌉ steps.
+/// count as a reduction of n elements in ⌈log2 n⌉ steps.
 const std::vector<Depths> golden{
     {"activation", image, "  - activation: gelu\n", 1, 1, 0},
     // Three tensors take ⌈log2 3⌉ steps.
@@ -117,7 +117,7 @@ const std::vector<Depths> golden{
     {"norm", image, "  - norm: batch\n", 9, 9, 0},
     {"norm", image, "  - norm: {kind: group, groups: 3}\n", 8, 8, 0},
     {"norm", image, "  - norm: layer\n", 3, 3, 9},
-    // The kernel takes ⌈log2 3⌉ steps along both sides. An item is in up to ⌈3/2⌉ = 2 windows along each side.
+    // The kernel takes ⌈log2 3⌉ steps along both sides. An element is in up to ⌈3/2⌉ = 2 windows along each side.
     {"pick", sequence, "  - pick: 3\n", 1, 1, 0},
     {"pool", image, "  - pool: {kind: max, kernel: 3, stride: 2}\n", 4, 2, 0},
     {"pool", image, "  - pool: {kind: average, global: yes}\n", 7, 1, 0},
@@ -191,7 +191,7 @@ TEST_CASE("the depth of a chain is the sum of the depths of its layers, forward 
   const WorkDepth training = training_work_depth(model, samples);
   CHECK(training.depth == 12 + 1 + 2 + 1 + 2);
   CHECK(training.work == samples * (170 + 6 + 60 + 10 + 120));
-  // The loss has 15 FLOPs and relu has 5. The largest tensors are the outputs of the first matrix and of relu, with 5 items.
+  // The loss has 15 FLOPs and relu has 5. The largest tensors are the outputs of the first matrix and of relu, with 5 elements.
   const GraphGrain grain = graph_grain(model);
   CHECK(grain.smallest_node == 1);
   CHECK(grain.largest_edge == 0);

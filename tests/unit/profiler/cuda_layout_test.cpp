@@ -19,7 +19,7 @@ using Sizes = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("strides follow the layout, and each item has a unique position") {
+TEST_CASE("strides follow the layout, and each element has a unique position") {
   CHECK(dense({2, 3, 5, 7}, nchw) == Extents{{2, 3, 5, 7}, {105, 35, 7, 1}});
   CHECK(dense({2, 3, 5, 7}, nhwc) == Extents{{2, 3, 5, 7}, {105, 1, 21, 3}});
   CHECK(dense({2, 3, 4, 5, 7}, nhwc) == Extents{{2, 3, 4, 5, 7}, {420, 1, 105, 21, 3}});
@@ -40,10 +40,10 @@ TEST_CASE("strides follow the layout, and each item has a unique position") {
   }
 }
 
-TEST_CASE("a tensor inside a larger one spans more than its items") {
+TEST_CASE("a tensor inside a larger one spans more than its elements") {
   CHECK(dense({2, 3, 5, 7}, nhwc).reach() == 210);
-  // Keys of 2 samples, 3 tokens and 2 heads of 4 channels are in rows of 24 items. The last head
-  // begins at 72 + 4 + 48 and ends 4 items later.
+  // Keys of 2 samples, 3 tokens and 2 heads of 4 channels are in rows of 24 elements. The last head
+  // begins at 72 + 4 + 48 and ends 4 elements later.
   const Extents keys{{2, 2, 3, 4}, {72, 4, 24, 1}};
   CHECK(keys.items() == 48);
   CHECK(keys.reach() == 128);
@@ -69,7 +69,7 @@ TEST_CASE("exchanging channels and positions is undone by the reverse exchange")
   std::iota(values.begin(), values.end(), 0.0F);
   std::vector<float> turned(values.size());
   exchange(values, turned, 37, 70);
-  CHECK(turned[70 * 37 + 1] == values[70 * 37 + 70]);  // the second item of the second sample is channel 1 of position 0
+  CHECK(turned[70 * 37 + 1] == values[70 * 37 + 70]);  // the second element of the second sample is channel 1 of position 0
   std::vector<float> back(values.size());
   exchange(turned, back, 70, 37);
   CHECK(back == values);

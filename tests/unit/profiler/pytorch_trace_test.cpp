@@ -556,7 +556,7 @@ TEST_CASE("a trace that cannot be of the model is refused") {
   CHECK(error(two_steps(), {}) == "the trace does not state its device\nhint: add --device NAME");
   ProfileImportOptions many = on_device;
   many.samples = std::int64_t{1} << 53U;
-  CHECK(error(two_steps(), many) == "the input would have more than 2^53 items");
+  CHECK(error(two_steps(), many) == "the input would have more than 2^53 elements");
 }
 
 TEST_CASE("another number of samples, unmarked steps and too many steps cause warnings") {

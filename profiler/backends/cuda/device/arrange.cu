@@ -1,6 +1,6 @@
 #include "profiler/backends/cuda/device/image.cuh"
 
-// Kernels that move items: permutations of dimensions, and images of other sizes.
+// Kernels that move elements: permutations of dimensions, and images of other sizes.
 namespace ddl::cuda::device {
 namespace {
 
@@ -92,7 +92,7 @@ __device__ inline Reach readers_of(const Resizing& r, int d, std::int64_t positi
   return {start, end};
 }
 
-/// The gradient of a resized image. Each item gathers its contributions, so no atomic additions are needed.
+/// The gradient of a resized image. Each element gathers its contributions, so no atomic additions are needed.
 template <class T, class Index>
 struct ResizeBackward {
   Resizing r;

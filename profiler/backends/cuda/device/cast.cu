@@ -23,7 +23,7 @@ cudaError_t cast(Launch launch, const void* input, Number to, void* output, std:
     using From = decltype(number);
     return dispatch(to, [&](auto other) {
       using To = decltype(other);
-      // The wider of the two formats determines the number of items in 16 bytes.
+      // The wider of the two formats determines the number of elements in 16 bytes.
       constexpr int width = sizeof(From) > sizeof(To) ? whole_width<From>() : whole_width<To>();
       return map<width>(launch.stream, Cast<From, To>{in<From>(input), out<To>(output)}, items);
     });

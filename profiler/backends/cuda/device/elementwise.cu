@@ -191,7 +191,7 @@ struct Dropout {
       const auto place = static_cast<std::uint64_t>(item + first);
       const Random random(place / 4, seed);
       for (int i = first; i < first + 4 && i < width; ++i) {
-        // An item's random word does not depend on the vector width.
+        // An element's random word does not depend on the vector width.
         const bool kept = random.word[(place + static_cast<unsigned>(i - first)) % 4] >= threshold;
         stays.at[i] = kept ? 1 : 0;
         pack.at[i] = from_float<T>(kept ? to_float(pack.at[i]) * scale : 0);

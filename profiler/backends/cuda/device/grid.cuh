@@ -34,12 +34,12 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-/// A vector of items that a thread reads or writes in one access.
+/// A vector of elements that a thread reads or writes in one access.
 template <class T, int width>
 struct alignas(sizeof(T) * static_cast<std::size_t>(width)) Pack {
   T at[static_cast<std::size_t>(width)];
 };
-/// The number of items in 16 bytes.
+/// The number of elements in 16 bytes.
 template <class T>
 constexpr int whole_width() {
   return static_cast<int>(16 / sizeof(T));
@@ -55,9 +55,9 @@ __device__ inline void store(T* to, std::int64_t item, const Pack<T, width>& pac
 
 constexpr int block = 256;  ///< threads of a block
 constexpr unsigned warp = 32;
-constexpr std::int64_t short_most = 0x7fffffff;  ///< maximum item count for 32-bit indices
+constexpr std::int64_t short_most = 0x7fffffff;  ///< maximum element count for 32-bit indices
 
-/// Calls `work.template run<width>(item)` for all items, with `width` items at once while at least `width` items are left.
+/// Calls `work.template run<width>(item)` for all elements, with `width` elements at once while at least `width` elements are left.
 template <int width, class Work>
 __global__ void map_kernel(Work work, std::int64_t packs, std::int64_t items) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -79,7 +79,7 @@ cudaError_t map(cudaStream_t stream, Work work, std::int64_t items) {
   return cudaGetLastError();
 }
 
-/// Calls `work` for all items of rows of `length` items. No vector may cross rows. So `width` items
+/// Calls `work` for all elements of rows of `length` elements. No vector may cross rows. So `width` elements
 /// are processed at once only if `width` divides the length.
 template <int width, class Work>
 cudaError_t map_rows(cudaStream_t stream, Work work, std::int64_t items, std::int64_t length) {

@@ -14,14 +14,14 @@ __device__ inline std::int64_t item_of(const Image& image, std::int64_t sample, 
                                   : (sample * image.channels + channel) * image.positions + position;
 }
 
-/// The index of an item's factor in a [samples, channels] matrix.
+/// The index of an element's factor in a [samples, channels] matrix.
 __device__ inline std::int64_t factor_of(const Image& image, std::int64_t item) {
   return image.channels_innermost ? item / (image.positions * image.channels) * image.channels + item % image.channels
                                   : item / image.positions;
 }
 
-/// The number of consecutive items that have the same factor. If channels are innermost: the number
-/// of consecutive items with one factor each.
+/// The number of consecutive elements that have the same factor. If channels are innermost: the number
+/// of consecutive elements with one factor each.
 inline std::int64_t length_of(const Image& image) { return image.channels_innermost ? image.channels : image.positions; }
 
 /// The scale and the shift of a channel in a norm.
@@ -35,7 +35,7 @@ __device__ inline float shift_of(const Trained& trained, std::int64_t channel) {
 struct Place {
   std::int64_t sample, channel, position[3];
 };
-/// The position of an item in an image with these extents. Indices and their divisions have the
+/// The position of an element in an image with these extents. Indices and their divisions have the
 /// type `Index`. Divisions in 32 bits are several times faster than in 64.
 template <class Index = std::int64_t>
 __device__ inline Place place_of(const Image& image, const std::int64_t extent[3], std::int64_t item) {

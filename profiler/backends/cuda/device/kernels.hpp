@@ -32,12 +32,12 @@ cudaError_t multiply(Launch launch, const void* first, const void* second, void*
 cudaError_t multiply_backward(Launch launch, const void* first, const void* second, const void* output_gradient,
                               void* first_gradient, void* second_gradient, std::int64_t items);
 /// Draws a mask (Philox 4x32-10 [Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011], deterministic for a
-/// seed), and multiplies the kept items by 1 / (1 - rate).
+/// seed), and multiplies the kept elements by 1 / (1 - rate).
 cudaError_t dropout(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t items, double rate,
                     std::uint64_t seed);
 /// output = input · mask · scale
 cudaError_t mask(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t items, float scale);
-/// Like dropout and mask, for whole samples of `each` items, with one mask value per sample.
+/// Like dropout and mask, for whole samples of `each` elements, with one mask value per sample.
 cudaError_t drop_samples(Launch launch, const void* input, std::uint8_t* mask, void* output, std::int64_t samples,
                          std::int64_t each, double rate, std::uint64_t seed);
 cudaError_t mask_samples(Launch launch, const void* input, const std::uint8_t* mask, void* output, std::int64_t samples,
@@ -48,10 +48,10 @@ cudaError_t multiply_by(Launch launch, const void* input, float factor, void* ou
 cudaError_t fill(Launch launch, void* output, std::int64_t items);
 
 // Kernels on rows and columns.
-/// Copies rows of `length` items. The rows begin `from_pitch` items apart in the input, and `to_pitch` in the output.
+/// Copies rows of `length` elements. The rows begin `from_pitch` elements apart in the input, and `to_pitch` in the output.
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
                       std::int64_t rows, std::int64_t length);
-/// A permutation of the items of a tensor. `size` and the strides `from` and `to` of each dimension are in items. The last
+/// A permutation of the elements of a tensor. `size` and the strides `from` and `to` of each dimension are in elements. The last
 /// dimension is innermost in the output.
 struct Order {
   static constexpr int most = 10;
@@ -60,10 +60,10 @@ struct Order {
   std::int64_t from_start = 0, to_start = 0;
 };
 cudaError_t rearrange(Launch launch, const Order& order, const void* input, void* output);
-/// Sums each column over the rows, which begin `pitch` items apart.
+/// Sums each column over the rows, which begin `pitch` elements apart.
 cudaError_t sum_rows(Launch launch, const void* input, std::int64_t pitch, std::int64_t rows, std::int64_t length,
                      void* sums);
-/// Copies a tensor, and puts the `length` items of `first` before the `each` items of every sample.
+/// Copies a tensor, and puts the `length` elements of `first` before the `each` elements of every sample.
 cudaError_t prepend(Launch launch, const void* first, std::int64_t length, const void* input, std::int64_t each,
                     std::int64_t samples, void* output);
 /// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost. Otherwise first and output are [r][c][p].
@@ -75,7 +75,7 @@ struct Image {
 cudaError_t scale_channels(Launch launch, Image image, const void* first, const void* second, void* output);
 cudaError_t scale_channels_backward(Launch launch, Image image, const void* first, const void* second,
                                     const void* output_gradient, void* first_gradient, void* second_gradient);
-/// Adds the bias of its channel to each item of an image, in place.
+/// Adds the bias of its channel to each element of an image, in place.
 cudaError_t add_bias(Launch launch, Image image, const void* bias, void* output);
 /// Sums each channel over samples and positions. `partial` has room for channel_sum_parts(image) · channels fp32.
 int channel_sum_parts(Image image);
@@ -141,7 +141,7 @@ cudaError_t table_gradient(Launch launch, const void* score_gradients, const std
                            std::int64_t matrices, std::int64_t heads, std::int64_t pairs, float factor);
 /// `cut_windows` copies windows of an image with innermost channels to [samples, windows, heads,
 /// area, size]; `paste_windows` copies back. Both functions use the heads · size channels from
-/// `offset` on. `places`: [windows, area], the position of each item in the image.
+/// `offset` on. `places`: [windows, area], the position of each element in the image.
 struct Cut {
   std::int64_t samples = 1, windows = 1, heads = 1, area = 1, size = 1, channels = 1, offset = 0;
   const std::int32_t* places = nullptr;
@@ -177,7 +177,7 @@ cudaError_t additive_gradients(Launch launch, Additive sizes, const void* sums, 
 cudaError_t direction_gradient(Launch launch, const void* biases, const float* to_v, const float* length,
                                const void* to_bias, std::int64_t features, bool normalized, void* gradients);
 
-/// One time step of an LSTM for all samples. In the output, consecutive samples are `pitch` items
+/// One time step of an LSTM for all samples. In the output, consecutive samples are `pitch` elements
 /// apart, and this step is at `offset`.
 struct LstmStep {
   std::int64_t samples = 1, features = 1, pitch = 1, offset = 0;
@@ -203,7 +203,7 @@ cudaError_t place_copies(cudaStream_t stream, const std::int32_t* chosen, std::i
 /// Keeps the best `active` scores of each row, and sets all other scores to zero.
 cudaError_t keep_best(Launch launch, const void* scores, void* output, std::int64_t rows, std::int64_t experts,
                       std::int64_t active);
-/// Copies each item of the gradient for which the item of the output is not zero; sets all other items to zero.
+/// Copies each element of the gradient for which the element of the output is not zero; sets all other elements to zero.
 cudaError_t where_kept(Launch launch, const void* output, const void* output_gradient, void* result, std::int64_t items);
 cudaError_t gather_rows(Launch launch, const void* input, const std::int32_t* rows, void* output, std::int64_t count,
                         std::int64_t channels);
@@ -219,8 +219,8 @@ cudaError_t add_copies(Launch launch, Routes routes, const void* copies, const v
 cudaError_t combine_backward(Launch launch, Routes routes, const void* copies, const void* weights,
                              const void* output_gradient, void* copy_gradients, void* weight_gradients, std::int64_t rows);
 
-/// Addresses of `count` tensors with vectors of `channels` items. `stack` concatenates the vectors
-/// of each sample, from `together` on, with samples `pitch` items apart.
+/// Addresses of `count` tensors with vectors of `channels` elements. `stack` concatenates the vectors
+/// of each sample, from `together` on, with samples `pitch` elements apart.
 struct Addresses {
   static constexpr int most = 64;
   void* at[most]{};
@@ -249,7 +249,7 @@ cudaError_t look_up(Launch launch, const float* tokens, const void* table, void*
 /// Adds the gradients of looked-up rows to an fp32 table, which must be zero on entry.
 cudaError_t look_up_backward(Launch launch, const float* tokens, const void* output_gradient, float* table,
                              std::int64_t count, std::int64_t rows, std::int64_t features);
-/// output[s][i] = input[s][i] + table[i], where i runs over the `each` items of a sample.
+/// output[s][i] = input[s][i] + table[i], where i runs over the `each` elements of a sample.
 cudaError_t add_table(Launch launch, const void* input, const void* table, void* output, std::int64_t samples,
                       std::int64_t each);
 cudaError_t add_table_backward(Launch launch, const void* output_gradient, void* table, std::int64_t samples,
@@ -271,7 +271,7 @@ cudaError_t channel_softmax(Launch launch, Image image, const void* input, void*
 cudaError_t channel_softmax_backward(Launch launch, Image image, const void* output, const void* output_gradient,
                                      void* input_gradient);
 cudaError_t mean(cudaStream_t stream, const float* parts, std::int64_t count, double divisor, float* result, bool adds);
-/// The mean of squares of all items. `partial` has room for square_parts(items) fp32.
+/// The mean of squares of all elements. `partial` has room for square_parts(elements) fp32.
 int square_parts(std::int64_t items);
 cudaError_t mean_square(Launch launch, const void* input, float* partial, float* loss, std::int64_t items, bool adds);
 cudaError_t mean_square_backward(Launch launch, const void* input, const float* loss_gradient, void* input_gradient,
@@ -285,7 +285,7 @@ struct Windows {
   bool is_max = false;
   bool counts_rim = false;  ///< whether an average counts the padding in a window's volume
 };
-/// Pools an image. For a maximum, `winners` receives the position in the input of each output item.
+/// Pools an image. For a maximum, `winners` receives the position in the input of each output element.
 cudaError_t pool(Launch launch, Windows windows, const void* input, std::int32_t* winners, void* output);
 cudaError_t pool_backward(Launch launch, Windows windows, const void* output_gradient, const std::int32_t* winners,
                           void* input_gradient);
@@ -322,18 +322,18 @@ enum class Step { sgd, momentum, adam };
 cudaError_t update(Launch launch, Step step, float* weights, const void* gradients, float* first, float* second, void* copy,
                    std::int64_t items);
 
-/// Converts items from the format of the launch to the format `to`.
+/// Converts elements from the format of the launch to the format `to`.
 cudaError_t cast(Launch launch, const void* input, Number to, void* output, std::int64_t items);
 
 /// A list of consecutive tensors that is divided into chunks, as in PyTorch's multi-tensor kernels.
 /// Each chunk has one thread block.
 struct ListPart {
-  std::int64_t items = 0;                    ///< items of all tensors
-  std::int64_t of_tensor = 0;                ///< items of each tensor except the last
-  std::int64_t chunk = 0;                    ///< maximum number of items of a chunk
+  std::int64_t items = 0;                    ///< elements of all tensors
+  std::int64_t of_tensor = 0;                ///< elements of each tensor except the last
+  std::int64_t chunk = 0;                    ///< maximum number of elements of a chunk
   std::int64_t first_block = 0, blocks = 0;  ///< blocks of this launch, counted over all tensors
 };
-/// An operator of an optimizer step on fp32 items (as in UpdatePass).
+/// An operator of an optimizer step on fp32 elements (as in UpdatePass).
 enum class ListFunction { scale, add, lerp, addcmul, root, shift, addcdiv };
 cudaError_t list_pass(cudaStream_t stream, ListFunction function, ListPart part, float* to, const float* a, const float* b,
                       float factor);

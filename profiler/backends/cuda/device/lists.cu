@@ -5,7 +5,7 @@ namespace {
 
 constexpr int list_block = 512;  ///< threads of a block, as in PyTorch's MultiTensorApply.cuh
 
-/// Calls `work.template run<width>(item)` for the items of each chunk of a list of tensors.
+/// Calls `work.template run<width>(item)` for the elements of each chunk of a list of tensors.
 template <int width, class Work>
 __global__ void list_kernel(Work work, ListPart part) {
   const std::int64_t chunks = (part.of_tensor + part.chunk - 1) / part.chunk;
@@ -28,7 +28,7 @@ __global__ void list_kernel(Work work, ListPart part) {
 template <class Work>
 cudaError_t over_list(cudaStream_t stream, Work work, ListPart part) {
   if (part.blocks == 0) return cudaSuccess;
-  // Four items are read at a time only if all tensors are aligned.
+  // Four elements are read at a time only if all tensors are aligned.
   constexpr int width = whole_width<float>();
   if (part.of_tensor % width == 0 && part.chunk % width == 0) {
     DDL_LAUNCH((list_kernel<width, Work>), static_cast<unsigned>(part.blocks), list_block, stream, work, part);

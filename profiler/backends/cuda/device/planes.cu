@@ -5,7 +5,7 @@
 namespace ddl::cuda::device {
 namespace {
 
-/// The mean and the sum of squares of a plane are computed relative to its first item, to avoid cancellation for large
+/// The mean and the sum of squares of a plane are computed relative to its first element, to avoid cancellation for large
 /// numbers.
 template <class T>
 struct MomentTerms {
@@ -180,7 +180,7 @@ struct GroupMoments {
   }
 };
 
-/// The channels and groups of the items of a vector. All items share one long division.
+/// The channels and groups of the elements of a vector. All elements share one long division.
 template <int width>
 struct PlaneOf {
   std::int64_t first_group;
@@ -218,7 +218,7 @@ struct GroupNorm {
   }
 };
 
-/// Computes Σ dy·scale and Σ dy·scale·x̂ over the items of each group.
+/// Computes Σ dy·scale and Σ dy·scale·x̂ over the elements of each group.
 struct GroupSlopes {
   std::int64_t planes, channels, members, parts;
   Trained trained;

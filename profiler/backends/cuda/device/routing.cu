@@ -107,7 +107,7 @@ struct KeepBest {
   }
 };
 
-/// Copies each item of the gradient for which the item of the output is not zero; sets all other items to zero.
+/// Copies each element of the gradient for which the element of the output is not zero; sets all other elements to zero.
 template <class T>
 struct WhereKept {
   const T* output;
@@ -191,7 +191,7 @@ template <class T>
 struct StackRows {
   Addresses addresses;
   T* together;
-  std::int64_t pitch, channels, length;  ///< items per sample: of the concatenation, of one tensor, of all tensors
+  std::int64_t pitch, channels, length;  ///< elements per sample: of the concatenation, of one tensor, of all tensors
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / length;

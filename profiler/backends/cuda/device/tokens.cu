@@ -10,7 +10,7 @@ struct Prepend {
   const T* first;
   const T* input;
   T* output;
-  std::int64_t length, each;  ///< items of the prepended part, and of the rest of a sample
+  std::int64_t length, each;  ///< elements of the prepended part, and of the rest of a sample
   template <int width>
   __device__ void run(std::int64_t item) const {
     const std::int64_t sample = item / (length + each);
@@ -20,7 +20,7 @@ struct Prepend {
   }
 };
 
-/// Sums over rows that begin `pitch` items apart. A block has 32 columns, and several rows of threads share them.
+/// Sums over rows that begin `pitch` elements apart. A block has 32 columns, and several rows of threads share them.
 template <class T>
 __global__ void sum_rows_kernel(const T* input, std::int64_t pitch, std::int64_t rows, std::int64_t length, T* sums) {
   __shared__ float shared[lanes][warp];
@@ -118,7 +118,7 @@ struct MaskSamples {
 };
 
 /// The maximum of the channels of one position, and the sum of exp(channel - maximum). The channels
-/// are `positions` items apart.
+/// are `positions` elements apart.
 struct Powers {
   float largest, sum;
 };
