@@ -8,7 +8,7 @@
 namespace ddl {
 
 /// The edit distance of two words (Damerau–Levenshtein): the least number of single letters to
-/// insert, remove, replace, or swap with a neighbour that turns one word into the other. The
+/// insert, remove, replace, or swap with a neighbor that turns one word into the other. The
 /// distance is a metric, because it lacks the restriction of "optimal string alignment".
 [[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
 

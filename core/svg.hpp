@@ -7,7 +7,7 @@
 
 namespace ddl {
 
-/// Colours that colour-blind readers can distinguish [Okabe and Ito, Color Universal Design, 2008]: blue, vermilion, green,
+/// Colors that color-blind readers can distinguish [Okabe and Ito, Color Universal Design, 2008]: blue, vermilion, green,
 /// purple, orange, sky blue, black.
 inline constexpr std::array<std::string_view, 7> svg_colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                              "#E69F00", "#56B4E9", "#000000"};
@@ -27,7 +27,7 @@ class SvgDrawing {
   void text(double x, double y, std::string_view anchor, std::string_view text, std::string_view more = "");
   void line(SvgPoint from, SvgPoint to, std::string_view colour, std::string_view more = "");
   void polyline(std::span<const SvgPoint> points, std::string_view colour, std::string_view more = "");
-  /// A polygon filled with a transparent colour.
+  /// A polygon filled with a transparent color.
   void polygon(std::span<const SvgPoint> points, std::string_view colour);
   void disc(SvgPoint centre, double radius, std::string_view colour);
   void frame(SvgPoint corner, double width, double height);

@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The time of a problem by the device's kernel model. Only this function chooses which kernels of the problem are modelled.
+/// The time of a problem by the device's kernel model. Only this function chooses which kernels of the problem are modeled.
 KernelTime modelled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {

@@ -31,7 +31,7 @@ constexpr double longest_drawn = 5;
 /// Maximum number of drawn kernels. If there are more, only the kernels with the longest times are drawn.
 constexpr std::size_t kernels_drawn = 500;
 
-/// The colour of each part of a step, in the order of time_parts.
+/// The color of each part of a step, in the order of time_parts.
 constexpr std::array<Tone, time_parts.size()> part_tones{Tone::sky,    Tone::blue,   Tone::green,  Tone::vermilion,
                                                          Tone::orange, Tone::yellow, Tone::purple, Tone::grey,
                                                          Tone::brown,  Tone::dark};
@@ -87,7 +87,7 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
   return all;
 }
 
-/// The colour of each Provenance.
+/// The color of each Provenance.
 constexpr std::array<Tone, enum_values<Provenance>.size()> source_tones{Tone::blue, Tone::sky, Tone::green, Tone::grey};
 
 }  // namespace

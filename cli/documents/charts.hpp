@@ -25,7 +25,7 @@ namespace ddl {
 /// Omits plans that take many times as long as the first row. Empty if fewer than two plans remain.
 [[nodiscard]] std::optional<Chart> ranking_plot(const std::vector<Estimate>& estimates, const RankedRows& rows);
 /// Draws the timeline of a step. Each stage has a lane for its compute, and a lane for its communication. Communication that
-/// is hidden behind compute is drawn in another colour.
+/// is hidden behind compute is drawn in another color.
 [[nodiscard]] Chart step_lanes(const StepTimeline& timeline, const Plan& plan);
 /// The requested bytes of each item at each point of a memory timeline (memory_by_item).
 using ItemsOverTime = std::vector<std::array<Bytes, memory_item_count>>;

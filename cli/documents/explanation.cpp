@@ -191,7 +191,7 @@ constexpr EnumNames<Provenance> meanings{
     "curve, or α and β, fitted to other measurements", "roofline, α and β of the datasheet"};
 /// The meaning of each provenance if a profile of the device is used.
 constexpr EnumNames<Provenance> meanings_by_profile{
-    meanings[Provenance::measured], "interpolated between measured neighbours",
+    meanings[Provenance::measured], "interpolated between measured neighbors",
     "curve fitted to other problems measured on this device", meanings[Provenance::roofline]};
 
 /// Returns the legend for the provenance letters that occur in the tables.

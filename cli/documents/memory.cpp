@@ -54,7 +54,7 @@ std::string whose_text(const Communicator& communicator) {
     case Among::replica:
       return "one replica";
     case Among::neighbours:
-      return "neighbouring stages";
+      return "neighboring stages";
     case Among::end_stages:
       return "the first and the last stage";
   }

@@ -18,7 +18,7 @@ namespace {
 /// Maximum number of positions along the horizontal axis of a drawing.
 constexpr std::size_t places_drawn = 600;
 
-/// The colour of each item, in every drawing.
+/// The color of each item, in every drawing.
 constexpr EnumArray<MemoryItem, Tone> item_tones{Tone::blue,  Tone::sky,  Tone::green,  Tone::orange,
                                                  Tone::brown, Tone::grey, Tone::purple, Tone::dark};
 
@@ -51,7 +51,7 @@ std::vector<DrawnMoment> moments_of(const MemoryTimeline& timeline) {
   return moments;
 }
 
-/// Adds a step of a curve: a horizontal line from one end of the moment to the other. Equal neighbours become one line.
+/// Adds a step of a curve: a horizontal line from one end of the moment to the other. Equal neighbors become one line.
 void add_step(Curve& curve, const DrawnMoment& moment, double value) {
   std::vector<PlotPoint>& points = curve.points;
   if (points.size() > 1 && points.back().y == value) {

@@ -176,7 +176,7 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   return table;
 }
 
-/// Adds a table of the best strategy by number of GPUs. Neighbouring numbers with equal strategies share a row.
+/// Adds a table of the best strategy by number of GPUs. Neighboring numbers with equal strategies share a row.
 void add_winners(Document& document, const Points& points, bool batches) {
   document.section("Best strategy by number of devices");
   const auto alike = [&](const StudyOutcome& a, const StudyOutcome& b) {

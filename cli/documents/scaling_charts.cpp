@@ -220,7 +220,7 @@ std::optional<Chart> sizing_plot(const Points& points, const Scaling& scaling, c
     if (!each->points.empty()) plot.curves.push_back(std::move(*each));
   }
   return Chart{is_priced ? "Time and cost, by the number of GPUs" : "Time, by the number of GPUs",
-               fmt::format("time {} of each point, labelled with its number of GPUs, with its {}, on logarithmic scales",
+               fmt::format("time {} of each point, labeled with its number of GPUs, with its {}, on logarithmic scales",
                            purpose, interval_name()),
                std::move(plot)};
 }

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// The colour of each StepWork: the colour of the part of the step that contains this work.
+/// The color of each StepWork: the color of the part of the step that contains this work.
 constexpr EnumArray<StepWork, Tone> work_tones{Tone::sky,    Tone::blue,  Tone::yellow,    Tone::dark, Tone::orange,
                                                Tone::purple, Tone::brown, Tone::vermilion, Tone::green};
 /// Bubbles that are shorter than this share of a step are not drawn.

@@ -9,12 +9,12 @@
 
 namespace ddl {
 
-/// The colours of a chart. Each output format defines the look of each colour.
+/// The colors of a chart. Each output format defines the look of each color.
 enum class Tone { sky, blue, green, vermilion, orange, yellow, purple, brown, grey, dark, pale };
 
-/// The meaning of one colour of a chart.
+/// The meaning of one color of a chart.
 struct Kind {
-  std::string name;  ///< empty if an earlier Kind with this colour has the name
+  std::string name;  ///< empty if an earlier Kind with this color has the name
   Tone tone = Tone::grey;
 };
 
@@ -72,7 +72,7 @@ struct PlotPoint {
   /// The positions that the point may have, from one end of its interval to the other. They are drawn as a line.
   std::vector<std::pair<double, double>> interval{};
 };
-/// Points, or a line through them, in one colour. The shapes `area` and `layer` are filled down to the horizontal axis.
+/// Points, or a line through them, in one color. The shapes `area` and `layer` are filled down to the horizontal axis.
 /// Areas are transparent. Layers are opaque: a later layer covers the lower part of an earlier one.
 struct Curve {
   enum class Shape { line, dashes, area, layer, points } shape = Shape::line;

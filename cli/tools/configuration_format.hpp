@@ -110,7 +110,7 @@ struct ConfigurationFormat {
   ConfigurationLanguage language;
   std::span<const ArgumentRow> rows;  ///< in the order in which arguments are written
   std::span<const UsualValue> usual;
-  /// Arguments that change time or memory, but are not modelled.
+  /// Arguments that change time or memory, but are not modeled.
   std::span<const std::string_view> not_modelled;
   std::span<const MissingValue> missing{};
   /// `marks`: keys that only configurations of this tool have; may end in `*`. `programs`: words of

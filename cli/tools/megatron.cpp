@@ -16,7 +16,7 @@ constexpr auto positions =
     argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
-// MindSpeed's names [Ascend/MindSpeed, docs/features]. The hybrid of both exchanges is not modelled.
+// MindSpeed's names [Ascend/MindSpeed, docs/features]. The hybrid of both exchanges is not modeled.
 constexpr auto algorithms =
     argument_words("megatron_cp_algo=ring", "ulysses_cp_algo=ulysses", "adaptive_cp_algo>ring", "kvallgather_cp_algo>ring",
                    "hybrid_cp_algo=", "hybrid_adaptive_cp_algo=", "mamba_cp_algo=");

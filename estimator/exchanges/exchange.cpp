@@ -295,7 +295,7 @@ const ExchangeTimes::GroupLinks& ExchangeTimes::links(Family axes, Purpose purpo
 double ExchangeTimes::edge_ranks(const Group& group, Purpose purpose) const {
   if (purpose != Purpose::halo) return 1;
   // A node holds consecutive tiles; the position along the last extent varies fastest. Along an extent that a node does not
-  // hold completely, every tile of a cross-section has its neighbour in another node.
+  // hold completely, every tile of a cross-section has its neighbor in another node.
   double held = group.members[0];
   double most = 1;
   for (std::size_t d = plan_.mesh.tiles().size(); d-- > 0;) {
@@ -314,7 +314,7 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
   if (!assumptions_.contention || !crosses) return link;
-  // All ranks communicate with their neighbours at the same time. Each pair sends one message on one link.
+  // All ranks communicate with their neighbors at the same time. Each pair sends one message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
   if (machine_.network && purpose == Purpose::halo) {
@@ -538,7 +538,7 @@ Seconds ExchangeTimes::least_by_links(Bytes message, const GroupLinks& at, Purpo
       message * (1.0 - 1.0 / in_node) * at.inside.link.beta + message * ((1.0 - 1.0 / at.group.nodes()) / in_node) * slices;
   Seconds least = min(min(one_ring, two_levels), moved * slices);
   if (!rounds_differ(at)) return least;
-  // A round between neighbouring ranks may be faster than a ring.
+  // A round between neighboring ranks may be faster than a ring.
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::shifted_halving_doubling}) {
     const Rounds rounds = rounds_of(algorithm, at);

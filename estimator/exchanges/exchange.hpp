@@ -91,7 +91,7 @@ class ExchangeTimes {
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
   [[nodiscard]] Route route(Purpose purpose) const;
-  /// Returns the start-up time of one message between neighbours along these axes, and the time per byte with φ applied.
+  /// Returns the start-up time of one message between neighbors along these axes, and the time per byte with φ applied.
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
 
  private:
@@ -110,7 +110,7 @@ class ExchangeTimes {
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
   /// Returns the number of ranks of one group that send to another node at once, if every rank
-  /// sends to its neighbour in one direction.
+  /// sends to its neighbor in one direction.
   [[nodiscard]] double edge_ranks(const Group& group, Purpose purpose) const;
   /// Returns the links that the flows of an Allreduce with this algorithm share.
   [[nodiscard]] static const SharedLink& links_of(AllreduceAlgorithm algorithm, const GroupLinks& way, bool staged);

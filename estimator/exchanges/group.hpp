@@ -10,7 +10,7 @@ namespace ddl {
 /// The ranks that take part in one exchange: the number of ranks, the number of these ranks in one unit of each level of the
 /// interconnect, and the number of equal groups that communicate at the same time.
 ///
-/// Ranks are laid out axis by axis in the plan's placement order, so that the ranks of the innermost axis are neighbours.
+/// Ranks are laid out axis by axis in the plan's placement order, so that the ranks of the innermost axis are neighbors.
 struct Group {
   static constexpr std::size_t max_levels = 8;
   double ranks = 1;

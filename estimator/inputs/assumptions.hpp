@@ -81,7 +81,7 @@ inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators
 
 /// Which kernels add the biases of the last layer of experts. Each bias is multiplied by the router's weight of its token.
 enum class ExpertBiases {
-  fused,           ///< the neighbouring kernel, before or after
+  fused,           ///< the neighboring kernel, before or after
   operators,       ///< separate operators, in the precision of training
   fp32_operators,  ///< separate operators in fp32, the precision of the tokens' weights
 };

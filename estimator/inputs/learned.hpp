@@ -31,7 +31,7 @@ enum class Coefficient {
   /// of the weights of layers without positions, because software does not split these layers.
   unsharded_weight_sync,
   /// θ is the mean delay of a node, divided by the time of its kernels, layer-wise exchanges and halos. Delays by the
-  /// operating system and by other jobs are rare and long, so they are modelled as exponential. All n nodes wait for the
+  /// operating system and by other jobs are rare and long, so they are modeled as exponential. All n nodes wait for the
   /// slowest node. The expected delay of the slowest node is θ·(1 + 1/2 + … + 1/n), which is about θ·ln n more than a single
   /// node's delay [David, Nagaraja, Order Statistics, 2003].
   straggler_factor,

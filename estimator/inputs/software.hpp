@@ -15,7 +15,7 @@ enum class Route { direct, host };
 
 /// How the training software runs a plan: properties of an implementation, not of the machine.
 struct Software {
-  std::string name;  ///< name of the software; empty: unknown, and the fastest behaviour is assumed
+  std::string name;  ///< name of the software; empty: unknown, and the fastest behavior is assumed
   Route gradient_route = Route::direct;
   Route layer_route = Route::direct;
   Route halo_route = Route::direct;

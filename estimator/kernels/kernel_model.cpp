@@ -11,10 +11,10 @@
 namespace ddl {
 namespace {
 
-/// The number of measured neighbours whose residuals correct a formula.
+/// The number of measured neighbors whose residuals correct a formula.
 constexpr std::size_t similar_kernels = 8;
-/// Distances in doublings of a coordinate. Neighbours nearer than `level` have equal weights. A
-/// kernel is outside the measured range if its nearest neighbour is farther than `outside`. Beyond
+/// Distances in doublings of a coordinate. Neighbors nearer than `level` have equal weights. A
+/// kernel is outside the measured range if its nearest neighbor is farther than `outside`. Beyond
 /// `fading`, the correction by residuals fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
 /// A kernel that converts between memory formats moves one element in the time in which an elementwise kernel moves this many.

@@ -9,7 +9,7 @@ namespace ddl {
 /// The source of a single time. Enumerators are ordered from most to least certain.
 enum class Provenance {
   measured,      ///< the time of the same problem was measured
-  interpolated,  ///< interpolated between two measured neighbours, or a share of the model's measured total
+  interpolated,  ///< interpolated between two measured neighbors, or a share of the model's measured total
   curve,         ///< fitted to other measurements on this device: of other problems, models or splits
   roofline       ///< computed from the datasheet alone: for a kernel its roofline, for an exchange α and β
 };

@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// The data that all compared plans share: the model, the machine, the data set, and the modelled effects. The caller owns
+/// The data that all compared plans share: the model, the machine, the data set, and the modeled effects. The caller owns
 /// the parts of a job. A part that a with_… function sets is owned by the new job and by all copies of the new job.
 struct Job {
   const ModelFacts& facts;

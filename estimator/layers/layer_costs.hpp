@@ -49,7 +49,7 @@ enum class LayerTime {
   exchange_backward,
   experts_forward,  ///< part of exchange_forward: the experts' All-to-alls, which dispatch and combine tokens
   experts_backward,
-  halo_forward,  ///< exchanges with neighbours, and the gather at the end of a spatial split
+  halo_forward,  ///< exchanges with neighbors, and the gather at the end of a spatial split
   halo_backward,
   update,         ///< unsharded optimizer, once per step
   sharded_update  ///< optimizer sharded among all replicas, once per step

@@ -14,7 +14,7 @@ namespace ddl {
 /// computes the allocated memory, and the device memory that is reserved. Sizes are rounded to 512 bytes. Requests of up to
 /// 1 MiB share segments of 2 MiB. Larger requests of less than 10 MiB share segments of 20 MiB. Each request of 10 MiB or
 /// more has its own segment of a multiple of 2 MiB. A request gets the smallest free block that is large enough. The block
-/// is split if more than 512 bytes (for large blocks: more than 1 MiB) are left. Free neighbours in a segment are merged.
+/// is split if more than 512 bytes (for large blocks: more than 1 MiB) are left. Free neighbors in a segment are merged.
 /// [PyTorch, c10/cuda/CUDACachingAllocator.cpp: kMinBlockSize, kSmallSize, kSmallBuffer, kMinLargeAlloc, kLargeBuffer,
 /// kRoundLarge, should_split; its docs, "CUDA semantics", Memory management.]
 class CachingAllocator {
@@ -52,7 +52,7 @@ class CachingAllocator {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct Block {
     double address = 0, size = 0;
-    std::size_t before = none, after = none;  ///< neighbours in the segment
+    std::size_t before = none, after = none;  ///< neighbors in the segment
     bool is_free = false, is_small = false;
   };
   /// Free blocks, ordered by size and then by address.

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The maximum number of layer groups with separate choices. In larger models, neighbouring groups are merged.
+/// The maximum number of layer groups with separate choices. In larger models, neighboring groups are merged.
 inline constexpr std::size_t most_chain_groups = 64;
 
 /// A plan in which each group of layers keeps, swaps or recomputes the activations that backward needs.

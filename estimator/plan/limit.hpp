@@ -12,7 +12,7 @@ struct Limit {
     batch,             ///< data degree × micro-batches is above the global batch
     no_extents,        ///< a spatial split of a model without spatial extents
     extent,            ///< a spatial degree above the extent of the first split layer
-    halo,              ///< a tile narrower than the halo of its neighbours
+    halo,              ///< a tile narrower than the halo of its neighbors
     filters,           ///< the filter degree is above the smallest number of filters of a layer
     channels,          ///< the channel degree is above the smallest number of channels of a layer
     tensor_units,      ///< tensor degree above the number of units of any pair of layers

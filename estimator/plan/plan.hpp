@@ -43,7 +43,7 @@ enum class Offload { none, optimizer, weights };
 template <>
 inline constexpr EnumNames<Offload> enum_names<Offload>{"none", "optimizer", "weights"};
 
-/// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbours
+/// The axes in the order in which ranks are numbered along them, innermost first. Ranks along the first axes are neighbors
 /// inside a node.
 using Placement = std::array<Axis, axis_count>;
 

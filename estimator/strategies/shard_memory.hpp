@@ -10,7 +10,7 @@ struct ShardMemory {
   Bytes own{};         ///< masks, indices and scores that are kept for backward
   Bytes copies{};      ///< copies of weights and inputs in half precision that are kept for backward
   Bytes statistics{};  ///< means and deviations in fp32 that are kept for backward
-  /// The halo from neighbouring tiles or, at the end of a spatial split, the gathered tiles. A
+  /// The halo from neighboring tiles or, at the end of a spatial split, the gathered tiles. A
   /// layer that keeps its input keeps these for backward.
   Bytes gathered{};
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries of forward and of backward

@@ -10,7 +10,7 @@ namespace {
 
 using Rows = std::array<std::int64_t, 3>;
 
-/// Returns the halo rows that a tile needs from one neighbour to apply the window to its own
+/// Returns the halo rows that a tile needs from one neighbor to apply the window to its own
 /// positions: half of the window's overlap. In a transposed layer, position i of the input
 /// contributes to several positions of the output, from s·i − padding on. The halo of a transposed
 /// layer consists of the rows before and after the tile that contribute to the tile's output.
@@ -25,7 +25,7 @@ Rows input_halo(const Operation::Window& window) {
   return rows;
 }
 
-/// Returns the halo rows of the output's gradient that a tile needs from one neighbour to compute
+/// Returns the halo rows of the output's gradient that a tile needs from one neighbor to compute
 /// the gradient of its own input positions.
 Rows gradient_halo(const Operation::Window& window) {
   Rows rows = input_halo(window);
@@ -65,7 +65,7 @@ bool fits(const ModelFacts& facts, int layer, const std::array<int, 3>& split) {
     if (split[d] == 1) continue;
     if (at.output_shape.extent[d] < split[d] && !is_sum) return false;
     if (is_pooled(facts, at.inputs.front())) continue;
-    // The narrowest tile must be at least as wide as the halo that its neighbour needs.
+    // The narrowest tile must be at least as wide as the halo that its neighbor needs.
     if (at.input_shapes.front().extent[d] / split[d] < std::max<std::int64_t>(1, halo[d])) return false;
   }
   return true;
@@ -124,7 +124,7 @@ int split_extents(const std::array<int, 3>& split) {
   return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
 }
 
-// Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbours' tiles. In
+// Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbors' tiles. In
 // forward these are rows of the input, in backward rows of the output's gradient, with one message in each direction
 // [ParaDL, Table III]. If the tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's
 // implementation. After the replicated layers, each rank takes its tile of the whole tensors, and the gradients of the tiles
@@ -200,7 +200,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
                  Phase::backward, Purpose::halo);
   }
 
-  // A single position has no neighbours.
+  // A single position has no neighbors.
   if (!reads_tiles) return;
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.mesh.tiles());

@@ -16,7 +16,7 @@ extern const Strategy spatial_strategy;
 [[nodiscard]] bool takes_tile_of(const ModelFacts& facts, const ReplicatedLayers& replicated, int layer, int input);
 /// Returns whether the extents of samples and windows can be swapped, so that 2×4 and 4×2 tiles are mirror images.
 [[nodiscard]] bool mirrors_alike(const ModelFacts& facts);
-/// Returns the elements of one sample that one rank sends to one neighbour, summed over the split
+/// Returns the elements of one sample that one rank sends to one neighbor, summed over the split
 /// dimensions. The halo of `tile` is `rows[d]` rows deep along dimension d.
 [[nodiscard]] double halo_items(const TensorShape& tile, const std::array<std::int64_t, 3>& rows,
                                 const std::array<int, 3>& split);

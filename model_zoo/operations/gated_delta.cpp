@@ -137,7 +137,7 @@ class GatedDelta final : public Operation {
     const Sizes n = sizes(output);
     return {.input = true, .extra_items = n.convolved + 2 * n.k + n.matrix + n.v, .statistics = 5 * n.steps};
   }
-  /// Unfused operators are not modelled, so there are no intermediate tensors.
+  /// Unfused operators are not modeled, so there are no intermediate tensors.
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }

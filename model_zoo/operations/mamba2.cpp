@@ -140,7 +140,7 @@ class Mamba2 final : public Operation {
     const double norms = s_.norm ? real(output.extent[0]) * real(groups_of(output)) : 0;
     return {.input = true, .extra_items = items(output), .statistics = norms};
   }
-  /// Unfused operators are not modelled, so there are no intermediate tensors.
+  /// Unfused operators are not modeled, so there are no intermediate tensors.
   Inner inner(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     return {};
   }

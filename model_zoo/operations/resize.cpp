@@ -51,7 +51,7 @@ class Resize final : public Operation {
     for (std::size_t d = 0; d < static_cast<std::size_t>(size_.rank); ++d) {
       const std::int64_t factor = size_.size[d] / from_.size[d];
       window.spread[d] = factor;
-      // A position contributes to its own copies and, if the result is a mean, to half of the copies of its neighbours.
+      // A position contributes to its own copies and, if the result is a mean, to half of the copies of its neighbors.
       window.padding[d] = kind_ == ResizeKind::linear ? factor / 2 : 0;
       window.size[d] = factor + 2 * window.padding[d];
     }

@@ -9,7 +9,7 @@
 namespace ddl {
 
 /// A fresh temporary folder in which the commands of one transcript run, with `ddl-oracle` on PATH, no standard input, no
-/// colours, and 100 columns. The folder is removed with the object.
+/// colors, and 100 columns. The folder is removed with the object.
 class Sandbox {
  public:
   /// `program`: the executable in the folder that is put on PATH. A command that runs longer than `limit` is killed.

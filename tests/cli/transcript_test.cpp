@@ -199,7 +199,7 @@ TEST_CASE("the commands of a transcript run in a fresh folder, in which the tran
   CHECK(report_of("$ echo one > f\n$ cat f\none\n").empty());
 }
 
-TEST_CASE("commands have no input, no colours and 100 columns") {
+TEST_CASE("commands have no input, no colors and 100 columns") {
   CHECK(report_of("$ cat\n$ echo $NO_COLOR ${COLUMNS:-unset}\n1 unset\n").empty());
   CHECK(report_of("$ command -v transcript > /dev/null\n").empty());  // in the folder of the given program
 }

@@ -1,5 +1,5 @@
 // Tests the transport over an emulated NCCL: which functions it calls, in which order, and its
-// behaviour if a call does not return.
+// behavior if a call does not return.
 
 #include <algorithm>
 #include <atomic>

@@ -596,7 +596,7 @@ Values resize(const Call& c) {
   for (std::int64_t n = 0; n < c.problem.samples; ++n) {
     for (std::int64_t f = 0; f < c.out.channels; ++f) {
       each_position(c.out.extent, [&](const Point& p) {
-        // The centre of the output position in the input selects the nearest position, or the two
+        // The center of the output position in the input selects the nearest position, or the two
         // positions around it, weighted by distance.
         Point low{}, high{};
         std::array<double, 3> share{};

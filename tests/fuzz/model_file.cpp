@@ -1,4 +1,4 @@
-// Fuzzes a model file: the file is parsed, the model's graph is analysed, and a few plans are estimated.
+// Fuzzes a model file: the file is parsed, the model's graph is analyzed, and a few plans are estimated.
 
 #include <cmath>
 #include <string_view>

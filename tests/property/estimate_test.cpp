@@ -307,7 +307,7 @@ TEST_CASE(
     // In a pipeline, another stage may need the most memory.
     const bool is_one_stage = plan.mesh[Axis::pipeline] == 1;
     REQUIRE((shard > 0 || !is_one_stage));
-    // Neighbours in a node are not slower than all ranks together.
+    // Neighbors in a node are not slower than all ranks together.
     const bool are_neighbours = placement_text(plan).starts_with("data") && plan.mesh.replicas() == data;
     const int node = owned.machine.devices_per_node();
     for (int ranks = 2; ranks < data; ++ranks) {

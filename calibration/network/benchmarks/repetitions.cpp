@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// The number of neighbouring sizes that are compared together. If sizes double, five sizes span a
+/// The number of neighboring sizes that are compared together. If sizes double, five sizes span a
 /// factor of 16. A different protocol or link affects at least this many sizes.
 constexpr std::size_t neighbours = 5;
 

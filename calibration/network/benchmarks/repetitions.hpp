@@ -20,7 +20,7 @@ inline constexpr std::size_t most_repetitions = 100;
 /// so are in-place rows. The remaining rows stay in the order of the file.
 void keep_few_repetitions(ExchangeSeries& series);
 
-/// The largest difference between two runs of one benchmark, as a ratio of times. It is the median, over five neighbouring
+/// The largest difference between two runs of one benchmark, as a ratio of times. It is the median, over five neighboring
 /// sizes that both runs have, of the longer time divided by the shorter one. A link with half the rate changes this ratio,
 /// even if small messages take the same time. A single disturbed size does not. Empty without a common size.
 [[nodiscard]] std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b);

@@ -147,7 +147,7 @@ Design design_of(std::span<const ExchangePoint> points, Collective operation, co
   return design;
 }
 
-/// The message size, in bytes, at which the lines of two neighbouring ranges intersect.
+/// The message size, in bytes, at which the lines of two neighboring ranges intersect.
 double crossing(const Design& design, const Eigen::VectorXd& free, const std::vector<SizeRange>& ranges, std::size_t after,
                 Collective operation, RankCount count) {
   const Eigen::VectorXd step = (design.shares[after] - design.shares[after - 1]) * free;

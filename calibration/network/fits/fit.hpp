@@ -20,7 +20,7 @@ enum class ExchangeAlgorithm {
   tree,               ///< ⌈log2 P⌉ rounds with the whole vector
   pipelined_tree,     ///< a tree whose rounds overlap, with the vector in segments
   butterfly,          ///< recursive doubling with the whole vector
-  ring,               ///< steps in which each rank sends one slice to its neighbour
+  ring,               ///< steps in which each rank sends one slice to its neighbor
   chain,              ///< a chain from rank to rank, with the vector in segments
   pairwise,           ///< every rank exchanges one slice with each other rank
   bruck,              ///< ⌈log2 P⌉ rounds with half of the vector

@@ -313,7 +313,7 @@ class ConfigurationReader {
           add_refusal(refused, settings_[i]);
       }
     }
-    // Recomputing blocks in groups (`uniform`) is predicted as recomputing each block on its own, so it is not modelled.
+    // Recomputing blocks in groups (`uniform`) is predicted as recomputing each block on its own, so it is not modeled.
     const Fact* blocks = result_.find(ConfigField::recompute_layers);
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
         !is_neutral(blocks->value))

@@ -180,7 +180,7 @@ class HtmlWriter {
     return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
   }
 
-  /// Returns the CSS class with the colour of a bar's piece. The main piece is blue, and the lost piece is grey.
+  /// Returns the CSS class with the color of a bar's piece. The main piece is blue, and the lost piece is gray.
   [[nodiscard]] static std::string_view tone_of_piece(std::size_t piece, std::size_t pieces) {
     constexpr std::array<std::string_view, 4> tones{"t1", "t4", "t8", "t6"};
     return piece + 1 == pieces ? tones[2] : tones[std::min(piece, tones.size() - 1)];

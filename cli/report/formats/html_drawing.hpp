@@ -8,11 +8,11 @@
 
 namespace ddl {
 
-/// The CSS class of a colour.
+/// The CSS class of a color.
 [[nodiscard]] std::string_view class_of(Tone tone);
-/// Returns a list with the colour and the name of each Kind. Kinds without a name are left out.
+/// Returns a list with the color and the name of each Kind. Kinds without a name are left out.
 [[nodiscard]] std::string legend_of(const std::vector<Kind>& kinds);
-/// Returns an entry of a legend, whose colour is a CSS class.
+/// Returns an entry of a legend, whose color is a CSS class.
 [[nodiscard]] std::string legend_entry(std::string_view css_class, std::string_view name);
 /// Starts a drawing with an accessible name.
 [[nodiscard]] std::string begin_drawing(std::string_view id, std::string_view attributes, std::string_view title);

@@ -21,7 +21,7 @@ constexpr double plot_width = 10'000;
 constexpr std::array<double, 2> plot_pixels{270, 620};
 constexpr double letter_width = 6.6, line_height = 14;
 
-/// A text that may overlap with others: its centre in shares of the width, the baseline, and its width in pixels.
+/// A text that may overlap with others: its center in shares of the width, the baseline, and its width in pixels.
 struct LabelBox {
   double at = 0, y = 0, before = 0, behind = 0;
 };

@@ -2,8 +2,8 @@
 
 namespace ddl {
 
-// Colours that colour-blind readers can distinguish [Okabe and Ito, Color Universal Design, 2008].
-// The colours for dark backgrounds are paler and brighter. Waiting (t9) and the bubble (t8) differ in brightness. The test
+// Colors that color-blind readers can distinguish [Okabe and Ito, Color Universal Design, 2008].
+// The colors for dark backgrounds are paler and brighter. Waiting (t9) and the bubble (t8) differ in brightness. The test
 // pages_in_browser checks the contrasts [WCAG 2.2, 1.4.3 and 1.4.11].
 const std::string_view html_style = R"css(
 :root { color-scheme: light dark; --ground: #fff; --panel: #f5f7f9; --ink: #1b1f24; --faint: #57606a; --rule: #d0d7de;

@@ -4,7 +4,7 @@
 
 namespace ddl {
 
-/// The style sheet of pages. It has light and dark colours by the reader's preference, and rules
+/// The style sheet of pages. It has light and dark colors by the reader's preference, and rules
 /// for narrow screens and paper.
 extern const std::string_view html_style;
 /// The script of pages, which zooms timelines, marks the section that the reader sees, and opens folded sections. Without

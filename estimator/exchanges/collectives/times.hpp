@@ -33,7 +33,7 @@ struct HalvingRound {
   double step = 1, part = 0;
 };
 /// Returns the rounds of Rabenseifner's Reduce-scatter. A rank sends half of the vector to its
-/// neighbour, a quarter to the rank two places away, and so on.
+/// neighbor, a quarter to the rank two places away, and so on.
 [[nodiscard]] std::vector<HalvingRound> halving_rounds(double ranks);
 /// Returns the same rounds with the largest distance first, so that half of the vector travels farthest.
 [[nodiscard]] std::vector<HalvingRound> far_halving_rounds(double ranks);
@@ -77,7 +77,7 @@ struct HalvingRound {
 [[nodiscard]] Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                   const Link& between, double phi);
 /// Returns the time of ParaDL's variant: a reduce inside each node to one leader, a ring Allreduce
-/// of the leaders, and a broadcast inside each node. Reduce and broadcast are modelled as rings.
+/// of the leaders, and a broadcast inside each node. Reduce and broadcast are modeled as rings.
 [[nodiscard]] Seconds leader_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                             const Link& between, double phi);
 /// Returns the time of an Allreduce with k leaders per node, which each exchange 1/k of the vector: 2(g−1)(αi + m/g·βi) +

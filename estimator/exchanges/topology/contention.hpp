@@ -33,7 +33,7 @@ enum class Pattern {
   ring,        ///< each rank sends to the next rank of its group
   slices,      ///< each rank sends to the rank at the same position in the next node
   leaders,     ///< `per_group` ranks of each node send to the next node
-  neighbours,  ///< each rank at the edge of a node sends to its neighbour in the next node, on a single link
+  neighbours,  ///< each rank at the edge of a node sends to its neighbor in the next node, on a single link
   shift,       ///< each rank sends to the rank `step` places ahead, wrapping around in the group
   exchange     ///< ranks whose positions differ in the bit `step` exchange in pairs
 };
@@ -49,7 +49,7 @@ struct Flows {
   /// that joins all ranks of the group are ignored.
   std::size_t from = 0, to = Group::max_levels;
   /// `step`: distance to the receiver, in ranks; used by `neighbours`, `shift` and `exchange`. `extent`: number of ranks in
-  /// a row with this distance between neighbours; used by `neighbours`.
+  /// a row with this distance between neighbors; used by `neighbours`.
   double step = 1, extent = 0;
 };
 

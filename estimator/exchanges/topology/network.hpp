@@ -72,7 +72,7 @@ class Network {
 
 // Each of the following networks is defined in its own file.
 //
-// Returns a fat tree with every link, for analysing flows one by one. A level with a fraction of a
+// Returns a fat tree with every link, for analyzing flows one by one. A level with a fraction of a
 // link per unit has bundles.
 [[nodiscard]] std::shared_ptr<const Network> fat_tree_network(const Machine& machine);
 /// Returns a rail-optimised network: rail r of every node leads to switch r of its unit, and

@@ -29,7 +29,7 @@ namespace ddl::onnx_import {
 [[nodiscard]] Function constant_function(double value);
 
 /// Returns whether a function multiplies the element by a number and adds a number, which costs
-/// nothing in addition to the neighbouring layers.
+/// nothing in addition to the neighboring layers.
 [[nodiscard]] bool is_linear(const Function& function);
 /// Returns whether a function is the square of the element, times a number.
 [[nodiscard]] bool is_square(const Function& function);

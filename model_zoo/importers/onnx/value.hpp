@@ -23,7 +23,7 @@ struct Moment {
   enum class Part {
     mean,        ///< the mean of x
     centred,     ///< x minus its mean
-    squares,     ///< squares of the centred values
+    squares,     ///< squares of the centered values
     variance,    ///< mean of the squares; with or without epsilon
     deviation,   ///< square root of the mean of the squares
     inverse,     ///< reciprocal of the square root

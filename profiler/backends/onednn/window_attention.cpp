@@ -10,7 +10,7 @@
 namespace ddl::onednn {
 namespace {
 
-/// The mask that is added to the scores of the pairs of elements in a window. It hides pairs that were not neighbours before
+/// The mask that is added to the scores of the pairs of elements in a window. It hides pairs that were not neighbors before
 /// the shift. Entries are ordered by window, then by pair. Empty without a shift.
 std::vector<float> mask_of(const AttentionWindows& windows) {
   constexpr float hidden = -1e30F;

@@ -9,7 +9,7 @@
 
 namespace ddl {
 
-/// A simulated device with known behaviour: a kernel takes latency + max(flops / peak, bytes / bandwidth), multiplied by a
+/// A simulated device with known behavior: a kernel takes latency + max(flops / peak, bytes / bandwidth), multiplied by a
 /// log-normal factor of median one. Nothing is computed and no clock is read, so a whole profile is reproducible.
 struct SimulatedDevice {
   FlopRate peak = FlopRate(10e12);

@@ -100,7 +100,7 @@ void mutate(Piece& whole, MutationRandom& random, const ChangeBytes& change_byte
         rearrange(group->pieces, below(count, random), below(count, random), below(4, random));
       }
       return;
-    case 2:  // makes the same change to all neighbours, as in a column
+    case 2:  // makes the same change to all neighbors, as in a column
       if (Piece* const group = any_of(whole, random, [&](const Piece& piece) {
             return piece.pieces.size() > 1 && std::any_of(piece.pieces.begin(), piece.pieces.end(), has_pieces);
           })) {

@@ -32,7 +32,7 @@ std::string random_word(std::mt19937_64& random) {
 
 }  // namespace
 
-TEST_CASE("an edit inserts, removes, replaces or exchanges neighbours") {
+TEST_CASE("an edit inserts, removes, replaces or exchanges neighbors") {
   CHECK(edit_distance("", "") == 0);
   CHECK(edit_distance("ring", "ring") == 0);
   CHECK(edit_distance("ring", "rings") == 1);

@@ -386,7 +386,7 @@ TEST_CASE("with a second copy of weights the first forward gathers among all ran
   CHECK(refuses(other));
 }
 
-TEST_CASE("the ranks of a shard group are neighbours, and its replicas are a group's size apart") {
+TEST_CASE("the ranks of a shard group are neighbors, and its replicas are a group's size apart") {
   // Eight data-parallel ranks are on two nodes of four. A shard group of four ranks is inside a node. Two ranks with copies
   // of the same shard are in different nodes.
   Plan plan;

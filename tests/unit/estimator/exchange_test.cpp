@@ -42,7 +42,7 @@ struct Setting {
   }
 };
 
-/// Returns `replicas` groups of `parts` filter parts. The parts are neighbours, so each of a node's
+/// Returns `replicas` groups of `parts` filter parts. The parts are neighbors, so each of a node's
 /// four ranks belongs to another replica group.
 Setting with_plan(int replicas, int parts = 1) {
   Setting setting;
@@ -100,7 +100,7 @@ TEST_CASE("groups that share a node's rails have φ = flows / rails") {
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.01)));
 }
 
-TEST_CASE("the placement determines which ranks are neighbours, and which groups share rails") {
+TEST_CASE("the placement determines which ranks are neighbors, and which groups share rails") {
   Setting setting = with_plan(8, 4);
   // The parts are inside a node. The time is 3 · (1 + 200 · 0.001) s.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
@@ -108,9 +108,9 @@ TEST_CASE("the placement determines which ranks are neighbours, and which groups
     return std::find(setting.plan.placement.begin(), setting.plan.placement.end(), axis);
   };
   std::iter_swap(place_of(Axis::filter), place_of(Axis::data));
-  // Replicas are neighbours now. One ring fills two nodes, alone on both rails: φ = 1/2.
+  // Replicas are neighbors now. One ring fills two nodes, alone on both rails: φ = 1/2.
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.005)));
-  // Neighbouring parts are eight ranks apart, in four nodes. Four rings have one rank each on every node, so φ = 4/2.
+  // Neighboring parts are eight ranks apart, in four nodes. Four rings have one rank each on every node, so φ = 4/2.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3 * (2 + 200 * 0.02)));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("broadcast and reduce are trees, all-to-all is pairwise") {
   CHECK(with_plan(8).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(22.0));
 }
 
-TEST_CASE("a message to a neighbour has one rail, which it shares with its node's other messages") {
+TEST_CASE("a message to a neighbor has one rail, which it shares with its node's other messages") {
   Setting setting;
   setting.plan.mesh.set(Axis::pipeline, 4);
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(1 + 100 * 0.001));

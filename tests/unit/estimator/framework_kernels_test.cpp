@@ -507,6 +507,6 @@ layers:
   CHECK(items_of(fused, operators, Fusing::none, linear, Pass::forward) == 20);
   CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::forward) == 0);
   CHECK(items_of(fused, gradients, Fusing::none, linear, Pass::backward_weight) == 10);
-  // A graph compiler fuses both operators with their neighbours.
+  // A graph compiler fuses both operators with their neighbors.
   CHECK(items_of(operators, operators, Fusing::half, usual, Pass::forward) == 0);
 }

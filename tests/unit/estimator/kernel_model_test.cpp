@@ -194,7 +194,7 @@ TEST_CASE("the multiply-adds per cycle of a multiprocessor follow from its compu
   CHECK(cycles(7.0) * 64 == Approx(cycles(6.1) * 128));
 }
 
-TEST_CASE("measured neighbours correct the formula more if they are near, and not at all far away") {
+TEST_CASE("measured neighbors correct the formula more if they are near, and not at all far away") {
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelShape shape = shape_of(product(512, 512, 4096), 1, 2);
   family.residuals = {{place_of(shape), std::log(2.0F)}};

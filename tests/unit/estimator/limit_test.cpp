@@ -108,7 +108,7 @@ TEST_CASE("the tensor degree is at most the number of heads of a transformer") {
   CHECK(limits_of(owned, plan) == Limited{{Kind::tensor_units, 7, 6, "layer0.qkv"}});
 }
 
-TEST_CASE("a tile is at least as wide as the halo that its neighbours read") {
+TEST_CASE("a tile is at least as wide as the halo that its neighbors read") {
   Images images;
   // A kernel of 11 extends 5 rows beyond its own row. Six tiles of 32/6 rows are high enough, but seven tiles are not. Eight
   // tiles of 40/8 columns are wide enough, but nine are not.

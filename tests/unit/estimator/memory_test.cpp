@@ -475,7 +475,7 @@ TEST_CASE("if memory reuse γ is given, memory is 2γδ(B(|x|+|y|)+|w|) for any 
   CHECK(whole_memory(owned, plan).total().value() == Approx(142.0));
 }
 
-TEST_CASE("an engine has communicators of all ranks, a replica, neighbouring stages, and stages that share weights") {
+TEST_CASE("an engine has communicators of all ranks, a replica, neighboring stages, and stages that share weights") {
   constexpr double mib = 1024.0 * 1024;
   Plan plan;
   plan.mesh.set(Axis::data, 4);

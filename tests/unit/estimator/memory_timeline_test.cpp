@@ -170,7 +170,7 @@ TEST_CASE("scratch memory of measured kernels exists while they run") {
   CHECK(origin_of(memory, MemoryItem::workspace) == MemoryOrigin::measured);
 
   // Both layers have the same problem, so one measurement is sufficient. If the scratch memory of one kernel is unknown, the
-  // element is assumed. If it is estimated, the element is modelled, with an upper bound.
+  // item is assumed. If it is estimated, the item is modeled, with an upper bound.
   MeasuredKernels unseen = measured;
   unseen.kernels[1].workspace.reset();
   CHECK(with(unseen).second.workspace_origin == MemoryOrigin::measured);

@@ -141,7 +141,7 @@ TEST_CASE("between two batches log(time/roofline) is linear in log(samples)") {
   REQUIRE(ratio(known, convolution(64, 64, 56, 4)) == Approx(std::sqrt(at_one * at_sixteen)));
 }
 
-TEST_CASE("times are interpolated between neighbours along filters, channels, extents, or several at once") {
+TEST_CASE("times are interpolated between neighbors along filters, channels, extents, or several at once") {
   const auto is_between = [](const std::string& small, const std::string& middle, const std::string& large) {
     const ProblemTimes known = times({{small, 1e-3}, {large, 5e-3}});
     INFO(middle);
@@ -177,7 +177,7 @@ TEST_CASE("times are interpolated between neighbours along filters, channels, ex
   CHECK(own.time.value() == Approx(4e-6 * std::sqrt(0.5)));
 }
 
-/// The interpolation between two neighbours, implemented by trying every pair of the 128 nearest problems.
+/// The interpolation between two neighbors, implemented by trying every pair of the 128 nearest problems.
 class SimpleSearch {
  public:
   explicit SimpleSearch(const std::vector<Line>& lines) : known_(times(lines)) {
@@ -255,7 +255,7 @@ class SimpleSearch {
   std::vector<Point> points_;
 };
 
-TEST_CASE("interpolated times equal those of a search through all pairs of neighbours") {
+TEST_CASE("interpolated times equal those of a search through all pairs of neighbors") {
   std::mt19937 random(7);  // NOLINT(bugprone-random-generator-seed): the same sets every time
   // The values have few common factors, so that distances are equal only up to rounding.
   const auto one_of = [&random](std::initializer_list<int> values) {
@@ -303,7 +303,7 @@ TEST_CASE("a tile with halo rows takes the time of the same tile with padding") 
   CHECK(tile.time.value() == Approx(1e-3).epsilon(0.1));
 }
 
-TEST_CASE("a problem with another window, pass or kind is not a neighbour") {
+TEST_CASE("a problem with another window, pass or kind is not a neighbor") {
   const ProblemTimes known = times({{convolution(64, 64, 56, 1), 1e-3}, {convolution(64, 64, 56, 16), 9e-3}});
   CHECK(cost_of(known, convolution(64, 64, 56, 4, "backward-data")).source == Provenance::curve);
   CHECK(cost_of(known, "convolution filters=64 kernel=1x1 bias=no in=64x56x56 samples=4").source == Provenance::curve);

@@ -230,7 +230,7 @@ TEST_CASE("spatial: layers whose tiles are too small are replicated, and later l
   const LayerShard skip = divided.shard("skip.concat1");
   CHECK(skip.output == TensorShape{.channels = 10, .extent = {1, 4, 1}, .rank = 2});
   CHECK(exchanges_of(skip) == Texts{"backward allgather of 96 among spatial (halo)"});
-  // Each neighbour gets 10 channels and 5 filters of a row of 4 positions.
+  // Each neighbor gets 10 channels and 5 filters of a row of 4 positions.
   const LayerShard last = divided.shard("last");
   CHECK(last.share == 0.25);
   CHECK(exchanges_of(last) == Texts{"forward 2 x point-to-point of 40 among spatial (halo)",
@@ -378,7 +378,7 @@ layers:
   CHECK(exchanges_of(Divided(model, plan_of(Axis::tensor, 2)).shard("excite.reduce")).empty());
 }
 
-TEST_CASE("spatial: a mean that is spread over all positions again has no neighbours") {
+TEST_CASE("spatial: a mean that is spread over all positions again has no neighbors") {
   for (const std::string kind : {"nearest", "linear"}) {
     INFO(kind);
     const Model model = parse_model(

@@ -345,7 +345,7 @@ TEST_CASE("a crop is the middle, with a halo of at most the border") {
   CHECK(error_in(sequence, "  - crop: 2\n") == "the input 24 over 16 tokens has no positions to crop");
 }
 
-TEST_CASE("each position of a resized image is a mean of neighbours, or the nearest one") {
+TEST_CASE("each position of a resized image is a mean of neighbors, or the nearest one") {
   const Layer nearest = layer_of(image, "  - resize: {kind: nearest, factor: 2}\n");
   CHECK(to_string(nearest.output_shape) == "6×16×20");
   CHECK(work_of(nearest, Pass::forward).flops == 0);

@@ -116,12 +116,12 @@ TEST_CASE("a rank's slice of a layer is a separate problem") {
     input.channels = 2;
     CHECK(line() == "convolution filters=16 kernel=3x3 padding=1 in=2x32x32 samples=1 precision=fp32 pass=forward");
   }
-  SECTION("a padded tile costs as much as a tile with the rows of its neighbours") {
+  SECTION("a padded tile costs as much as a tile with the rows of its neighbors") {
     input.extent = {16, 32, 1};
     output.extent = {16, 32, 1};
     CHECK(line() == "convolution filters=16 kernel=3x3 padding=1 in=8x16x32 samples=1 precision=fp32 pass=forward");
   }
-  SECTION("a tile that would have fewer output positions alone includes the rows of its neighbours") {
+  SECTION("a tile that would have fewer output positions alone includes the rows of its neighbors") {
     input.extent = {11, 32, 1};
     output.extent = {10, 32, 1};
     CHECK(line() == "convolution filters=16 kernel=3x3 padding=0x1 in=8x12x32 samples=1 precision=fp32 pass=forward");

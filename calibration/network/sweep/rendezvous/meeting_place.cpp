@@ -46,7 +46,7 @@ MeetingPlace read_endpoint(const std::string& text) {
   return {.host = host, .port = *port};
 }
 
-/// A port below the ephemeral range that differs between steps of a job and between neighbouring jobs.
+/// A port below the ephemeral range that differs between steps of a job and between neighboring jobs.
 int slurm_port(const Environment& environment) {
   constexpr int first = 20'000, ports = 12'000, steps = 7;
   const auto number = [&](const char* name) {

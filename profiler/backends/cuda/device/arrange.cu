@@ -27,7 +27,7 @@ struct Rearrange {
   }
 };
 
-/// The two input positions between which the centre of an output position lies, along one dimension.
+/// The two input positions between which the center of an output position lies, along one dimension.
 struct Middle {
   std::int64_t low, high;
   float share;  ///< weight of `high`; `low` has the weight 1 - share

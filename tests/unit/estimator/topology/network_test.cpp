@@ -186,7 +186,7 @@ TEST_CASE("a spine that is over-subscribed three times slows all-node traffic do
   CHECK(share_of_levels(machine, group_of(plan, machine, data), {Pattern::ring}, true, {}).bottleneck.phi == 1);
 }
 
-TEST_CASE("neighbours in a torus are one link apart, and others share links") {
+TEST_CASE("neighbors in a torus are one link apart, and others share links") {
   const Machine machine = machine_of(torus({4, 4}, 100), 16);
   // In a ring through all nodes, only the last node of each row of four sends to another row, over one link of 100 B/s.
   CHECK(shifted(machine, 1).rate == Approx(100));

@@ -20,7 +20,7 @@ struct SimulatedProtocol {
   bool operator==(const SimulatedProtocol&) const = default;
 };
 
-/// A simulated network with known behaviour. Pairs take α + mβ. Collectives follow the closed forms of
+/// A simulated network with known behavior. Pairs take α + mβ. Collectives follow the closed forms of
 /// estimator/exchanges/collectives/times.hpp for rings, pairwise exchanges and trees, on the level that joins their group. A
 /// group has as many rails as ranks per node. If there are more groups than rails of a node, groups share rails. Times are
 /// multiplied by a log-normal factor of median one. No clock is read.
