@@ -30,41 +30,41 @@ Fabric parse_fabric(const YamlNode& root) {
        "tree_level", "tree_inside",      "message",         "ring_fill", "tree_fill", "all_to_all", "doubt", "quick",
        "bulk",       "all_to_all_quick", "all_to_all_bulk", "idle_links"});
   Fabric fabric;
-  LibraryHabits& habits = fabric.habits;
-  habits.fabric = root.at("fabric").name();
+  LibraryConstants& constants = fabric.constants;
+  constants.fabric = root.at("fabric").name();
   fabric.description = root.at("description").text();
   const YamlNode joins = root.at("joins");
   fabric.inside_nodes = joins.text() == "devices";
   if (!fabric.inside_nodes && joins.text() != "nodes")
     joins.fail(fmt::format("{} cannot be connected by a fabric", quote(joins.text())), "known: devices, nodes");
   for (const YamlNode& source : root.at("sources").items()) static_cast<void>(source.text());
-  habits.clusters = static_cast<int>(root.at("clusters").integer(1, most_clusters));
+  constants.clusters = static_cast<int>(root.at("clusters").integer(1, most_clusters));
   fabric.step = root.at("step").seconds(true, plausible_latency);
-  habits.call = root.at("call").seconds(true, plausible_latency);
+  constants.call = root.at("call").seconds(true, plausible_latency);
   const auto factor = [&](const char* key) { return root.at(key).number(0, largest_fabric_factor); };
-  habits.tree_level = factor("tree_level");
-  habits.tree_inside = factor("tree_inside");
-  habits.message = factor("message");
-  habits.ring_fill = factor("ring_fill");
-  habits.tree_fill = factor("tree_fill");
+  constants.tree_level = factor("tree_level");
+  constants.tree_inside = factor("tree_inside");
+  constants.message = factor("message");
+  constants.ring_fill = factor("ring_fill");
+  constants.tree_fill = factor("tree_fill");
   const auto share = [&](const YamlNode& node) {
     const double value = node.number(0, 1);
     if (value == 0) node.fail("must be greater than zero", "write a fraction: 1 is the whole bandwidth");
     return value;
   };
-  habits.all_to_all = share(root.at("all_to_all"));
+  constants.all_to_all = share(root.at("all_to_all"));
   if (fabric.inside_nodes) {
-    habits.quick = share(root.at("quick"));
-    habits.all_to_all_quick = share(root.at("all_to_all_quick"));
-    habits.bulk = root.at("bulk").seconds(true, plausible_latency);
-    habits.all_to_all_bulk = root.at("all_to_all_bulk").seconds(true, plausible_latency);
-    habits.idle_links = root.at("idle_links").number(0, most_idle_links);
+    constants.quick = share(root.at("quick"));
+    constants.all_to_all_quick = share(root.at("all_to_all_quick"));
+    constants.bulk = root.at("bulk").seconds(true, plausible_latency);
+    constants.all_to_all_bulk = root.at("all_to_all_bulk").seconds(true, plausible_latency);
+    constants.idle_links = root.at("idle_links").number(0, most_idle_links);
   } else {
     for (const char* key : {"quick", "all_to_all_quick", "bulk", "all_to_all_bulk", "idle_links"}) {
       if (const auto node = root.find(key)) node->fail("only a fabric inside a node has this key");
     }
   }
-  habits.doubt = root.at("doubt").number(1, largest_doubt);
+  constants.doubt = root.at("doubt").number(1, largest_doubt);
   return fabric;
 }
 

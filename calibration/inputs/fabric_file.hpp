@@ -14,7 +14,7 @@ struct Fabric {
   std::string description;
   bool inside_nodes = false;  ///< whether the network connects the devices of a node; otherwise it connects nodes
   Seconds step{};             ///< between nodes, α of one step of a ring; inside a node, α of the level
-  LibraryHabits habits;
+  LibraryConstants constants;
 };
 
 /// Parses a fabric file. Throws Error with a position in the file for another format, unknown keys and impossible numbers.

@@ -245,17 +245,17 @@ class SheetReader {
       const YamlNode name = number({*kind, part.citations}, prefix + ".fabric");
       fabric = bundled_fabric(name);
       if (fabric->inside_nodes != inner.empty()) {
-        name.fail(
-            fmt::format("{} connects {}", fabric->habits.fabric, fabric->inside_nodes ? "devices inside a node" : "nodes"),
-            fmt::format("set this key in {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
+        name.fail(fmt::format("{} connects {}", fabric->constants.fabric,
+                              fabric->inside_nodes ? "devices inside a node" : "nodes"),
+                  fmt::format("set this key in {}", fabric->inside_nodes ? "the first level" : "levels outside the first"));
       }
-      level.library = fabric->habits;
+      level.library = fabric->constants;
     }
     if (fabric && !node.find("latency")) {
       level.latency = fabric->step;
       sheet_.numbers.push_back(
           {prefix + ".latency", fmt::format("{:g} us", fabric->step.value() * 1e6),
-           fmt::format("fitted: {}, from {} published clusters", fabric->habits.fabric, fabric->habits.clusters), ""});
+           fmt::format("fitted: {}, from {} published clusters", fabric->constants.fabric, fabric->constants.clusters), ""});
     } else {
       level.latency = number(section, "latency", prefix).seconds(true, plausible_latency);
     }
@@ -348,9 +348,8 @@ class SheetReader {
     const std::size_t levels = machine.levels.size();
     if (shape.kind == Kind::rail_optimised) {
       if (levels < 2 || levels > 3)
-        kind.fail(fmt::format("{} levels, but a rail topology connects nodes to units, and may connect units to each other",
-                              levels),
-                  "two or three levels");
+        kind.fail(fmt::format("a rail topology has two or three levels, not {}", levels),
+                  "the levels are the node, the unit of nodes whose rails share switches, and optionally all units");
       const double rails = machine.levels[1].rails;
       if (rails != std::floor(rails) || rails > most_nodes)
         kind.fail(fmt::format("the level {} has {:g} rails", quote(machine.levels[1].name), rails), "write a whole number");

@@ -121,8 +121,8 @@ std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& 
   const auto& curves = measured.curves();
   const bool any = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
   if (any || machine.levels.size() < 2 || !machine.levels[1].library) return {};
-  const LibraryHabits& habits = *machine.levels[1].library;
-  return fmt::format("datasheet, at the efficiency of {} published clusters ({})", habits.clusters, habits.fabric);
+  const LibraryConstants& constants = *machine.levels[1].library;
+  return fmt::format("datasheet, at the efficiency of {} published clusters ({})", constants.clusters, constants.fabric);
 }
 
 void add_findings(Document& document, const Estimate& estimate, const Study& study) {

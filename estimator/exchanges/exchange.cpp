@@ -148,18 +148,18 @@ bool ExchangeTimes::is_measured(Family axes, Purpose purpose) const {
 
 std::optional<Seconds> ExchangeTimes::library_time(Collective operation, Bytes message, const LibraryGroup& group,
                                                    const GroupLinks& at) const {
-  const LibraryHabits* const habits = library(at, false);
-  if (habits == nullptr) return std::nullopt;
+  const LibraryConstants* const constants = library(at, false);
+  if (constants == nullptr) return std::nullopt;
   switch (operation) {
     case Collective::allreduce: {
-      const Seconds ring = library_ring_time(2, message, group, *habits);
-      return at.group.outermost > 0 ? min(ring, library_tree_time(message, group, *habits)) : ring;
+      const Seconds ring = library_ring_time(2, message, group, *constants);
+      return at.group.outermost > 0 ? min(ring, library_tree_time(message, group, *constants)) : ring;
     }
     case Collective::allgather:
     case Collective::reduce_scatter:
-      return library_ring_time(1, message, group, *habits);
+      return library_ring_time(1, message, group, *constants);
     case Collective::all_to_all:
-      return library_all_to_all_time(message, group, *habits);
+      return library_all_to_all_time(message, group, *constants);
     default:
       return std::nullopt;
   }
@@ -377,9 +377,9 @@ const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const Gr
 
 Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& at, bool staged) const {
   const double ranks = at.group.ranks;
-  if (const LibraryHabits* habits = library(at, staged)) {
-    if (algorithm == AllreduceAlgorithm::ring) return library_ring_time(2, message, library_group(at), *habits);
-    if (algorithm == AllreduceAlgorithm::double_tree) return library_tree_time(message, library_group(at), *habits);
+  if (const LibraryConstants* constants = library(at, staged)) {
+    if (algorithm == AllreduceAlgorithm::ring) return library_ring_time(2, message, library_group(at), *constants);
+    if (algorithm == AllreduceAlgorithm::double_tree) return library_tree_time(message, library_group(at), *constants);
   }
   const Link& link = links_of(algorithm, at, staged).link;
   switch (algorithm) {
@@ -426,11 +426,11 @@ Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes messag
   return {};
 }
 
-const LibraryHabits* ExchangeTimes::library(const GroupLinks& at, bool staged) const {
+const LibraryConstants* ExchangeTimes::library(const GroupLinks& at, bool staged) const {
   if (staged || assumptions_.ring_only || at.group.ranks <= 1 || machine_.levels.empty()) return nullptr;
   if (at.group.outermost > 0 && !has_levels(at.group)) return nullptr;
-  const std::optional<LibraryHabits>& habits = machine_.levels[at.group.outermost > 0 ? 1 : 0].library;
-  return habits ? &*habits : nullptr;
+  const std::optional<LibraryConstants>& constants = machine_.levels[at.group.outermost > 0 ? 1 : 0].library;
+  return constants ? &*constants : nullptr;
 }
 
 LibraryGroup ExchangeTimes::library_group(const GroupLinks& at) const {
@@ -439,8 +439,8 @@ LibraryGroup ExchangeTimes::library_group(const GroupLinks& at) const {
   if (at.group.outermost == 0) {
     // Inside a node, each device is treated as a node with one rank.
     const Link& link = at.flat.link;
-    const std::optional<LibraryHabits>& habits = machine_.levels[0].library;
-    const Seconds step = link.alpha * (habits ? habits->tree_inside : 1.0);
+    const std::optional<LibraryConstants>& constants = machine_.levels[0].library;
+    const Seconds step = link.alpha * (constants ? constants->tree_inside : 1.0);
     return {.ranks = at.group.ranks,
             .nodes = at.group.ranks,
             .between = step,
@@ -571,13 +571,14 @@ Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes,
   if (const std::optional<Parts> measured = measured_time(operation, message, own, purpose)) return measured->startups;
   const bool staged = is_staged(own, purpose);
   const GroupLinks& at = links(axes, purpose, true);
-  const LibraryHabits* const habits = library(at, staged);
+  const LibraryConstants* const constants = library(at, staged);
   switch (operation) {
     case Collective::allreduce:
       return allreduce_time(allreduce(message, axes, purpose).algorithm, message, at, staged);
     case Collective::allgather:
     case Collective::reduce_scatter: {
-      if (habits != nullptr && !software_.layer_algorithm) return library_ring_time(1, message, library_group(at), *habits);
+      if (constants != nullptr && !software_.layer_algorithm)
+        return library_ring_time(1, message, library_group(at), *constants);
       const bool two_levels = fastest(operation, message, axes, purpose).algorithm == hierarchical;
       const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
       return gather_time(ring, two_levels, message, at, staged);
@@ -585,7 +586,7 @@ Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes,
     case Collective::point_to_point:
       return neighbour_link(axes, purpose).link.alpha;
     case Collective::all_to_all:
-      if (habits != nullptr) return library_all_to_all_time(message, library_group(at), *habits);
+      if (constants != nullptr) return library_all_to_all_time(message, library_group(at), *constants);
       return all_to_all_time(message, at, staged);
     case Collective::broadcast:
       return tree_broadcast_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
@@ -607,12 +608,12 @@ ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes mess
     if (const std::optional<Parts> measured = measured_time(operation, message, at, purpose))
       return {measured_exchange, measured->startups + measured->bytes, {}};
   }
-  const LibraryHabits* const habits = library(at, staged);
+  const LibraryConstants* const constants = library(at, staged);
   const auto gathered = [&](RingTime ring) -> Predicted {
-    if (habits != nullptr && !software_.layer_algorithm) {
+    if (constants != nullptr && !software_.layer_algorithm) {
       LibraryGroup group = library_group(at);
       if (operation == Collective::allgather) group.add = {};
-      return {"ring", library_ring_time(1, message, group, *habits), shared.bottleneck};
+      return {"ring", library_ring_time(1, message, group, *constants), shared.bottleneck};
     }
     const Seconds one_ring = gather_time(ring, false, message, at, staged);
     if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group))
@@ -631,8 +632,8 @@ ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes mess
     case Collective::reduce_scatter:
       return gathered(ring_reduce_scatter_time);
     case Collective::all_to_all: {
-      if (habits != nullptr)
-        return {"pairwise", library_all_to_all_time(message, library_group(at), *habits), slices.bottleneck};
+      if (constants != nullptr)
+        return {"pairwise", library_all_to_all_time(message, library_group(at), *constants), slices.bottleneck};
       return {"pairwise", all_to_all_time(message, at, staged), (at.group.outermost == 0 ? shared : slices).bottleneck};
     }
     case Collective::broadcast:

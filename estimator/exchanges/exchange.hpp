@@ -52,7 +52,7 @@ inline constexpr std::string_view gossip_exchange = "gossip";
 /// Predicts times of exchanges for one plan's layout on one machine. Measured times are used if the operation was measured
 /// with equally many ranks per node. Otherwise a time depends on α and β of each level, the route, the number of flows that
 /// share a link (φ), and the fastest of the allowed algorithms. Between nodes with a known network type, the communication
-/// library determines α and β (`LibraryHabits`).
+/// library determines α and β (`LibraryConstants`).
 class ExchangeTimes {
  public:
   ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
@@ -140,7 +140,7 @@ class ExchangeTimes {
   /// Returns how the communication library of the machine's GPUs uses the links between nodes. Null
   /// if the network type is unknown, for exchanges through the host, for ideal projections, and for
   /// groups with different numbers of ranks on their nodes.
-  [[nodiscard]] const LibraryHabits* library(const GroupLinks& way, bool staged) const;
+  [[nodiscard]] const LibraryConstants* library(const GroupLinks& way, bool staged) const;
   [[nodiscard]] LibraryGroup library_group(const GroupLinks& way) const;
   /// The time of an operation by the library's formulas, without fitted factors; empty if it has none.
   [[nodiscard]] std::optional<Seconds> library_time(Collective operation, Bytes message, const LibraryGroup& group,

@@ -60,7 +60,7 @@ struct GradientExchange {
 /// software sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {
   double gradient = 4, weight = 4;
-  double frozen = 4;  ///< bytes of a frozen weight, in the mean
+  double frozen = 4;  ///< bytes of a frozen weight, on average
   GradientWay way = GradientWay::allreduce;
   double local_steps = 1;  ///< steps between two exchanges of all ranks with replicas of a weight
   Synchronization synchronization = Synchronization::sync;  ///< of the plan's workers

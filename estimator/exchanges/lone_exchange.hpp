@@ -10,7 +10,7 @@ namespace ddl {
 
 /// Predicts the time of an exchange by a group that is alone on the machine, as in benchmarks. The group has `ranks` ranks,
 /// with equally many on each of `nodes` nodes. If the group does not fill its nodes, the network is treated as a fat tree,
-/// and only the rails of the participating devices are used, because NCCL uses the adapters nearest to each GPU.
+/// and only the rails of the participating devices are used, because NCCL uses the NICs nearest to each GPU.
 class LoneExchange {
  public:
   /// Keeps a reference to the coefficients. `ranks` must be a multiple of `nodes`.

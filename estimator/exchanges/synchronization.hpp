@@ -29,7 +29,7 @@ template <class T>
 }
 
 /// Returns the mean number of updates of other workers between a worker's reading of weights and its own update. If workers
-/// do not wait, each of the other P − 1 workers updates as often as the worker reads, in the mean over all updates [Dutta et
+/// do not wait, each of the other P − 1 workers updates as often as the worker reads, on average over all updates [Dutta et
 /// al., "Slow and stale gradients can win the race", AISTATS 2018]. Zero with a barrier. With `stale`, an upper bound.
 [[nodiscard]] double mean_staleness(const Plan& plan, const Assumptions& assumptions);
 

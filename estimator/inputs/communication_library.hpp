@@ -8,8 +8,8 @@ namespace ddl {
 
 /// How a communication library runs exchanges among GPUs of several nodes on one type of network, fitted to benchmarks of
 /// several clusters. The α of a message is the α of the machine's level, and β follows from the rate of the level's links.
-/// The members describe how the library uses the links. docs/formulas.md, "What a library makes of links", has the formulas.
-struct LibraryHabits {
+/// The members describe how the library uses the links. docs/formulas.md, "Collectives of NCCL and RCCL", has the formulas.
+struct LibraryConstants {
   std::string fabric{};    ///< type of the network: `infiniband`, `ethernet`
   int clusters = 0;        ///< number of measured clusters
   Seconds call{};          ///< time that every collective takes in addition to its messages
@@ -27,7 +27,7 @@ struct LibraryHabits {
   /// Inside a node: this number divided by the number of ranks is the share of the links that a ring leaves idle.
   double idle_links = 0;
   double doubt = 1;  ///< for clusters that are left out of the fit, 95 % of the times are predicted within this factor
-  friend bool operator==(const LibraryHabits&, const LibraryHabits&) = default;
+  friend bool operator==(const LibraryConstants&, const LibraryConstants&) = default;
 };
 
 }  // namespace ddl

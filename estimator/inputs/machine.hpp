@@ -67,7 +67,7 @@ struct LinkLevel {
   /// The number is a fraction if an over-subscribed level has fewer links than units.
   double rails = 1;
   /// How a communication library uses links of this type; unset if the datasheet does not name the type.
-  std::optional<LibraryHabits> library{};
+  std::optional<LibraryConstants> library{};
   /// The number of other units to which the rails lead, each to one of them; 0 if a switch joins all rails.
   double peers = 0;
 };

@@ -11,7 +11,7 @@ Seconds pipelined(Seconds startups, Seconds bytes, double fill, const LibraryGro
   return startups + bytes + Seconds(fill * waiting);
 }
 
-Seconds call_of(const LibraryGroup& group, const LibraryHabits& habits) { return group.alpha_factor * habits.call; }
+Seconds call_of(const LibraryGroup& group, const LibraryConstants& constants) { return group.alpha_factor * constants.call; }
 
 /// Returns how many times the vector leaves a node in an Allreduce over two trees. A node is a leaf of one tree and has two
 /// children in the other tree. If there are only two nodes, each node is the root of one tree and the only child in the
@@ -21,38 +21,40 @@ double crossings(double nodes) { return nodes > 2 ? 2 : 1; }
 }  // namespace
 
 /// The share of the links that a ring inside a node uses.
-double used_links(const LibraryGroup& group, const LibraryHabits& habits) { return 1 - habits.idle_links / group.ranks; }
+double used_links(const LibraryGroup& group, const LibraryConstants& constants) {
+  return 1 - constants.idle_links / group.ranks;
+}
 
 // r(P−1)/P · (nα + (P−n)αi) for start-ups and r(P−1)/P · mβ for bytes: n of the P hops round the ring lead to another node.
 // The library takes the shorter of two protocols: s + b/q, and s + αb + b, with start-ups s and bytes b.
-Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
+Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group, const LibraryConstants& constants) {
   const double turns = rounds * (group.ranks - 1) / group.ranks;
   const Seconds startups = turns * (group.nodes * group.between + (group.ranks - group.nodes) * group.inside);
   const Seconds adding = message * group.add * ((group.ranks - 1) / group.ranks);
-  const Seconds bytes = turns * (message * group.ring) / used_links(group, habits);
-  const Seconds quick = pipelined(startups, bytes / habits.quick, habits.ring_fill, group);
-  const Seconds bulk = pipelined(startups + group.alpha_factor * habits.bulk, bytes, habits.ring_fill, group);
-  return call_of(group, habits) + min(quick, bulk) + adding;
+  const Seconds bytes = turns * (message * group.ring) / used_links(group, constants);
+  const Seconds quick = pipelined(startups, bytes / constants.quick, constants.ring_fill, group);
+  const Seconds bulk = pipelined(startups + group.alpha_factor * constants.bulk, bytes, constants.ring_fill, group);
+  return call_of(group, constants) + min(quick, bulk) + adding;
 }
 
 // Start-ups take 2·log2(n)·tα + 2(g−1)·t′αi. Bytes take c·mβ to leave a node or 2mβi along the
 // node's chain, whichever is longer.
-Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
+Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants) {
   const double in_node = group.ranks / group.nodes;
-  const Seconds startups =
-      2 * std::log2(group.nodes) * habits.tree_level * group.between + 2 * (in_node - 1) * habits.tree_inside * group.inside;
+  const Seconds startups = 2 * std::log2(group.nodes) * constants.tree_level * group.between +
+                           2 * (in_node - 1) * constants.tree_inside * group.inside;
   Seconds bytes = crossings(group.nodes) * (message * group.out_of_node);
   if (in_node > 1) bytes = max(bytes, 2.0 * (message * group.in_node));
-  return call_of(group, habits) + pipelined(startups, bytes, habits.tree_fill, group) + message * group.add;
+  return call_of(group, constants) + pipelined(startups, bytes, constants.tree_fill, group) + message * group.add;
 }
 
 // The time is (P−g)·m′α + (m/P)(P−g)β/s. Traffic inside a node overlaps with traffic between nodes.
-Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits) {
+Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants) {
   const double others = group.ranks - group.ranks / group.nodes;
   const Seconds bytes =
-      (others / group.ranks / (habits.all_to_all * used_links(group, habits))) * (message * group.exchanged);
-  return call_of(group, habits) + others * habits.message * group.between +
-         min(bytes / habits.all_to_all_quick, group.alpha_factor * habits.all_to_all_bulk + bytes);
+      (others / group.ranks / (constants.all_to_all * used_links(group, constants))) * (message * group.exchanged);
+  return call_of(group, constants) + others * constants.message * group.between +
+         min(bytes / constants.all_to_all_quick, group.alpha_factor * constants.all_to_all_bulk + bytes);
 }
 
 Seconds library_least_time(Bytes message, const LibraryGroup& group) {

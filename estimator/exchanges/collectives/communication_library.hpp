@@ -23,12 +23,12 @@ struct LibraryGroup {
 /// Returns the time of a ring through all ranks with `rounds` times P−1 messages per rank: `rounds` is 2 for an Allreduce,
 /// and 1 for an Allgather or a Reduce-scatter. `message`: bytes of the full vector.
 [[nodiscard]] Seconds library_ring_time(double rounds, Bytes message, const LibraryGroup& group,
-                                        const LibraryHabits& habits);
+                                        const LibraryConstants& constants);
 /// Returns the time of an Allreduce up and down two binary trees of nodes at once. Each tree
 /// carries half of the vector [SST09]. The ranks inside a node form a chain.
-[[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
+[[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants);
 /// Returns the time of an All-to-all between nodes. Each rank sends one message to each rank of the other nodes.
-[[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryHabits& habits);
+[[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants);
 /// Returns a lower bound of the time of rings and trees. A ring takes at least the bound, and a
 /// tree takes at least twice the bound.
 [[nodiscard]] Seconds library_least_time(Bytes message, const LibraryGroup& group);

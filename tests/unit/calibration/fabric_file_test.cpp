@@ -62,7 +62,7 @@ std::vector<Row> measured_rows() {
 }
 
 /// Returns the time of an exchange that runs alone.
-Seconds priced(const Row& row, const LibraryHabits& habits, Seconds step, double share) {
+Seconds priced(const Row& row, const LibraryConstants& constants, Seconds step, double share) {
   const double in_node = row.ranks / row.nodes;
   const auto per_byte = [](Bandwidth rate) { return SecondsPerByte(1 / rate.value()); };
   LibraryGroup group{.ranks = row.ranks, .nodes = row.nodes, .between = step, .inside = inside_step};
@@ -70,9 +70,9 @@ Seconds priced(const Row& row, const LibraryHabits& habits, Seconds step, double
   group.in_node = per_byte(row.nvlink * nvlink_share);
   group.ring = in_node > 1 ? max(group.out_of_node, group.in_node) : group.out_of_node;
   group.exchanged = in_node * group.out_of_node;
-  if (row.operation == "all-to-all") return library_all_to_all_time(row.message, group, habits);
-  if (row.operation == "allgather") return library_ring_time(1, row.message, group, habits);
-  return min(library_ring_time(2, row.message, group, habits), library_tree_time(row.message, group, habits));
+  if (row.operation == "all-to-all") return library_all_to_all_time(row.message, group, constants);
+  if (row.operation == "allgather") return library_ring_time(1, row.message, group, constants);
+  return min(library_ring_time(2, row.message, group, constants), library_tree_time(row.message, group, constants));
 }
 
 bool is_asked(const Row& row) { return row.message >= Bytes(1e6) && row.message <= 1_GiB; }
@@ -89,14 +89,14 @@ TEST_CASE("bundled fabrics predict the measurements of published clusters") {
     clusters[row.fabric].insert(row.cluster);
     if (!is_asked(row)) continue;
     const Fabric fabric = fabric_called(row.fabric);
-    const double error = std::abs(std::log(priced(row, fabric.habits, fabric.step, usual_share) / row.time));
+    const double error = std::abs(std::log(priced(row, fabric.constants, fabric.step, usual_share) / row.time));
     errors[row.fabric].push_back(error);
-    held[row.fabric] += error < std::log(fabric.habits.doubt) ? 1 : 0;
+    held[row.fabric] += error < std::log(fabric.constants.doubt) ? 1 : 0;
   }
   REQUIRE(errors.size() + 2 == fabric_names().size());  // those inside nodes have no clusters
   for (const auto& [name, all] : errors) {
     INFO(name);
-    CHECK(fabric_called(name).habits.clusters == static_cast<int>(clusters[name].size()));
+    CHECK(fabric_called(name).constants.clusters == static_cast<int>(clusters[name].size()));
     CHECK(median(all) < (name == "infiniband" ? 0.12 : 0.26));
     CHECK(held[name] / static_cast<double>(all.size()) > 0.92);
   }
@@ -169,7 +169,7 @@ TEST_CASE("a fabric must be on a level that it connects") {
 
 TEST_CASE("a fabric file with impossible values is refused") {
   const std::string right = read_file(DATA_FOLDER "../../calibration/fabrics/ethernet.yaml");
-  CHECK(parse_fabric(YamlNode::parse(right, "right.yaml")).habits.fabric == "ethernet");
+  CHECK(parse_fabric(YamlNode::parse(right, "right.yaml")).constants.fabric == "ethernet");
   const auto error = [&](const std::string& old, const std::string& wrong) {
     std::string text = right;
     const std::size_t at = text.find(old);
@@ -209,11 +209,11 @@ using Values = std::array<double, parameters.size()>;
 
 Seconds priced(const Row& row, const Values& v) {
   const bool ethernet = row.fabric == "ethernet";
-  LibraryHabits habits{.call = Seconds(v[0] * 1e-6), .tree_level = v[1], .tree_inside = v[2], .message = v[3]};
-  habits.ring_fill = ethernet ? v[10] : v[4];
-  habits.tree_fill = ethernet ? v[9] : v[5];
-  habits.all_to_all = ethernet ? v[11] : v[6];
-  return priced(row, habits, Seconds((ethernet ? v[8] : v[7]) * 1e-6), v[12]);
+  LibraryConstants constants{.call = Seconds(v[0] * 1e-6), .tree_level = v[1], .tree_inside = v[2], .message = v[3]};
+  constants.ring_fill = ethernet ? v[10] : v[4];
+  constants.tree_fill = ethernet ? v[9] : v[5];
+  constants.all_to_all = ethernet ? v[11] : v[6];
+  return priced(row, constants, Seconds((ethernet ? v[8] : v[7]) * 1e-6), v[12]);
 }
 
 /// Approximately minimizes the absolute errors of logarithms. Each cluster and operation has equal

@@ -1,6 +1,7 @@
+#include "estimator/exchanges/collectives/communication_library.hpp"
+
 #include <cmath>
 
-#include "estimator/exchanges/collectives/communication_library.hpp"
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/exchanges/lone_exchange.hpp"
 #include "estimator/inputs/coefficients.hpp"
@@ -10,16 +11,16 @@ using namespace ddl;
 
 namespace {
 
-const LibraryHabits test_habits{.fabric = "test",
-                                .clusters = 1,
-                                .call = Seconds(5e-6),
-                                .tree_level = 0.5,
-                                .tree_inside = 0.25,
-                                .message = 0.1,
-                                .ring_fill = 0.5,
-                                .tree_fill = 1,
-                                .all_to_all = 0.8,
-                                .doubt = 1.5};
+const LibraryConstants test_constants{.fabric = "test",
+                                      .clusters = 1,
+                                      .call = Seconds(5e-6),
+                                      .tree_level = 0.5,
+                                      .tree_inside = 0.25,
+                                      .message = 0.1,
+                                      .ring_fill = 0.5,
+                                      .tree_fill = 1,
+                                      .all_to_all = 0.8,
+                                      .doubt = 1.5};
 
 /// Returns four nodes of two ranks. A message takes 100 us between nodes and 10 us inside; a
 /// kilobyte takes 1, 2 and 0.25 us.
@@ -38,7 +39,7 @@ Machine with_library() {
   Machine machine;
   machine.levels.push_back({.name = "node", .units = 4, .latency = 3.0_us, .bandwidth = Bandwidth(100e9), .rails = 1});
   machine.levels.push_back({.name = "system", .units = 64, .latency = 20.0_us, .bandwidth = Bandwidth(10e9), .rails = 4});
-  machine.levels[1].library = test_habits;
+  machine.levels[1].library = test_constants;
   return machine;
 }
 
@@ -47,9 +48,9 @@ Machine with_library() {
 TEST_CASE("a library's ring has the start-ups of its hops and the time to fill its pipeline") {
   // 2 · 7/8 turns of four hops of 100 us and four hops of 10 us are 770 us. Bytes take 2 · 7/8 · 1 MB · 1 ns = 1750 us.
   const double startups = 1.75 * (4 * 100e-6 + 4 * 10e-6), bytes = 1.75e-3;
-  CHECK(library_ring_time(2, Bytes(1e6), four_nodes(), test_habits).value() ==
+  CHECK(library_ring_time(2, Bytes(1e6), four_nodes(), test_constants).value() ==
         Approx(5e-6 + startups + bytes + 0.5 * std::sqrt(startups * bytes)));
-  CHECK(library_ring_time(1, Bytes(1e6), four_nodes(), test_habits).value() ==
+  CHECK(library_ring_time(1, Bytes(1e6), four_nodes(), test_constants).value() ==
         Approx(5e-6 + (startups + bytes + 0.5 * std::sqrt(startups * bytes)) / 2));
 }
 
@@ -57,21 +58,21 @@ TEST_CASE("in a library's two trees the vector leaves each node twice, or once a
   // Two levels of the tree take 50 us each, up and down. A message of the chain takes 2.5 us in each direction. The sum is
   // 205 us.
   const double startups = 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
-  CHECK(library_tree_time(Bytes(1e6), four_nodes(), test_habits).value() ==
+  CHECK(library_tree_time(Bytes(1e6), four_nodes(), test_constants).value() ==
         Approx(5e-6 + startups + 2e-3 + std::sqrt(startups * 2e-3)));
   LibraryGroup two = four_nodes();
   two.ranks = 4;
   two.nodes = 2;
   const double less = 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
-  CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 1e-3 + std::sqrt(less * 1e-3)));
+  CHECK(library_tree_time(Bytes(1e6), two, test_constants).value() == Approx(5e-6 + less + 1e-3 + std::sqrt(less * 1e-3)));
   // If the chain inside the nodes is slower, it determines the time in both directions.
   two.in_node = SecondsPerByte(3e-9);
-  CHECK(library_tree_time(Bytes(1e6), two, test_habits).value() == Approx(5e-6 + less + 6e-3 + std::sqrt(less * 6e-3)));
+  CHECK(library_tree_time(Bytes(1e6), two, test_constants).value() == Approx(5e-6 + less + 6e-3 + std::sqrt(less * 6e-3)));
 }
 
 TEST_CASE("a library's all-to-all sends a message to each rank of each other node") {
   // Six messages take start-ups of 10 us each. 6/8 of 1 MB take 2 ns / 0.8 per byte.
-  CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_habits).value() ==
+  CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_constants).value() ==
         Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
 }
 
@@ -84,7 +85,7 @@ TEST_CASE("fitted factors apply to start-ups and to bytes, each once") {
     taught.in_node *= beta;
     taught.alpha_factor = alpha;
     taught.beta_factor = beta;
-    return library_tree_time(Bytes(1e6), taught, test_habits).value();
+    return library_tree_time(Bytes(1e6), taught, test_constants).value();
   };
   const double startups = 5e-6 + 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
   const double bytes = tree(1, 1) - startups;
