@@ -159,7 +159,7 @@ bool is_numbered_gpu(const std::string& word) {
   return word.size() > 3 && word.starts_with("GPU") && word.find_first_not_of("0123456789", 3) == std::string::npos;
 }
 
-/// Words of a GPU's name without the maker and the size of its memory.
+/// Words of a GPU's name without the vendor and the size of its memory.
 struct GpuWords {
   std::set<std::string> chip;
   std::string form;  ///< `pcie`, `nvl`, `dgxs`; empty for SXM modules, and for GPUs of one form
@@ -192,7 +192,7 @@ std::string maker_of(const std::string& gpu) {
   if (has("amd") || has("instinct") || has("radeon")) return "AMD";
   if (has("gaudi") || has("habana") || name.starts_with("hl-")) return "Habana";
   if (has("intel")) return "Intel";
-  // No tool of these makers is asked, so that the word only tells them from NVIDIA.
+  // No tool of these vendors is run; the word only distinguishes them from NVIDIA.
   for (const std::string_view maker : {"google", "aws", "huawei", "fujitsu"}) {
     if (name.starts_with(maker)) return gpu.substr(0, maker.size());
   }

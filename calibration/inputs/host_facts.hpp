@@ -58,7 +58,7 @@ struct HostFacts {
   std::optional<DetectedNodes> nodes;
 };
 
-/// The maker of a GPU with this name. Names without a known word are those of NVIDIA.
+/// The vendor of a GPU with this name. Names without a known word are those of NVIDIA.
 [[nodiscard]] std::string maker_of(const std::string& gpu);
 /// Whether two names of GPUs have the same chip and form, as drivers of different years print them: `A100-SXM4-40GB`,
 /// `NVIDIA A100-SXM4-80GB`. Sizes of memory are not compared.

@@ -100,7 +100,7 @@ std::string joined(const std::vector<std::string>& words) {
   return name;
 }
 
-/// Returns shorter spellings of a name, the most exact one first: without the number of devices, without words of makers,
+/// Returns shorter spellings of a name, the most exact one first: without the number of devices, without words of vendors,
 /// without words of sockets and memory, and, for slices of a TPU, without the number of chips (`v5p-128`).
 std::vector<std::string> shorter_spellings(std::string_view name) {
   std::vector<std::string> words = words_of(name);

@@ -25,7 +25,7 @@ namespace {
 /// Maximum length of a chain of files that extend each other.
 constexpr int most_software_files = 8;
 
-/// Reads a list of a choice's values by their names, separated by blanks: `0 1`.
+/// Reads a list of a choice's values by their names, separated by spaces: `0 1`.
 void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
   const PlanChoiceRow& row = plan_choices()[static_cast<std::size_t>(choice)];
   std::vector<int> values;

@@ -283,7 +283,7 @@ Coefficients Study::completed(Coefficients coefficients) const {
     coefficients.settings.clear();
     coefficients.learned.clear();
   }
-  // Factors fitted to tensor splits do not apply to a software that trains only networks of images,
+  // Factors fitted to tensor splits do not apply to a software that trains only vision models,
   // because they were measured with sequence models.
   if (software_.settings.flag("images_only").value_or(false) && !model_.input.sequence) {
     std::erase_if(coefficients.learned, [](const auto& of) { return (of.first & family_bit(Axis::tensor)) != 0; });

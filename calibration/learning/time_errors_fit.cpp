@@ -222,7 +222,7 @@ void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows) {
   for (std::size_t i = 0; i < class_count; ++i) errors.measured_software[i].assign(names[i].begin(), names[i].end());
 }
 
-/// The share of stand-ins whose interval holds, in the mean over the software that ran: a software of which nothing is known
+/// The share of stand-ins whose interval holds, on average over the software that ran: a software of which nothing is known
 /// is one of them.
 double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
   std::map<std::string, std::pair<int, int>> software;  // number of covered rows, and of all rows

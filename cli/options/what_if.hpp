@@ -22,7 +22,7 @@ struct WhatIf {
   std::vector<SupposedChange> changes;
 };
 
-/// Parses changes that are separated by blanks. Throws Error for an unknown quantity or setting, and for factors that are
+/// Parses changes that are separated by spaces. Throws Error for an unknown quantity or setting, and for factors that are
 /// not from 0.001 to 1,000.
 [[nodiscard]] WhatIf parse_what_if(const std::string& text);
 

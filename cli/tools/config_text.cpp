@@ -25,7 +25,7 @@ Json literal(const std::string& text) {
   return text;
 }
 
-/// Converts names that are separated by blanks to a JSON list.
+/// Converts names that are separated by spaces to a JSON list.
 Json list_of(const std::string& text) {
   Json list = Json::array();
   for (std::size_t at = 0; at < text.size();) {

@@ -75,10 +75,10 @@ struct RefusedArgument {
   std::string_view reason;      ///< the message is the argument, then the reason: `--mtp-num-layers 1: …`
   std::string_view hint;        ///< what the user can do instead
   bool is_of_model = false;     ///< whether the argument is allowed if --model names the trained model
-  std::string_view values{};    ///< the refused values, separated by blanks; empty: all except neutral values such as `no`
-  std::string_view allowed{};   ///< further values that are not refused, separated by blanks
-  std::string_view families{};  ///< families of models that --model may name, separated by blanks; empty: all
-  std::string_view without{};   ///< the argument is only refused without these other arguments, separated by blanks
+  std::string_view values{};    ///< the refused values, separated by spaces; empty: all except neutral values such as `no`
+  std::string_view allowed{};   ///< further values that are not refused, separated by spaces
+  std::string_view families{};  ///< families of models that --model may name, separated by spaces; empty: all
+  std::string_view without{};   ///< the argument is only refused without these other arguments, separated by spaces
 };
 
 /// A program that trains another model than its arguments describe, or trains nothing.
@@ -87,7 +87,7 @@ struct OtherProgram {
   std::string_view reason, hint;
   bool is_of_model = false;     ///< whether the program is allowed if --model names the trained model
   std::string_view family{};    ///< the family that has the sizes in the program's arguments; if set, the program is read
-  std::string_view families{};  ///< families of models that --model may name, separated by blanks; empty: all
+  std::string_view families{};  ///< families of models that --model may name, separated by spaces; empty: all
 };
 [[nodiscard]] const OtherProgram* other_program(std::string_view program);
 

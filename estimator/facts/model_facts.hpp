@@ -50,7 +50,7 @@ struct TensorReader {
   int layer = -1;
   bool keeps = false;           ///< backward of the reading layer needs the tensor
   bool keeps_cast = false;      ///< the same under autocast, except for readers that keep copies of their own
-  bool keeps_narrow = false;    ///< the same with fp8 and nvfp4, except for readers that keep narrow copies
+  bool keeps_narrow = false;    ///< the same with fp8 and nvfp4, except for readers that keep low-precision copies
   bool keeps_compiled = false;  ///< the same in compiled code, except for tensors that backward recomputes
   bool keeps_fused = false;     ///< the same with fused gated activations
   bool keeps_stored = false;    ///< the same with gated activations that keep their inputs in fp8
@@ -90,7 +90,7 @@ struct ModelFacts {
   std::vector<bool> output_kept;  ///< whether the layer's output is needed by its own backward or by a consumer's backward
   AutocastTypes autocast;
   std::vector<bool> output_kept_cast;    ///< output_kept under autocast: readers in half precision keep copies of their own
-  std::vector<bool> output_kept_narrow;  ///< output_kept with fp8 and nvfp4, where linear layers keep narrow copies
+  std::vector<bool> output_kept_narrow;  ///< output_kept with fp8 and nvfp4, where linear layers keep low-precision copies
   std::vector<bool> narrow_copies;       ///< the layer makes a copy of its first input in fp8 or nvfp4 for backward
   std::vector<bool> output_kept_compiled;  ///< output_kept in compiled code
   std::vector<bool> output_kept_fused;     ///< output_kept with fused gated activations

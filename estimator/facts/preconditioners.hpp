@@ -28,9 +28,9 @@ struct PreconditionerSides {
 };
 [[nodiscard]] PreconditionerSides preconditioner_sides(Optimizer optimizer, const WeightMatrices& weights);
 
-/// Returns the elements of 4 bytes of an optimizer's matrices for one layer. Each side has a matrix of sums and the matrix that
-/// is computed from it: eigenvectors with K-FAC and SOAP, an inverse root with Shampoo. K-FAC also has an element for each
-/// weight [Pauloski et al., "KAISA", SC'21; kfac-pytorch, kfac/layers/eigen.py].
+/// Returns the elements of 4 bytes of an optimizer's matrices for one layer. Each side has a matrix of sums and the matrix
+/// that is computed from it: eigenvectors with K-FAC and SOAP, an inverse root with Shampoo. K-FAC also has an element for
+/// each weight [Pauloski et al., "KAISA", SC'21; kfac-pytorch, kfac/layers/eigen.py].
 [[nodiscard]] double preconditioner_items(Optimizer optimizer, const WeightMatrices& weights);
 /// Counts the elements of all layers (ModelFacts::kfac_items and so on).
 void count_preconditioners(const Model& model, ModelFacts& facts);

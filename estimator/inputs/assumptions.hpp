@@ -200,8 +200,8 @@ struct Assumptions {
   /// tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], in addition to the copies of
   /// `memory_format`.
   bool copies_volumes = false;
-  /// Batch norms with half-precision weights run the framework's own kernels, which move as many elements per second as in fp32
-  /// [PyTorch, aten/src/ATen/native/Normalization.cpp: cuDNN's kernels run if the weights are in fp32].
+  /// Batch norms with half-precision weights run the framework's own kernels, which move as many elements per second as in
+  /// fp32 [PyTorch, aten/src/ATen/native/Normalization.cpp: cuDNN's kernels run if the weights are in fp32].
   bool own_half_norms = false;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< biases of linear layers and of depthwise convolutions

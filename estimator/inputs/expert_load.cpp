@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-/// The largest load of 64 experts above the mean, relative to the mean, in the mean over the layers of two models of 1 and 3
+/// The largest load of 64 experts above the mean, relative to the mean, on average over the layers of two models of 1 and 3
 /// billion parameters [Wang et al., "Auxiliary-loss-free load balancing strategy for mixture-of-experts", arXiv 2408.15664,
 /// table 2, MaxVio_global: 0.72 and 0.52 under an auxiliary loss, 0.04 and 0.04 without; appendix A].
 constexpr double violation_of_loss = (0.72 + 0.52) / 2, violation_of_bias = 0.04, violating_experts = 64;

@@ -31,10 +31,10 @@ namespace ddl {
 /// Returns whether the framework launches this kernel of a bias.
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);
 
-/// Returns the elements that unfused operators move per element y of an expert's output. The operators multiply the expert's bias
-/// b by the router's probability p, and add the product to y. Forward computes p·b, the sum, and the concatenation of all
-/// experts' tensors. Backward-data concatenates the gradients of y and, for the gradient of p, multiplies the gradient by b
-/// and sums. Backward-weight, for the gradient of b, multiplies by p and sums.
+/// Returns the elements that unfused operators move per element y of an expert's output. The operators multiply the expert's
+/// bias b by the router's probability p, and add the product to y. Forward computes p·b, the sum, and the concatenation of
+/// all experts' tensors. Backward-data concatenates the gradients of y and, for the gradient of p, multiplies the gradient
+/// by b and sums. Backward-weight, for the gradient of b, multiplies by p and sums.
 ///
 /// With `in_fp32`, p is in fp32 and y in half precision, and all of these operators work in fp32. Forward then copies the
 /// result to half precision. Backward copies the gradient to fp32, and the gradient of y to half precision

@@ -17,8 +17,8 @@ constexpr std::size_t similar_kernels = 8;
 /// kernel is outside the measured range if its nearest neighbor is farther than `outside`. Beyond
 /// `fading`, the correction by residuals fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// A kernel that converts between memory formats moves one element in the time in which an elementwise kernel moves this many.
-/// The conversion is slower because its threads exchange elements through shared memory.
+/// A kernel that converts between memory formats moves one element in the time in which an elementwise kernel moves this
+/// many. The conversion is slower because its threads exchange elements through shared memory.
 constexpr double transposition_items = 1.5;
 /// Bytes per element of weights, gradients and optimizer state in an update.
 constexpr double update_item_bytes = 4;
@@ -89,7 +89,7 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
     if (is_moved) {
       far += same_items ? 10 : 12;
     } else {
-      // Matrix units of narrow formats are more similar to each other than to units of other formats.
+      // Matrix units of low-precision formats are more similar to each other than to units of other formats.
       const bool both_narrow = is_narrow(family.precision) && is_narrow(precision);
       far += both_narrow ? 5 : same_units ? 10 : 50;
     }

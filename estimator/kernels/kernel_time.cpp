@@ -200,14 +200,14 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
   const bool quantizes = !quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight;
   const double quantized = quantizes ? static_cast<double>((pass == Pass::forward ? inputs.front() : output).items()) : 0;
   if (quantizes && precision_ == Precision::fp8) {
-    // One kernel reads a tensor that products read, and writes two copies with 8 bits per element, along rows and along columns
-    // [Transformer Engine, transformer_engine/common/transpose/cast_transpose.cu].
+    // One kernel reads a tensor that products read, and writes two copies with 8 bits per element, along rows and along
+    // columns [Transformer Engine, transformer_engine/common/transpose/cast_transpose.cu].
     works.push_back({.activation_items = quantized * 3, .kind = KernelKind::elementwise});
   } else if (quantizes) {
     // With NVFP4, two kernels quantize each tensor that products read, both along rows and, with a Hadamard transform, along
     // columns. The first kernel reads the tensor to find its largest element. The second reads the tensor, and writes two
-    // copies with 4 bits per element and 8 bits per 16 elements [NVIDIA, "Pretraining large language models with NVFP4", arXiv
-    // 2509.25149, sections 4.2 and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are
+    // copies with 4 bits per element and 8 bits per 16 elements [NVIDIA, "Pretraining large language models with NVFP4",
+    // arXiv 2509.25149, sections 4.2 and 4.3; Transformer Engine, transformer_engine/common/hadamard_transform]. Weights are
     // converted once for all micro-batches.
     constexpr double item = 2, narrow = (4.0 + 8.0 / 16) / 8;
     works.push_back({.activation_items = quantized, .kind = KernelKind::elementwise});

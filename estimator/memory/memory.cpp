@@ -129,8 +129,8 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
     const double base = base_item_bytes(*assumptions.base) * facts.base_parameters + 2 * (frozen - facts.base_parameters);
     bytes.weight = (bytes.weight * facts.trained_parameters + base) / facts.parameters;
   } else if (is_narrow(plan.precision) && facts.parameters > 0) {
-    // Frozen weights are never updated, so they exist in the narrow format alone. Their transposes are made when backward
-    // needs them.
+    // Frozen weights are never updated, so they exist in the low-precision format alone. Their transposes are made when
+    // backward needs them.
     const double trained = facts.trained_parameters / facts.parameters;
     bytes.weight = bytes.weight * trained + narrow_item_bytes(plan.precision) * (1 - trained);
   }

@@ -37,7 +37,8 @@ struct LayerTensors {
   double input = 0, output = 0, input_gradient = 0;
 };
 
-/// Adds the exchange between two layouts, if an exchange is needed. `items`: number of elements of the full vector, per sample.
+/// Adds the exchange between two layouts, if an exchange is needed. `items`: number of elements of the full vector, per
+/// sample.
 void add_exchange(LayerShard& shard, Spread from, Spread to, double items, Family axes, Phase phase, Purpose purpose,
                   Subject subject = Subject::other);
 /// Sets the layout in the shard, and adds the exchanges that the layout requires. In forward, the input changes from its

@@ -75,7 +75,8 @@ void set_side(LayerShard& shard, Axis axis, Side side, Spread spread, double ite
 /// The exchange of its own that changes the parts of a tensor from `from` to `to`; no operation if each rank has its part.
 struct Move {
   std::optional<Collective> operation;
-  double share = 0;  ///< the elements of the exchange, divided by the elements of the tensor for all samples of a micro-batch
+  double share =
+      0;  ///< the elements of the exchange, divided by the elements of the tensor for all samples of a micro-batch
 };
 Move move_of(const TensorParts& from, const TensorParts& to, double ranks) {
   if (ranks <= 1) return {};

@@ -110,8 +110,8 @@ double weights_to_convert(const ShardContext& context, const LayerShard& shard) 
   return converts ? shard.weights * (1 - shard.trained_share) : 0;
 }
 
-/// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element in
-/// fp32, divided by its bytes in half precision.
+/// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element
+/// in fp32, divided by its bytes in half precision.
 void add_wide_loss(CrossEntropy kind, double widening, ShardMemory& memory) {
   const Bytes wide = memory.scratch_backward * widening;
   switch (kind) {

@@ -22,7 +22,7 @@ namespace ddl {
 /// (TrainedParts). `net.onnx@input=3x640x640` gives the sizes that an ONNX file leaves open.
 ///
 /// `sequence`: the number of tokens of a sample, which sets the parameter `tokens`. Throws Error for a model without this
-/// parameter, such as a model of images.
+/// parameter, such as a vision model.
 [[nodiscard]] Model load_model(const std::string& name, std::optional<std::int64_t> sequence = {});
 /// Parses a model file; `origin` is printed in errors.
 [[nodiscard]] Model parse_model(std::string text, std::string origin);

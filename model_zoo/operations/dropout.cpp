@@ -8,8 +8,8 @@ namespace {
 enum class DropoutOf { items, samples };
 constexpr std::array<std::string_view, 2> dropout_of{"items", "samples"};
 
-/// Sets a random share of the elements to zero, or a random share of the samples (stochastic depth, Huang et al. 2016). At rate
-/// 0, dropout computes nothing and keeps nothing.
+/// Sets a random share of the elements to zero, or a random share of the samples (stochastic depth, Huang et al. 2016). At
+/// rate 0, dropout computes nothing and keeps nothing.
 class Dropout final : public Operation {
  public:
   Dropout(double rate, DropoutOf of, bool sequence) : rate_(rate), of_(of), sequence_(sequence) {}
@@ -24,8 +24,8 @@ class Dropout final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (rate_ == 0 || (pass != Pass::forward && pass != Pass::backward_data)) return {};
     if (whole_samples()) return {.flops = items(output), .activation_items = 2 * items(output)};
-    // Dropout reads and writes each element, and writes a mask of one byte per element. The byte counts as half an element of 2
-    // bytes, even if elements are wider.
+    // Dropout reads and writes each element, and writes a mask of one byte per element. The byte counts as half an element
+    // of 2 bytes, even if elements are wider.
     return {.flops = 2 * items(output), .activation_items = 2.5 * items(output), .kind = KernelKind::dropout};
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }

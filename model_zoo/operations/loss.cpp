@@ -24,8 +24,8 @@ class Loss final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double count = items(inputs);
     const bool entropy = kind_ == LossKind::cross_entropy;
-    // A cap divides each element, computes its hyperbolic tangent, and multiplies. Forward needs a pass over the elements before
-    // the loss. Backward needs a pass over the tangents and the gradient after the loss.
+    // A cap divides each element, computes its hyperbolic tangent, and multiplies. Forward needs a pass over the elements
+    // before the loss. Backward needs a pass over the tangents and the gradient after the loss.
     const double cap_flops = soft_cap_ ? (tanh_flops + 2) * count : 0;
     const double cap_back_flops = soft_cap_ ? 3 * count : 0;
     const double capped = soft_cap_ ? count : 0;

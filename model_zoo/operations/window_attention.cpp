@@ -21,8 +21,8 @@ constexpr auto position_names = std::to_array<std::string_view>({"table", "perce
 constexpr std::int64_t perceptron_features = 512;
 
 /// Self-attention between the projections inside each window of an image. Windows may be shifted: the image is rolled first,
-/// and a mask separates elements that were not neighbors before. A padded image is filled up to whole windows. Work and memory
-/// traffic are sums over kernels, as in torchvision 0.14.1.
+/// and a mask separates elements that were not neighbors before. A padded image is filled up to whole windows. Work and
+/// memory traffic are sums over kernels, as in torchvision 0.14.1.
 class WindowAttention final : public Operation {
  public:
   struct Settings {

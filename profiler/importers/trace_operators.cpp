@@ -107,7 +107,7 @@ constexpr std::array views{
 };
 
 /// The operators, other than views, of which layers of one operation may consist. Names are
-/// separated by blanks, without `aten::`.
+/// separated by spaces, without `aten::`.
 struct Parts {
   std::string_view type, operators;
 };

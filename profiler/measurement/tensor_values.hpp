@@ -13,8 +13,8 @@ namespace ddl {
 void fill(DeviceBuffer& buffer, TensorRole role, std::int64_t token_rows, double scale = 1);
 
 /// Returns the scale of weights with which activations neither explode nor vanish over many layers: weights are uniform
-/// within sqrt(6/n) of zero, where n is the number of elements that are summed into one element of the output [He, Zhang, Ren,
-/// Sun, Delving Deep into Rectifiers, ICCV 2015, section 2.2]. Returns 1 if there is no sum.
+/// within sqrt(6/n) of zero, where n is the number of elements that are summed into one element of the output [He, Zhang,
+/// Ren, Sun, Delving Deep into Rectifiers, ICCV 2015, section 2.2]. Returns 1 if there is no sum.
 [[nodiscard]] double weight_scale(const Problem& problem);
 
 }  // namespace ddl

@@ -96,7 +96,8 @@ Values transposed_convolution(const Call& c) {
                       [&](const Point& place) { output[at(c.out, n, f, place)] = c.get(TensorRole::bias)[index(f)]; });
       }
     }
-    // Every input element contributes to a window of the output. The layout of weights is [groups × channels, filters, kernel].
+    // Every input element contributes to a window of the output. The layout of weights is [groups × channels, filters,
+    // kernel].
     for (std::int64_t k = 0; k < c.in.channels; ++k) {
       for (std::int64_t f = 0; f < to; ++f) {
         each_position(c.in.extent, [&](const Point& place) {

@@ -68,7 +68,7 @@ TEST_CASE("every bundled model can be split in two along each of its axes, with 
                           [](const Limit& limit) { return limit.kind == Limit::Kind::tensor_units; }));
         continue;
       }
-      // A convolution with a single filter or channel cannot be split, either. A model of images that first processes a
+      // A convolution with a single filter or channel cannot be split, either. A vision model that first processes a
       // vector, such as the embedding of a diffusion's time step, has no spatial split.
       const auto is_of_one = [](const Limit& limit) {
         return limit.available == 1 && (limit.kind == Limit::Kind::filters || limit.kind == Limit::Kind::channels ||

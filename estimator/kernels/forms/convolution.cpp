@@ -52,8 +52,8 @@ double multiplied(const KernelShape& shape, const WinogradTiles& tiles) {
   return shape.flops * tiles_of_position(shape, tiles) * tiles.products / window;
 }
 
-/// Returns one of the batched matrix products of Winograd's algorithm. Each product multiplies the elements at one position of
-/// all transformed tiles, so a tile needs as many products as it has positions.
+/// Returns one of the batched matrix products of Winograd's algorithm. Each product multiplies the elements at one position
+/// of all transformed tiles, so a tile needs as many products as it has positions.
 KernelShape transformed(KernelShape shape, const WinogradTiles& tiles) {
   shape.flops = multiplied(shape, tiles);
   shape.m *= tiles_of_position(shape, tiles);

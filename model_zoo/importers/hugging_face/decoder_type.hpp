@@ -98,7 +98,7 @@ struct DecoderParts {
   DecoderSwitch parallel{};
   bool is_gated = true;
   bool has_output_gate = false;  ///< whether the output of attention is gated
-  double turned = 1;             ///< share of a head's channels that rotary positions turn
+  double turned = 1;             ///< share of a head's channels that rotary positions rotate
   DecoderUnrotated unrotated = DecoderUnrotated::none;
   DecoderWindows windows = DecoderWindows::none;
   std::int64_t window = 0;  ///< default size of the window

@@ -1,5 +1,6 @@
 // A concatenation of channels is translated to a layer. A concatenation of positions is translated to a concatenation of
-// flat tensors, which have the same number of elements. A stored token that is concatenated before a sequence is a class token.
+// flat tensors, which have the same number of elements. A stored token that is concatenated before a sequence is a class
+// token.
 
 #include <algorithm>
 

@@ -65,8 +65,8 @@ struct Sums {
 }  // namespace
 
 // The channels of each sample and group are contiguous. For an instance norm, each channel is a group. The gradient is
-// computed as for a batch norm over the elements of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale − t/n
-// − x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
+// computed as for a batch norm over the elements of one group. With s = Σ dy·scale·x̂ and t = Σ dy·scale: dx = (dy·scale −
+// t/n − x̂·s/n)/deviation [Wu and He, Group Normalization, ECCV 2018].
 std::unique_ptr<PreparedKernel> prepare_group_norm(const Problem& problem) {
   // This pass is empty, because backward-data also computes the gradients of scale and shift.
   if (problem.pass == Pass::backward_weight) return empty_kernel();

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// A buffer that allocates memory only when it is written, and then keeps only the first elements. Its content is not needed,
-/// because nothing is computed. The full buffers of a whole model's step would take tens of GiB.
+/// A buffer that allocates memory only when it is written, and then keeps only the first elements. Its content is not
+/// needed, because nothing is computed. The full buffers of a whole model's step would take tens of GiB.
 class SimulatedBuffer final : public DeviceBuffer {
  public:
   explicit SimulatedBuffer(std::int64_t items) : items_(items) {}

@@ -39,9 +39,9 @@ TEST_CASE("granularity compares computation with communication, level by level")
   CHECK(grains[0].communicating.value() == Approx(6 * (1 + 83 * 4 / 4 * 1e-3)));
   CHECK(grains[1].communicating > grains[0].communicating);
   // Each device has its 4 samples, wherever the other devices are. No kernel has enough FLOPs to be compute-bound, so a
-  // kernel takes its bytes over 100 GB/s, in elements of 4 B. The first matrix has two kernels of 4·(12 + 5) + 65 elements, relu
-  // 4·2·5 and 4·3·5, the second matrix three kernels of 4·(5 + 3) + 18, and the loss 4·6 in forward and 4·12 in backward.
-  // The update reads weight, gradient and momentum and writes two of them, 20 B for each of 83 parameters.
+  // kernel takes its bytes over 100 GB/s, in elements of 4 B. The first matrix has two kernels of 4·(12 + 5) + 65 elements,
+  // relu 4·2·5 and 4·3·5, the second matrix three kernels of 4·(5 + 3) + 18, and the loss 4·6 in forward and 4·12 in
+  // backward. The update reads weight, gradient and momentum and writes two of them, 20 B for each of 83 parameters.
   const double computing = (4 * (2 * 133 + 40 + 60 + 3 * 50 + 24 + 48) + 20 * 83) / 100e9;
   CHECK(grains[0].computing.value() == Approx(computing));
   CHECK(grains[1].computing.value() == Approx(computing));

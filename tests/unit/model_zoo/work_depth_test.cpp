@@ -191,7 +191,8 @@ TEST_CASE("the depth of a chain is the sum of the depths of its layers, forward 
   const WorkDepth training = training_work_depth(model, samples);
   CHECK(training.depth == 12 + 1 + 2 + 1 + 2);
   CHECK(training.work == samples * (170 + 6 + 60 + 10 + 120));
-  // The loss has 15 FLOPs and relu has 5. The largest tensors are the outputs of the first matrix and of relu, with 5 elements.
+  // The loss has 15 FLOPs and relu has 5. The largest tensors are the outputs of the first matrix and of relu, with 5
+  // elements.
   const GraphGrain grain = graph_grain(model);
   CHECK(grain.smallest_node == 1);
   CHECK(grain.largest_edge == 0);

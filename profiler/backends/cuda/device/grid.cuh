@@ -57,7 +57,8 @@ constexpr int block = 256;  ///< threads of a block
 constexpr unsigned warp = 32;
 constexpr std::int64_t short_most = 0x7fffffff;  ///< maximum element count for 32-bit indices
 
-/// Calls `work.template run<width>(item)` for all elements, with `width` elements at once while at least `width` elements are left.
+/// Calls `work.template run<width>(item)` for all elements, with `width` elements at once while at least `width` elements
+/// are left.
 template <int width, class Work>
 __global__ void map_kernel(Work work, std::int64_t packs, std::int64_t items) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -51,8 +51,8 @@ cudaError_t fill(Launch launch, void* output, std::int64_t items);
 /// Copies rows of `length` elements. The rows begin `from_pitch` elements apart in the input, and `to_pitch` in the output.
 cudaError_t copy_rows(Launch launch, const void* input, std::int64_t from_pitch, void* output, std::int64_t to_pitch,
                       std::int64_t rows, std::int64_t length);
-/// A permutation of the elements of a tensor. `size` and the strides `from` and `to` of each dimension are in elements. The last
-/// dimension is innermost in the output.
+/// A permutation of the elements of a tensor. `size` and the strides `from` and `to` of each dimension are in elements. The
+/// last dimension is innermost in the output.
 struct Order {
   static constexpr int most = 10;
   int dimensions = 0;
@@ -90,7 +90,7 @@ cudaError_t scale_shift(Launch launch, Image image, const void* input, const voi
 cudaError_t scale_shift_gradients(Launch launch, Image image, const void* input, const void* output_gradient,
                                   void* factor_gradient, void* shift_gradient, float* scratch);
 
-/// An image resized by nearest-neighbour or linear interpolation.
+/// An image resized by nearest-neighbor or linear interpolation.
 struct Resizing {
   Image input;  ///< the input, with the extents `in`
   std::int64_t in[3]{1, 1, 1}, out[3]{1, 1, 1};
@@ -130,7 +130,7 @@ struct ScoreRules {
   std::int64_t windows = 1;  ///< number of windows in `outer`; each has its own edges
 };
 /// The softmax of masked and biased scores. `biases`: [heads, queries, length], equal for all `outer`. `edges`: [windows,
-/// length]; a query sees only keys with its own edges. `biases` and `edges` may be null.
+/// length]; a query attends only to keys with its own edges. `biases` and `edges` may be null.
 cudaError_t ruled_softmax(Launch launch, ScoreRules rules, const void* biases, const std::uint8_t* edges, const void* input,
                           void* output);
 /// biases[h][p] = table[rows[p]][h]

@@ -27,7 +27,8 @@ struct Random {
   }
 };
 
-/// drop_threshold(): an element is kept if its random word reaches this threshold. kept_scale(): the factor of kept elements.
+/// drop_threshold(): an element is kept if its random word reaches this threshold. kept_scale(): the factor of kept
+/// elements.
 inline std::uint32_t drop_threshold(double rate) {
   const double words = rate * 4294967296.0;
   return words >= 4294967295.0 ? 4294967295U : static_cast<std::uint32_t>(words);
