@@ -43,7 +43,10 @@ std::string prose_of(const std::string& text) {
 /// Adds `file:line: word` for each word that the field does not use.
 void add_words(const fs::path& path, const std::string& prose, std::vector<std::string>& found) {
   static const std::regex word(
-      R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told from|computed again|held back|nothing where)\b)",
+      R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told (?:from|apart)|computed again|held back|nothing where|)"
+      R"(in the mean|(?:models?|networks?) of images|pairs of answers|(?:keys|arguments) of the file count|)"
+      R"(separated by blanks|with blanks between|between commas|(?:query|token) sees|)"
+      R"(neighbouring|colours?|centred?|behaviour|recognised?|labelled|licences?)\b)",
       std::regex::icase);
   for (auto each = std::sregex_iterator(prose.begin(), prose.end(), word); each != std::sregex_iterator(); ++each) {
     const auto line = 1 + std::count(prose.begin(), prose.begin() + each->position(), '\n');
