@@ -80,7 +80,7 @@ CsvTable::Row CsvTable::read_row(std::size_t& at) const {
       at = end;
     }
     if (row.back().text.size() > max_cell) {
-      fail_at(row.back().offset, fmt::format("a cell of more than {} letters", max_cell), {});
+      fail_at(row.back().offset, fmt::format("a cell of more than {} characters", max_cell), {});
     }
     if (at == source.size() || source[at] != ',') {
       at = skip_line_break(source, at);

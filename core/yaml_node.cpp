@@ -467,13 +467,13 @@ std::vector<YamlNode> YamlNode::items() const {
 std::string YamlNode::text() const {
   require(is_scalar(), "text");
   if (element_->text.empty()) fail("expected text, found none between the quotes");
-  if (element_->text.size() > max_text) fail(fmt::format("a text of more than {} letters", max_text));
+  if (element_->text.size() > max_text) fail(fmt::format("a text of more than {} characters", max_text));
   return element_->text;
 }
 
 std::string YamlNode::name() const {
   std::string name = text();
-  if (name.size() > max_name) fail(fmt::format("a name of more than {} letters", max_name));
+  if (name.size() > max_name) fail(fmt::format("a name of more than {} characters", max_name));
   if (name.find('\n') != std::string::npos) fail("a name of more than one line", "write it on the line of its key");
   return name;
 }

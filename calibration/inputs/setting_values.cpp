@@ -158,7 +158,7 @@ Settings parse_settings(const std::string& text, SettingOrigin origin) {
   };
   for (std::string word; words >> word;) {
     if (word.find('=') == std::string::npos) {
-      if (last.empty()) throw Error(fmt::format("{} is not a setting", quote(word)), "write key=value, separated by blanks");
+      if (last.empty()) throw Error(fmt::format("{} is not a setting", quote(word)), "write key=value, separated by spaces");
       last += " " + word;
       continue;
     }

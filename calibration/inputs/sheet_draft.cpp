@@ -208,7 +208,7 @@ class SheetDrafter {
                    "default-fabric"));
     add(lines, indent, "bandwidth", of_user({}, print_quantity(*sheet_.network)));
     add(lines, indent, "attainable",
-        by_default("Network", {}, "0.9", "the fraction of the adapters' rate that messages reach", "default-network"));
+        by_default("Network", {}, "0.9", "the fraction of the NICs' rate that messages reach", "default-network"));
     add(lines, indent, "rails",
         {{}, std::to_string(per_node()), "given: the rate is that of one GPU's share of the network", "given-rails"});
     return lines;

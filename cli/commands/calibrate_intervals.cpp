@@ -39,7 +39,7 @@ Document intervals_document(const TimeErrorsFile& file) {
                     file.ratios.mean_width / file.ratios.mean_single));
   }
   if (file.ratios.told_apart > 0) {
-    document.line(fmt::format("plans told apart: {} of {} pairs of one batch are in the measured order",
+    document.line(fmt::format("distinguishable plans: {} of {} pairs of one batch are in the measured order",
                               whole_percent(file.ratios.right), with_thousands(file.ratios.told_apart)));
   }
   if (file.stand_ins > 0) {

@@ -27,7 +27,7 @@ struct ListRequest {
   std::string kind, maker;
 };
 
-/// The maker of a device is the first word of its name.
+/// The vendor of a device is the first word of its name.
 std::string maker_in(const std::string& device) { return device.substr(0, device.find(' ')); }
 
 struct ListedMachine {
@@ -35,7 +35,7 @@ struct ListedMachine {
   MachineSheet sheet;
 };
 
-/// All bundled machines of a kind and a maker. Throws Error for a maker of no machine.
+/// All bundled machines of a kind and a vendor. Throws Error for a vendor of no machine.
 std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
   std::optional<MachineKind> kind;
   if (!asked.kind.empty()) kind = chosen<MachineKind>("--kind", asked.kind);
@@ -55,7 +55,7 @@ std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
   if (!is_known) {
     std::sort(names.begin(), names.end());
     makers.assign(names.begin(), names.end());
-    unknown_choice("--maker", asked.maker, makers);
+    unknown_choice("--vendor", asked.maker, makers);
   }
   return machines;
 }
@@ -67,7 +67,7 @@ std::string heading_of(MachineKind kind, std::size_t count) {
     case MachineKind::cluster:
       return fmt::format("Clusters and supercomputers ({})", count);
     case MachineKind::server:
-      return fmt::format("Servers and racks of a maker, with a network ({})", count);
+      return fmt::format("Servers and racks of a vendor, with a network ({})", count);
     case MachineKind::workstation:
       break;
   }
@@ -110,7 +110,7 @@ Report list_machines(const ListRequest& asked) {
     report.document.section(heading_of(kind, table.rows.size()));
     report.document.add(std::move(table));
   }
-  if (machines.empty()) report.document.line("no bundled machine is of this kind and this maker");
+  if (machines.empty()) report.document.line("no bundled machine is of this kind and this vendor");
   report.rows = [rows] { return rows; };
   report.json = [rows] { return Json{{"schema", 1}, {"machines", rows}}; };
   return report;
@@ -119,13 +119,13 @@ Report list_machines(const ListRequest& asked) {
 void add_machines_list(const Command& command, Request& request) {
   const Command lists = command.add_subcommand("list", "bundled machines");
   lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
-                  {"ddl-oracle machines list --maker amd --kind cloud", "instances of clouds with GPUs of AMD"},
+                  {"ddl-oracle machines list --vendor amd --kind cloud", "cloud instances with GPUs of AMD"},
                   {"ddl-oracle machines list --format json -o machines.json", "the list as JSON, written to a file"}});
   auto asked = std::make_shared<ListRequest>();
   lists.add_option("--kind", asked->kind, "cloud, cluster, server or workstation; default: all").words([] {
     return std::vector<std::string>(enum_names<MachineKind>.begin(), enum_names<MachineKind>.end());
   });
-  lists.add_option("--maker", asked->maker, "maker of the devices, such as AMD; default: all");
+  lists.add_option("--vendor,--maker", asked->maker, "vendor of the devices, such as AMD; default: all");
   add_report_options(lists, request.report);
   lists.callback([&request, asked] {
     request.run = [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); };

@@ -43,7 +43,7 @@ std::string extends_text(const std::string& like, const MachineSheet& sheet, con
   return is_path(text) ? text : "./" + text;
 }
 
-/// The folders in which programs are looked up. For a copy of another machine, installed programs are not asked: they
+/// The folders in which programs are looked up. For a copy of another machine, installed programs are not run: they
 /// describe this host.
 std::string search_path(const MachineNewRequest& asked, const std::string& path) {
   if (asked.root == "/") return path;
@@ -59,7 +59,7 @@ std::string search_path(const MachineNewRequest& asked, const std::string& path)
   return others;
 }
 
-/// Throws Error if no GPUs were detected, or GPUs of another maker than those of the base machine.
+/// Throws Error if no GPUs were detected, or GPUs of another vendor than those of the base machine.
 void require_gpus(const DraftRequest& request) {
   const Machine& like = request.like.machine;
   if (like.device.is_processor) return;
@@ -77,8 +77,8 @@ void require_gpus(const DraftRequest& request) {
   }
   throw Error(
       fmt::format("{} lists {} x {}, but {} has {}", gpus.tool, gpus.count, quote(gpus.name), like.name, like.device.name),
-      of_maker.empty() ? "no bundled machine has GPUs of this maker: describe it in a file of your own; " + keep
-                       : fmt::format("use --like with a machine of this maker: {}; {}", of_maker, keep));
+      of_maker.empty() ? "no bundled machine has GPUs of this vendor: describe it in a file of your own; " + keep
+                       : fmt::format("use --like with a machine of this vendor: {}; {}", of_maker, keep));
 }
 
 /// Whether the user describes the machine by options, and not by the host.

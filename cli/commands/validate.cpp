@@ -67,7 +67,7 @@ Table case_table(const Validation& validation) {
   return table;
 }
 
-/// Errors by number of GPUs and by length of a step. Errors of opposite signs may cancel in the mean over all runs.
+/// Errors by number of GPUs and by length of a step. Errors of opposite signs may cancel on average over all runs.
 Table range_table(const ValidationSummary& summary) {
   Table table({words("range"), figures("cases"), figures("mean |error|"), figures("mean error"), figures("covered")});
   for (const std::vector<ValidationSummary::Range>* ranges : {&summary.by_gpus, &summary.by_length}) {

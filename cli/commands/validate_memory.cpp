@@ -149,7 +149,7 @@ void add_validate_memory(const Command& validate_command, Request& request) {
       validate_command.add_subcommand("memory", "compare predicted memory with runs whose outcome is known");
   const auto options = std::make_shared<ValidateMemoryOptions>();
   command.examples({{"ddl-oracle validate memory", "verdicts for the bundled runs, by kind of model and by source"},
-                    {"ddl-oracle validate memory published-runs", "for runs with a measured time, all of which ran"},
+                    {"ddl-oracle validate memory published-runs", "whether runs with a measured time are predicted to fit"},
                     {"ddl-oracle validate memory runs.csv --tolerance 0.01", "exit status 1 if more than 1 % are wrong"}});
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one").file().capture_default_str();
   command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();

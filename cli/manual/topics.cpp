@@ -14,7 +14,7 @@ Reports print plans in this notation, and --plan and --against read it:
 
   ddl-oracle explain llama3-8b --machine h100 --plan 'dp32·tp2 z1 m2'
 
-Degrees. Their product is the number of GPUs. Write a dot, a comma or a blank
+Degrees. Their product is the number of GPUs. Write a dot, a comma or a space
 for the sign between them: dp32.tp2. The full names are read, too: data=32.
 
   dp   data parallelism     ep       expert parallelism

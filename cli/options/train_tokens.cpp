@@ -108,18 +108,19 @@ void add_training_options(const Command& command, Training& training) {
   const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
                                          "report time and cost for this number of epochs instead of one");
   epochs.excludes(tokens);
-  const Option own = command
-                         .add_option_function(
-                             "--samples-to-target",
-                             [&training](const std::string& text) {
-                               training.convergence = std::make_shared<const Convergence>(own_convergence(text));
-                               training.to_accuracy = true;
-                             },
-                             "report time and cost to your own target: samples until the target at a global batch, such as "
-                             "44.8M@1632; several points with commas; between them, samples are interpolated")
-                         .type_name("SAMPLES@BATCH")
-                         .excludes(tokens)
-                         .excludes(epochs);
+  const Option own =
+      command
+          .add_option_function(
+              "--samples-to-target",
+              [&training](const std::string& text) {
+                training.convergence = std::make_shared<const Convergence>(own_convergence(text));
+                training.to_accuracy = true;
+              },
+              "report time and cost to your own target: its samples at a global batch, such as 44.8M@1632, or at "
+              "several batches, separated by commas; samples of other batches are interpolated")
+          .type_name("SAMPLES@BATCH")
+          .excludes(tokens)
+          .excludes(epochs);
   command
       .add_switch("--to-accuracy", training.to_accuracy,
                   "report time and cost to reach the target accuracy of MLPerf, for models with published results")

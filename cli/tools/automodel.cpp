@@ -90,11 +90,11 @@ constexpr auto harmless = argument_names(
     "comet*", "peft.*", "quantization.*", "distributed.*", "compile.*", "clip_grad_norm*", "fp8.*", "te_fp8.*", "tokenizer*",
     "slurm.*", "profiling*", "nsys*", "logger*");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"recipe", "a second model runs without gradients", other_model, true, "KnowledgeDistillation*"},
     {"teacher_model*", "a second model runs without gradients", other_model, true},
-    {"model._target_", "a model of images or sound is trained as well", other_model, true,
+    {"model._target_", "a vision or audio model is trained as well", other_model, true,
      "*ImageTextToText* *MultimodalLM* *AudioTextToText*"},
     {"model._target_", "an encoder of texts is trained", other_model, true, "*BiEncoder* *CrossEncoder*"},
     {"model.config.num_hidden_layers", "the size of the model is changed", other_model, true},

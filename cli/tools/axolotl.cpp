@@ -102,7 +102,7 @@ constexpr auto harmless = argument_names(
     "include_tokens_per_second", "use_eaft", "eaft_*", "scaling_softmax", "bench_dataset", "loss_watchdog_*",
     "noisy_embedding_alpha", "neftune_*", "profiler_steps*", "gc_steps", "lora_on_cpu");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", "give the command that trains: axolotl train", false,
      "preprocess inference merge-lora merge-sharded-fsdp-weights evaluate lm-eval quantize vllm-serve fetch "
@@ -113,7 +113,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"hatchery.*", "a service on other machines trains the model",
      "give model and plan as options: recommend MODEL --gpus N"},
     {"process_reward_model", "it trains a model that scores", other_model, true},
-    {"processor_type", "a model of images or sound is trained as well", other_model, true},
+    {"processor_type", "a vision or audio model is trained as well", other_model, true},
     {"adapter", "only low-rank adapters are read", other_model, false, "llama-adapter ia3 oft"},
     {"relora", "it trains parts of the model in turn", other_model, false, "true"},
     {"kd_trainer", "a second model runs without gradients", other_model, true},

@@ -109,7 +109,7 @@ constexpr auto harmless = argument_names(
     "base_shapes_file", "coord_check", "use_checkpoint_*", "log_gradient_noise_scale", "prescale_gradients",
     "communication_data_type");
 
-constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
+constexpr auto other_model = "name the nearest model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pos_emb", "no supported family of models has such positions", other_model, true, "alibi rpe xpos"},
     {"expansion_factor", "the width of its perceptrons follows from other numbers", other_model, true},

@@ -100,7 +100,7 @@ constexpr auto harmless = argument_names(
     "initialize_from*", "tokenizer", "log_*", "out_dir", "z_loss_weight", "chat_*", "supervised_data*", "mixture_*",
     "dataset_type", "messages_field", "input_role", "output_role", "stop_strategy", "model_name_or_path");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.type", "no supported family of models is built from its sizes", other_model, true,
      "gemma* olmo* whisper backpack gpt2_hyena hyena mpt mini"},

@@ -57,7 +57,7 @@ constexpr auto harmless = argument_names("out_dir", "data*", "train.*", "eval*",
                                          "tokenizer_dir", "initial_checkpoint_dir", "resume", "access_token", "lora_*",
                                          "compiler", "executors", "model_config", "model_config.*", "initial_validation");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", "give the command that trains: litgpt finetune", false,
      "download chat generate* serve evaluate convert_* merge_lora"},

@@ -78,8 +78,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", as_trained, false, "chat export api webchat webui eval version env"},
     {"--export_dir", "it merges and exports a model", as_trained},
     {"--infer_backend", "it serves a model", as_trained},
-    {"--freeze_vision_tower", "a model of images is trained as well",
-     "name the trained model with --model; the other arguments of the file count", true},
+    {"--freeze_vision_tower", "a vision model is trained as well",
+     "name the trained model with --model; the other arguments of the file are used", true},
     {"--mixture_of_depths", "a block processes only some tokens", "name the trained model with --model", true},
 });
 

@@ -70,7 +70,7 @@ constexpr auto harmless = argument_names(
     "compile_config*", "max_split_size_mb", "expandable_segments", "cuda_load_lazy", "accumulate_train_batch_on_tokens",
     "code_paths*", "train_dataset*");
 
-constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
+constexpr auto other_model = "name the nearest model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.ffn_config.ffn_type", "no supported family of models has such perceptrons", other_model, true,
      "mb_moe mb_dmoe mptglu torch_dmoe"},

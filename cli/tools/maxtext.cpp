@@ -85,7 +85,7 @@ constexpr auto programs = argument_names("MaxText.train", "MaxText/train.py", "*
 // A file may contain all keys of base.yml, so only keys above are listed.
 constexpr auto harmless = argument_names("*");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto name_trained = "give the configuration of the training instead";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"base_config", "it generates text", name_trained, false, "*inference*"},
@@ -97,7 +97,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"shared_experts", "no supported family of models has shared experts", other_model, true},
     {"first_num_dense_layers", "only a part of its blocks has experts", other_model, true},
     {"attention_type", "no supported family of models has such attention", other_model, true, "mla local_sliding chunk"},
-    {"use_multimodal", "a model of images is trained as well", other_model, true},
+    {"use_multimodal", "a vision model is trained as well", other_model, true},
     {"ici_pipeline_parallelism", "its circular pipelines are not predicted",
      "write the plan as options: --strategy, --degrees and --schedule", false, "", "1"},
     {"ici_diloco_parallelism", "its replicas exchange weights only after many steps", "set it to 1", false, "", "1"},

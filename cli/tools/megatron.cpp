@@ -215,9 +215,9 @@ constexpr auto harmless = argument_names(
     "--tokens-to-skip", "--position-embedding-*", "--transformer-pipeline-*");
 
 constexpr auto other_model =
-    "name the trained model with --model, which decides all of its sizes; the other arguments of the file count";
+    "name the trained model with --model, which decides all of its sizes; the other arguments of the file are used";
 constexpr auto encoder_model =
-    "name its model, such as --model bert-large or t5-base: the other arguments of the file count";
+    "name its model, such as --model bert-large or t5-base: the other arguments of the file are used";
 constexpr auto encoders = "bert t5", pairs = "t5";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
@@ -247,13 +247,13 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--encoder-pipeline-model-parallel-size", "the encoder has a plan of its own", other_model},
     {"--retro-*", "the model retrieves text", other_model, true},
     {"--freeze-LM", "only a part of the model is trained", "give the script of a training of the whole model"},
-    {"--vision-*", "a model of images is trained as well", other_model, true},
-    {"--language-model-type", "a model of images is trained as well", other_model, true},
-    {"--freeze-ViT", "a model of images is trained as well", other_model, true},
-    {"--img-h", "a model of images is trained", other_model, true},
+    {"--vision-*", "a vision model is trained as well", other_model, true},
+    {"--language-model-type", "a vision model is trained as well", other_model, true},
+    {"--freeze-ViT", "a vision model is trained as well", other_model, true},
+    {"--img-h", "a vision model is trained", other_model, true},
     {"--lora-*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
-    {"--model-provider", "a model of images is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
+    {"--model-provider", "a vision model is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},
     // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
     {"--stage", "it generates samples, or runs further models in addition to training",

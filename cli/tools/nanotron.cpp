@@ -61,7 +61,7 @@ constexpr auto harmless = argument_names("checkpoints*", "data_stages*", "doremi
                                          "tokens.*", "s3_upload*", "metrics_logging*", "model.*", "optimizer.*",
                                          "parallelism.tp_linear_async_communication", "parallelism.*", "experiment_logger*");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.model_config.moe_config*", "its experts are placed by another plan", other_model, true},
     {"model.model_config.moe_num_experts", "its experts are placed by another plan", other_model, true},

@@ -176,7 +176,7 @@ constexpr auto harmless = argument_names(
     "model.normalize_attention_scores", "model.grad_div_ar_fusion", "model.apex_transformer_log_level",
     "model.apply_rope_fusion", "model.layernorm_zero_centered_gamma");
 
-constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
@@ -188,14 +188,14 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
-    {"model.vision_pretraining_type", "a model of images is trained", other_model, true, "", "", "vit"},
-    {"model.img_h", "a model of images is trained", other_model, true, "", "", "vit"},
+    {"model.vision_pretraining_type", "a vision model is trained", other_model, true, "", "", "vit"},
+    {"model.img_h", "a vision model is trained", other_model, true, "", "", "vit"},
     {"model.text.*", "a loss compares all images and texts of a batch", as_options},
     {"model.unet*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
     {"model.denoiser_config*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
     {"model.retro.*", "the model retrieves text", other_model, true},
-    {"model.mm_cfg*", "a model of images is trained as well", other_model, true},
-    {"model.vision*", "a model of images is trained as well", other_model, true},
+    {"model.mm_cfg*", "a vision model is trained as well", other_model, true},
+    {"model.vision*", "a vision model is trained as well", other_model, true},
     {"model.peft.peft_scheme", "only low-rank adapters are read", as_lora, false, "ptuning adapter ia3 adapter_tuning"},
     {"model.virtual_prompt_style", "only low-rank adapters are read", as_lora},
     {"model.adapter_tuning*", "only low-rank adapters are read", as_lora},

@@ -83,7 +83,7 @@ constexpr auto harmless = argument_names(
     "stop_*", "python_profiling", "torch_profiling", "force_save_*", "hf_datasets_cache_dir", "module_outputs_save_steps",
     "new_style_checkpoints", "single*", "instance_filter*", "logger*");
 
-constexpr auto other_model = "name the nearest model with --model; the other keys of the file count";
+constexpr auto other_model = "name the nearest model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.alibi", "no supported family of models has such positions", other_model, true, "true"},
     {"model.multi_query_attention", "no supported family of models has multi-query attention", other_model, true, "true"},

@@ -184,7 +184,7 @@ constexpr auto harmless = argument_names(
     "--debug-*", "--address", "--runtime-env-json", "--working-dir", "--use-tis", "--tis-*", "--make-vocab-*",
     "--train-memory-margin-bytes", "--router-*");
 
-constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},

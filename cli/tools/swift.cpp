@@ -65,7 +65,7 @@ constexpr auto harmless = argument_names(
     "--deepspeed_autotp_size", "--use_logits_to_keep", "--lazy_tokenize", "--agent_template", "--optim*", "--check_model",
     "--attn_impl");
 
-constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto as_trained = "give the command that trains: swift sft, or swift pt";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", as_trained, false,
@@ -77,7 +77,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      "adalora boft ia3 longlora vera llamapro reft bone lora_llm custom"},
     {"--train_type", "only low-rank adapters are read", other_model, true,
      "adalora boft ia3 longlora vera llamapro reft bone"},
-    {"--freeze_vit", "a model of images is trained as well", other_model, true},
+    {"--freeze_vit", "a vision model is trained as well", other_model, true},
     {"--task_type", "it trains a model without a language-model head", other_model, true,
      "seq_cls embedding reranker generative_reranker prm"},
     {"--infer_backend", "it serves a model", other_model},

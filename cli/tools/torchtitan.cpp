@@ -116,8 +116,8 @@ constexpr auto harmless = argument_names(
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.converters", "the format of matrix products depends on it, and is not read", "write --precision fp8", false,
      "mx"},
-    {"flux.*", "it trains a model of images", "name the trained model with --model", true},
-    {"encoder.*", "it trains a model of images", "name the trained model with --model", true},
+    {"flux.*", "it trains a vision model", "name the trained model with --model", true},
+    {"encoder.*", "it trains a vision model", "name the trained model with --model", true},
 });
 
 /// A bundled model, and the name and size ("flavor") of the model in torchtitan.

@@ -71,7 +71,7 @@ constexpr auto harmless = argument_names(
     "model.lora_alpha", "model.lora_dropout", "model.*", "tensor_parallel_plan*", "collate_fn", "cudnn_deterministic_mode",
     "low_cpu_ram", "name", "keep_last_n_checkpoints", "reshard_*", "base_model_path", "packed");
 
-constexpr auto other_model = "name the trained model with --model; the other keys of the file count";
+constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto no_training = "it trains nothing";
 constexpr auto name_training = "give the configuration of a training instead";
 constexpr auto second = "a second model runs without gradients";

@@ -85,13 +85,13 @@ constexpr auto harmless = argument_names(
     "--use_auth_token", "--token", "--version", "--conv_type", "--flash_attn", "--model_type", "--dataloader_*",
     "--seq_parallel_*", "--ignore_data_skip", "--auto_find_batch_size");
 
-constexpr auto other_model = "name the trained model with --model; the other arguments of the file count";
+constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"--vision_tower", "a model of images is trained as well", other_model, true},
-    {"--mm_*", "a model of images is trained as well", other_model, true},
-    {"--vision_path", "a model of images is trained as well", other_model, true},
-    {"--image_folder", "a model of images is trained as well", other_model, true},
-    {"--image_encoder_*", "a model of images is trained as well", other_model, true},
+    {"--vision_tower", "a vision model is trained as well", other_model, true},
+    {"--mm_*", "a vision model is trained as well", other_model, true},
+    {"--vision_path", "a vision model is trained as well", other_model, true},
+    {"--image_folder", "a vision model is trained as well", other_model, true},
+    {"--image_encoder_*", "a vision model is trained as well", other_model, true},
     // Names of OpenGVLab/InternVL, internvl_chat/internvl/train/internvl_chat_finetune.py.
     {.key = "--freeze_llm",
      .reason = "only a part of the model is trained",

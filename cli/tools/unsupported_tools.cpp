@@ -78,20 +78,20 @@ constexpr auto name_trained_alone = "give options for the training step alone: -
 constexpr auto name_trained = "give the script of the training instead";
 constexpr auto encoder = "it trains an encoder with other inputs and another head than a GPT";
 constexpr auto decoder_of_two = "it trains an encoder and a decoder";
-constexpr auto vision = "it trains a model of images, or of images and text";
+constexpr auto vision = "it trains a vision model, or a vision-language model";
 constexpr auto reinforced = "it generates samples and scores them in addition to training";
 constexpr auto hybrid = "it trains layers other than transformer blocks";
-constexpr auto as_model = "name the trained model with --model: the other arguments of the file count";
+constexpr auto as_model = "name the trained model with --model: the other arguments of the file are used";
 
 /// Programs of NVIDIA/Megatron-LM and its forks, of transformers, and of TRL.
 constexpr auto programs = std::to_array<OtherProgram>({
-    {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file count", true,
+    {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file are used", true,
      "bert", "bert"},
     {"pretrain_ict*", encoder, as_model, true, "", "bert"},
     {"pretrain_biencoder*", encoder, as_model, true, "", "bert"},
     {"finetune_bert*", encoder, as_model, true, "", "bert"},
-    {"pretrain_t5*", decoder_of_two, "name its model, such as --model t5-base: the other arguments of the file count", true,
-     "", "t5"},
+    {"pretrain_t5*", decoder_of_two, "name its model, such as --model t5-base: the other arguments of the file are used",
+     true, "", "t5"},
     {"finetune_t5*", decoder_of_two, as_model, true, "", "t5"},
     {"*retro*", "it trains a model that retrieves text", as_model, true},
     {"pretrain_mamba*", hybrid, as_model, true, "", "nemotron-h decoder"},
@@ -125,7 +125,7 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*lm_eval*", no_training, name_trained},
     {"quantize*", no_training, name_trained},
     {"*dpo*", "it runs a second model without gradients", name_trained_alone},
-    {"*orpo*", "it trains on pairs of answers", name_trained_alone},
+    {"*orpo*", "it trains on preference pairs", name_trained_alone},
     {"*raft_align*", reinforced, name_trained_alone},
     {"chatbot*", no_training, name_trained},
     {"*grpo*", reinforced, name_trained_alone},

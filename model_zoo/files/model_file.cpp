@@ -35,7 +35,8 @@ void check_name(const YamlNode& node, std::string_view what) {
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
-  if (name.size() > max_model_name_length) node.fail(fmt::format("a name of more than {} letters", max_model_name_length));
+  if (name.size() > max_model_name_length)
+    node.fail(fmt::format("a name of more than {} characters", max_model_name_length));
   if (!plain)
     node.fail(fmt::format("{} is not a valid name of a {}", quote(name), what), "a name has letters, digits, '_' and '-'");
 }
@@ -63,7 +64,7 @@ void check_expression_at(const YamlNode& node, const Parameters& parameters) {
 
 void check_value(const YamlNode& node, const Parameters& parameters) {
   const std::string text = node.text();
-  if (text.size() > max_value_length) node.fail(fmt::format("a value of more than {} letters", max_value_length));
+  if (text.size() > max_value_length) node.fail(fmt::format("a value of more than {} characters", max_value_length));
   if (is_expression(text)) check_expression_at(node, parameters);
 }
 

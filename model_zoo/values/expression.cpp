@@ -36,7 +36,7 @@ class Evaluator {
       : text_(text), parameters_(parameters), channels_(channels), checking_(checking) {}
 
   Value run() {
-    if (text_.size() > max_length) fail(fmt::format("more than {} letters", max_length));
+    if (text_.size() > max_length) fail(fmt::format("more than {} characters", max_length));
     Value value = alternative();
     skip_space();
     if (at_ != text_.size()) fail(fmt::format("{} does not belong here", quote(text_.substr(at_))));

@@ -16,7 +16,7 @@ constexpr std::size_t longest_group = 24, most_before = 64;
 
 void append(std::string& letters, std::string_view more, std::size_t times) {
   if (times > (max_pattern_letters - std::min(letters.size(), max_pattern_letters)) / std::max<std::size_t>(more.size(), 1))
-    throw Error(fmt::format("a pattern of more than {} letters", max_pattern_letters));
+    throw Error(fmt::format("a pattern of more than {} characters", max_pattern_letters));
   for (std::size_t i = 0; i < times; ++i) letters += more;
 }
 

@@ -91,7 +91,7 @@ class RowReader {
     if (value != "yes" && value != "no" && !value.empty()) fail(name, "not yes or no");
     return value == "yes";
   }
-  /// Times separated by blanks.
+  /// Times separated by spaces.
   [[nodiscard]] std::vector<double> times(std::string_view name) const {
     const std::string& value = text(name);
     std::vector<double> found;
@@ -101,7 +101,7 @@ class RowReader {
       const auto [stop, problem] = std::from_chars(value.data() + at, value.data() + end, number);
       const std::string_view word = std::string_view(value).substr(at, end - at);
       if (problem != std::errc() || stop != value.data() + end || !(number >= 0)) {
-        fail(name, fmt::format("{} is not a time", quote(word)), "seconds, with blanks between them");
+        fail(name, fmt::format("{} is not a time", quote(word)), "times in seconds, separated by spaces");
       }
       found.push_back(checked_time(name, word, number));
       at = end + 1;

@@ -128,7 +128,7 @@ class Serving(unittest.TestCase):
             ("model=resnet51&gpus=8", "did you mean"),
             ("modle=resnet50", "did you mean"),
             ("gpus=8&gpus=9", "is given twice"),
-            ("gpus=" + "9" * 300, "has 300 letters"),
+            ("gpus=" + "9" * 300, "has 300 characters"),
             ("model=--help&gpus=8", "unknown model"),
             ("gpus=%00%ff", "not a whole number"),
             ("model=%3Cscript%3Ealert(1)%3C/script%3E", "is not a bundled name"),

@@ -136,7 +136,7 @@ class ConfigurationReader {
     if (wrapped.is_resized)
       result_.refusals.push_back({.at = wrapped.name,
                                   .message = "the file changes the sizes of the model that it names",
-                                  .hint = "name the trained model with --model; the other keys of the file count",
+                                  .hint = "name the trained model with --model; the other keys of the file are used",
                                   .is_of_model = true});
   }
 

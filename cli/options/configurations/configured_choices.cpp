@@ -258,7 +258,7 @@ std::int64_t expert_degree(const Configuration& read) {
   if (expert % tensor != 0) {
     read.fail({ConfigField::expert_tensor, ConfigField::expert},
               fmt::format("unsplit experts on {} ranks do not match a tensor degree of {}", expert, tensor),
-              "the tensor degree must divide the expert degree, or experts must be split as well");
+              "the expert degree must be a multiple of the tensor degree, or experts must be split as well");
   }
   return expert / tensor;
 }

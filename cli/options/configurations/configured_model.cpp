@@ -97,7 +97,7 @@ class SizedModel {
     if (hidden_ % heads_ != 0 && !read_.says(ConfigField::head_size)) {
       read_.fail({ConfigField::heads, ConfigField::hidden},
                  fmt::format("a hidden size of {} is not divisible by {} heads", hidden_, heads_),
-                 "the heads must divide the hidden size, unless the head size is given");
+                 "the hidden size must be a multiple of the number of heads, unless the head size is given");
     }
     if (read_.word(ConfigField::latent) == "yes")
       read_.fail({ConfigField::latent}, "multi-head latent attention cannot be built from these sizes", model_hint);
@@ -150,7 +150,7 @@ class SizedModel {
     if (!counts) return heads_;
     if (heads_ % *groups != 0) {
       read_.fail({ConfigField::kv_heads}, fmt::format("{} heads are not divisible by {} query groups", heads_, *groups),
-                 "the query groups must divide the heads");
+                 "the number of heads must be a multiple of the number of query groups");
     }
     return *groups;
   }

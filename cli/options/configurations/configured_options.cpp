@@ -307,14 +307,14 @@ class Options {
       }
       read_.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context},
                  fmt::format("{}{} does not divide {} GPUs", said, parts > 1 ? fmt::format(" = {}", of_a_model) : "", gpus_),
-                 "the product of the degrees must divide the number of GPUs; set it with --gpus");
+                 "the number of GPUs must be a multiple of the product of the degrees; set it with --gpus");
     }
     replicas_ = gpus_ / of_a_model;
     check_shards();
     const std::int64_t expert = expert_degree(read_);
     if (replicas_ % expert != 0) {
       read_.fail({ConfigField::expert}, fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_),
-                 "the expert degree must divide the replicas");
+                 "the number of replicas must be a multiple of the expert degree");
     }
     std::string degrees, strategy;
     const auto add = [&](const char* name, std::int64_t value) {

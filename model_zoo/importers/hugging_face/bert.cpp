@@ -31,7 +31,7 @@ FamilyModel read_encoder(HuggingFaceConfig& config, std::string_view classes, st
                    "known: absolute");
     config.warn("read as if positions were absolute");
   }
-  config.require("is_decoder", false, "each token sees all others");
+  config.require("is_decoder", false, "each token attends to all others");
   config.require("add_cross_attention", false, "these layers read no encoder");
   config.require("tie_word_embeddings", true, "the head shares the embedding");
   return model;

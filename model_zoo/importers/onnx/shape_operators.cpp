@@ -47,7 +47,8 @@ void set_sizes(Translation& translation, const onnx::NodeProto& node, Value valu
   translation.set_view(node, translation.fresh(node, view, sizes));
 }
 
-/// Returns a view of `count` elements of a dimension from `start`, `step` apart. The cost depends only on the number of elements.
+/// Returns a view of `count` elements of a dimension from `start`, `step` apart. The cost depends only on the number of
+/// elements.
 View part_of(Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t axis, std::int64_t start,
              std::int64_t count, std::int64_t step = 1) {
   if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);

@@ -218,8 +218,8 @@ TEST_CASE("a cell that is too long is refused") {
   CHECK(CsvTable::parse("a\n" + longest + '\n', "t.csv").cell(0, 0) == longest);
   CHECK(error_of([&] {
           (void)CsvTable::parse("a,b\n1," + longest + "x\n", "t.csv");
-        }).starts_with("t.csv:2:3: a cell of more than 10000 letters"));
+        }).starts_with("t.csv:2:3: a cell of more than 10000 characters"));
   CHECK(error_of([&] {
           (void)CsvTable::parse("a,b\n1,\"" + longest + "x\"\n", "t.csv");
-        }).starts_with("t.csv:2:3: a cell of more than 10000 letters"));
+        }).starts_with("t.csv:2:3: a cell of more than 10000 characters"));
 }

@@ -686,9 +686,9 @@ TEST_CASE("the error for a broken file states a position inside the file") {
 TEST_CASE("texts and names have a maximum length, and a name is on one line") {
   const auto text = YamlNode::parse("a: " + std::string(YamlNode::max_text, 'x') + '\n', "f.yaml").at("a");
   CHECK(text.text().size() == YamlNode::max_text);
-  CHECK(error_of([&] { (void)text.name(); }).starts_with("f.yaml:1:4: a name of more than 200 letters"));
+  CHECK(error_of([&] { (void)text.name(); }).starts_with("f.yaml:1:4: a name of more than 200 characters"));
   const auto longer = YamlNode::parse("a: " + std::string(YamlNode::max_text + 1, 'x') + '\n', "f.yaml").at("a");
-  CHECK(error_of([&] { (void)longer.text(); }).starts_with("f.yaml:1:4: a text of more than 10000 letters"));
+  CHECK(error_of([&] { (void)longer.text(); }).starts_with("f.yaml:1:4: a text of more than 10000 characters"));
   CHECK(YamlNode::parse("a: " + std::string(YamlNode::max_name, 'x') + '\n', "f.yaml").at("a").name().size() ==
         YamlNode::max_name);
   CHECK(error_of([] {

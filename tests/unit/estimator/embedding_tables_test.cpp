@@ -1,9 +1,10 @@
+#include "estimator/strategies/embedding_tables.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "estimator/exchanges/compression.hpp"
-#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"

@@ -242,8 +242,8 @@ TEST_CASE("recomputed layers exchange their forward again") {
   const Matrix matrix(Assumptions{}, {}, true);
   Plan plan = plan_of(8);
   plan.mesh.set(Axis::filter, 2);
-  // The Allgather of the output between two ranks takes 1 s + (8 samples · 10 elements · 4 B)/2 · 1 ms/B. The first layer has
-  // no exchange in backward.
+  // The Allgather of the output between two ranks takes 1 s + (8 samples · 10 elements · 4 B)/2 · 1 ms/B. The first layer
+  // has no exchange in backward.
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(1.16));
   plan.recompute = Recompute::full;
   CHECK(Estimator(matrix.job).estimate(plan).time[Part::layer_collectives].value() == Approx(2 * 1.16));

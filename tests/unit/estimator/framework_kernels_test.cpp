@@ -357,8 +357,8 @@ TEST_CASE("only the biases of the experts' last layer are weighted by operators"
     return *last;
   };
   using enum ExpertBiases;
-  // The numbers are elements that each operator moves, where an fp32 element counts as two. In fp32, forward moves: p·b 2; y 1,
-  // p·b 1·2, the sum 2; concatenated 2 and 2; converted 2 and 1. Backward moves: converted 1 and 2, for y 2 and 1,
+  // The numbers are elements that each operator moves, where an fp32 element counts as two. In fp32, forward moves: p·b 2; y
+  // 1, p·b 1·2, the sum 2; concatenated 2 and 2; converted 2 and 1. Backward moves: converted 1 and 2, for y 2 and 1,
   // concatenated gradients 1 and 1, the product 2 and 2 and its sum 2. Backward with the weights moves: the product 2 and 2,
   // its sum 2.
   for (const Precision half : {Precision::bf16, Precision::fp8}) {

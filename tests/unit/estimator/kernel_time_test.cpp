@@ -110,7 +110,8 @@ TEST_CASE("weights are read once for any batch, so a matrix product with a small
   CHECK(owned.kernels.kernel_time(work, Pass::forward, 100, Precision::fp32).value() == Approx(200e-6));
 }
 
-TEST_CASE("matrix products run at the precision's peak, other kernels at fp32's peak, and elements have the precision's size") {
+TEST_CASE(
+    "matrix products run at the precision's peak, other kernels at fp32's peak, and elements have the precision's size") {
   const OwnedJob half(two_convolutions(), half_as_fast_as_its_sheet(), Assumptions{}, 1, std::nullopt, Precision::fp16);
   const Work product{.flops = 4e6, .m = 10, .n = 10, .k = 10};
   CHECK(half.kernels.kernel_time(product, Pass::forward, 1, half.kernels.precision()).value() ==
@@ -421,7 +422,8 @@ TEST_CASE("a rank that has a part of a table sets a part of its gradient to zero
                                    "features: 8}\n  - fully_connected: 8\n",
                                    "m.yaml"),
                        half_as_fast_as_its_sheet(), Assumptions{}, 1000);
-  // Backward moves three times 2 · 8 elements, and the elements of the table. Each element has 4 bytes, which are moved at 100 GB/s.
+  // Backward moves three times 2 · 8 elements, and the elements of the table. Each element has 4 bytes, which are moved at
+  // 100 GB/s.
   CHECK(costs_of(owned, Plan{}, 0)[LayerTime::backward].value() == Approx((48 + 8e6) * 4 / 1e11));
   CHECK(costs_of(owned, Plan{.mesh = {{Axis::tensor, 4}}}, 0)[LayerTime::backward].value() == Approx((48 + 2e6) * 4 / 1e11));
   // A layer that shares the table with another layer behaves in the same way.

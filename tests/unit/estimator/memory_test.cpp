@@ -337,8 +337,8 @@ TEST_CASE("backward of the last layer needs all kept tensors, its input gradient
   Plan plan;
   plan.global_batch = 2400;
   // Backward of the third layer needs the inputs of the first three layers, of which the first is the batch, and two
-  // gradients. Each of these five tensors has 2400 samples · 100 elements · 4 B. The gradients of the last two matrices exist
-  // at this time.
+  // gradients. Each of these five tensors has 2400 samples · 100 elements · 4 B. The gradients of the last two matrices
+  // exist at this time.
   CHECK(whole_memory(owned, plan).activations.value() == Approx(4 * 960000));
   CHECK(whole_memory(owned, plan).input.value() == Approx(960000));
   CHECK(whole_memory(owned, plan).gradients.value() == Approx(80000));
@@ -387,7 +387,8 @@ TEST_CASE("full recomputation keeps the inputs of blocks, and one block while it
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // The input of each block has 1000 samples, 50 elements per sample and 4 B per element. The first block's input is the batch.
+  // The input of each block has 1000 samples, 50 elements per sample and 4 B per element. The first block's input is the
+  // batch.
   const double input = 50 * 4000;
   CHECK(kept_by(owned, plan, 0, 9) == Approx(3 * input));
   // Backward of a block needs the block's input, the recomputed tensors (four times as much after the first layer), and
@@ -405,8 +406,8 @@ TEST_CASE("the first blocks are recomputed, and the others keep what backward ne
   Plan plan;
   plan.global_batch = 1000;
   plan.recompute = Recompute::full;
-  // Each block keeps an input of 1000 samples, 50 elements per sample and 4 B per element. A block that is not recomputed keeps
-  // four times as many bytes in addition.
+  // Each block keeps an input of 1000 samples, 50 elements per sample and 4 B per element. A block that is not recomputed
+  // keeps four times as many bytes in addition.
   const double input = 50 * 4000;
   for (int blocks = 1; blocks <= 3; ++blocks) {
     plan.recompute_blocks = blocks;

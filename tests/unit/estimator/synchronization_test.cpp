@@ -1,3 +1,5 @@
+#include "estimator/exchanges/synchronization.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
-#include "estimator/exchanges/synchronization.hpp"
 #include "estimator/step/estimate.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/files/load_model.hpp"

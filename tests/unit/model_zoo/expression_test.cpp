@@ -54,7 +54,7 @@ TEST_CASE("each dimension of a size is an expression") {
   // A long text with many dimensions is refused as a whole.
   std::string many = "$width";
   for (int i = 0; i < 1000; ++i) many += " x 1";
-  CHECK(error_in(many).starts_with("more than 1000 letters"));
+  CHECK(error_in(many).starts_with("more than 1000 characters"));
 }
 
 TEST_CASE("conditions compare numbers and words") {
@@ -103,7 +103,7 @@ TEST_CASE("the smallest number can be neither negated nor divided by minus one")
 TEST_CASE("deep and long expressions are refused before they are evaluated") {
   CHECK(error_in(std::string(100, '(') + "1").starts_with("nested deeper than 64 levels"));
   CHECK(error_in(std::string(100, '-') + "1").starts_with("nested deeper than 64 levels"));
-  CHECK(error_in("1" + std::string(2000, ' ') + "+ 1").starts_with("more than 1000 letters"));
+  CHECK(error_in("1" + std::string(2000, ' ') + "+ 1").starts_with("more than 1000 characters"));
   CHECK(value("((((((((((1))))))))))") == "1");
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("names are unique, and plain") {
   CHECK(error_in_layers("  - flatten:\n    name: input\n") ==
         "m.yaml:6:11: 'input' is the name of the model's input | choose another name");
   CHECK(error_in_layers("  - flatten:\n    name: " + std::string(101, 'a') + "\n") ==
-        "m.yaml:6:11: a name of more than 100 letters");
+        "m.yaml:6:11: a name of more than 100 characters");
 }
 
 TEST_CASE("repeats and residuals must have contents") {
@@ -248,7 +248,7 @@ TEST_CASE("expansions that take long count as several") {
   CHECK(error_in_layers(rounds(item + ", " + item + ", " + item)) ==
         "m.yaml:5:2030: the model expands to more than 1000000 steps");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 8}\nparameters: {a: " + std::string(1001, 'x') +
-                 "}\nlayers: [flatten]\n") == "m.yaml:4:17: a value of more than 1000 letters");
+                 "}\nlayers: [flatten]\n") == "m.yaml:4:17: a value of more than 1000 characters");
 }
 
 TEST_CASE("conditions are true or false") {

@@ -20,7 +20,7 @@ TEST_CASE("groups of a pattern are expanded") {
     INFO(pattern);
     CHECK(refusal(pattern).find("is not a group of a pattern") != std::string::npos);
   }
-  CHECK(refusal("(FF)50001").find("more than 100000 letters") != std::string::npos);
+  CHECK(refusal("(FF)50001").find("more than 100000 characters") != std::string::npos);
   CHECK(pattern_letters("(FF)50000").size() == max_pattern_letters);
 }
 
