@@ -62,10 +62,12 @@ std::vector<std::string> answers(const std::string& plain) {
   for (const Concept& each : concepts()) {
     if (is_spelling(each, plain)) found.emplace_back(each.answer);
   }
+  std::vector<std::string_view> hints;
   const auto add_hints = [&](const auto& matches) {
     for (const Synonym& each : synonyms()) {
-      const std::string hint = fmt::format("{}: {}", each.word, each.hint);
-      if (matches(each.word) && std::find(found.begin(), found.end(), hint) == found.end()) found.push_back(hint);
+      if (!matches(each.word) || std::find(hints.begin(), hints.end(), each.hint) != hints.end()) continue;
+      hints.push_back(each.hint);
+      found.push_back(fmt::format("{}: {}", each.word, each.hint));
     }
   };
   add_hints([&](std::string_view word) { return word == plain; });

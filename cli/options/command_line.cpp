@@ -115,7 +115,9 @@ std::string placeholder_of(const OptionDescription& option) {
   for (const std::string& word : option.words) all += (all.empty() ? "" : "|") + word;
   if (option.is_file) return "NAME";
   if (!all.empty()) return all.size() <= most_letters ? all : "NAME";
-  std::string name = option.names.back();
+  const auto is_long = [](const std::string& each) { return each.starts_with("--"); };
+  const auto first = std::find_if(option.names.begin(), option.names.end(), is_long);
+  std::string name = first == option.names.end() ? option.names.front() : *first;
   name = name.substr(name.rfind('-') + 1);
   for (char& c : name) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
