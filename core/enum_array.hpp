@@ -13,24 +13,36 @@ namespace ddl {
 
 namespace detail {
 
-/// Whether a value of an enumeration has a name. GCC and Clang print `ddl::Fusing::half` for a value with a name, and
-/// `(ddl::Fusing)7` for one without.
-template <auto value>
-consteval bool is_enumerator() {
+/// The number of values of `Enum` from `first` on that have a name, at most as many as there are `offsets`. GCC and Clang
+/// print `ddl::Fusing::half` for a value with a name, and `(ddl::Fusing)7` for one without. One list of values is printed,
+/// because a template for each value makes each source take seconds longer to compile.
+template <auto... values>
+consteval std::size_t named_values() {
   constexpr std::string_view function = __PRETTY_FUNCTION__;
-  return function[function.rfind("value = ") + std::string_view("value = ").size()] != '(';
+  std::size_t named = 0;
+  for (std::size_t at = function.rfind("values = ") + std::string_view("values = {").size(); function[at] != '(';) {
+    if (++named == sizeof...(values)) break;
+    at = function.find(", ", at) + 2;
+  }
+  return named;
+}
+
+template <class Enum, std::size_t first, std::size_t... offsets>
+consteval std::size_t named_from(std::index_sequence<offsets...> block) {
+  constexpr std::size_t named = named_values<static_cast<Enum>(first + offsets)...>();
+  if constexpr (named == sizeof...(offsets)) {
+    return named + named_from<Enum, first + named>(block);
+  } else {
+    return named;
+  }
 }
 
 }  // namespace detail
 
 /// The number of enumerators of `Enum`. The enumerators must have the values 0, 1, 2 and so on.
-template <class Enum, std::size_t counted = 0>
+template <class Enum>
 consteval std::size_t enum_count() {
-  if constexpr (detail::is_enumerator<static_cast<Enum>(counted)>()) {
-    return enum_count<Enum, counted + 1>();
-  } else {
-    return counted;
-  }
+  return detail::named_from<Enum, 0>(std::make_index_sequence<16>());
 }
 
 /// An array with one value for each enumerator of `Enum`, in the order of the enumerators. The constructor takes one value

@@ -237,12 +237,14 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   return host;
 }
 
-std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision) {
+std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision,
+                                   const Model* like) {
   double sum = 0;
   int count = 0;
   for (const MeasuredModel& measured : coefficients.models) {
     if (measured.precision != precision) continue;
     const Model model = load_model(measured.model);
+    if (like != nullptr && (model.input.rank != like->input.rank || model.input.sequence != like->input.sequence)) continue;
     const std::optional<double> scale = measured_scale(facts_of(model), machine.device, coefficients, precision);
     if (!scale) continue;
     sum += std::log(*scale);
@@ -343,6 +345,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   if (spec_.known_kernels == KnownKernels::none) machine_.device.other_kernels = nullptr;
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
+  const bool of_this_software = !is_of_another(coefficients_.software, software_);
   use_software();
   if (assumptions_.precondition_every > 0 && !is_preconditioned(optimizer_)) {
     throw Error(
@@ -357,10 +360,10 @@ Study::Study(StudySpec spec, StudyInputs inputs)
     std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
-  // Times of other measured models are used only if this model was never measured.
+  // Times of other measured models are used only if this model was never measured, and only for the software that ran them.
   std::optional<double> scale;
-  if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
-    scale = pooled_scale(machine_, coefficients_, precision_);
+  if (of_this_software && !measured_scale(facts_, machine_.device, coefficients_, precision_)) {
+    scale = pooled_scale(machine_, coefficients_, precision_, &model_);
   }
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();

@@ -141,9 +141,10 @@ void require_precision(Precision precision, const Device& device);
 /// channels; else a common data set of about the same size.
 [[nodiscard]] std::string default_dataset(const Model& model);
 
-/// Measured time divided by roofline time, on this device with this software: the geometric mean over all models that were
-/// measured in this precision. Empty if no model was measured.
+/// Measured time divided by predicted time, on this device with the measured software: the geometric mean over the models
+/// that were measured in this precision and whose input is of the same kind as that of `like` (images, volumes or
+/// sequences; all models if `like` is null). Empty if there is no such model.
 [[nodiscard]] std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients,
-                                                 Precision precision);
+                                                 Precision precision, const Model* like);
 
 }  // namespace ddl

@@ -32,7 +32,7 @@ class PredictedTimes {
                  Precision precision)
       : model_(machine.device, precision),
         measured_(measured, Roofline(machine.device, precision), precision),
-        scale_(measured_.empty() ? pooled_scale(machine, coefficients, precision) : std::nullopt) {}
+        scale_(measured_.empty() ? pooled_scale(machine, coefficients, precision, nullptr) : std::nullopt) {}
 
   [[nodiscard]] bool is_measured() const { return !measured_.empty(); }
 

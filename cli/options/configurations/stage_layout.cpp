@@ -8,12 +8,12 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t most_letters = 100'000;
+constexpr std::size_t longest_layout = 100'000;
 
 /// Writes repeated letters and brackets out.
 std::string written_out(std::string_view text) {
   std::string all;
-  for (std::size_t at = 0; at < text.size() && all.size() < most_letters;) {
+  for (std::size_t at = 0; at < text.size() && all.size() < longest_layout;) {
     std::string part(1, text[at++]);
     if (part == "(") {
       const std::size_t end = std::min(text.find(')', at), text.size());
@@ -24,9 +24,9 @@ std::string written_out(std::string_view text) {
     if (at < text.size() && text[at] == '*') {
       times = 0;
       for (++at; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0; ++at)
-        times = std::min<std::size_t>(times * 10 + static_cast<std::size_t>(text[at] - '0'), most_letters);
+        times = std::min<std::size_t>(times * 10 + static_cast<std::size_t>(text[at] - '0'), longest_layout);
     }
-    for (; times > 0 && all.size() < most_letters; --times) all += part;
+    for (; times > 0 && all.size() < longest_layout; --times) all += part;
   }
   return all;
 }
