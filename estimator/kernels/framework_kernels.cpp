@@ -58,6 +58,22 @@ double weighted_bias_items(Pass pass, bool in_fp32) {
   return 0;
 }
 
+std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass) {
+  const auto is_of = [](KernelKind kind) { return [kind](const Work& work) { return work.kernel_kind() == kind; }; };
+  const auto softmax = std::find_if(kernels.begin(), kernels.end(), is_of(KernelKind::softmax));
+  if (softmax == kernels.end() || std::none_of(kernels.begin(), kernels.end(), is_of(KernelKind::matrix_product)))
+    return kernels;
+  const double more = wide / 2 - 1;  // items that an item in fp32 takes in addition to its own
+  // Forward reads and writes each score. Backward reads two tensors and writes one.
+  const double scores = softmax->activation_items / (pass == Pass::forward ? 2 : 3);
+  softmax->activation_items += (pass == Pass::forward ? 1 : 2) * more * scores;
+  // Dropout reads and writes each score, and reads or writes a mask of one byte.
+  for (Work& work : kernels)
+    if (work.kernel_kind() == KernelKind::dropout) work.activation_items += 2 * more * scores;
+  kernels.push_back({.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise});
+  return kernels;
+}
+
 KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format) {
   if (!has_matrix_units) return KernelKind::direct_convolution;
   if (format == MemoryFormat::channels_first) return KernelKind::grouped_convolution;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/machine.hpp"
@@ -40,6 +41,13 @@ namespace ddl {
 /// result to half precision. Backward copies the gradient to fp32, and the gradient of y to half precision
 /// [NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
 [[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
+
+/// Returns the kernels of an operation under autocast. A softmax between products in half precision reads half precision and
+/// writes fp32, its dropout runs in fp32, and another kernel converts the result for the next product. Backward converts the
+/// gradient of the result to fp32, and the softmax reads this gradient and its output in fp32 [PyTorch,
+/// aten/src/ATen/autocast_mode.h, AT_FORALL_FP32_SET_OPT_DTYPE, and aten/src/ATen/native/cuda/SoftMax.cu, half_to_float].
+/// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
+[[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
 
 /// Returns the type of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and
 /// in channels-last order, direct kernels run the convolution. With matrix units and in channels-first order, the groups run

@@ -98,18 +98,17 @@ class WindowAttention final : public Operation {
     const double scores = score_items(output);
     const double table = real(biases(inputs, output));
     const double side = real(area());
-    Work work{.m = side, .n = side, .k = real(head_size_), .batched = Work::Batched::count};
+    // The products of all heads and windows are one batch.
+    Work work{.m = side, .n = side, .k = real(head_size_), .batched = Work::Batched::count, .count = scores / (side * side)};
     // The image is copied into windows and back. If windows are shifted, the image is also rolled before and after.
-    const double copies = (shifted(output) ? 8 : 4) * padded_items(output) + position_traffic(output);
+    const double copies = copied_items(output);
     if (pass == Pass::forward) {
       // There are two products, QKᵀ and AV, an addition for the bias and another for the mask, and about 5 FLOPs for the
       // softmax of each score. QKᵀ writes the scores; bias, mask and softmax read and write them; AV reads them.
       const double added = (shifted(output) ? 1 : 0) + additions();
-      work.flops = 2 * macs(inputs, output) + (5 + added) * scores;
+      work.flops = 2 * macs(inputs, output) + (5 + added) * scores + perceptron_flops(inputs, output);
       work.activation_items = items(inputs.front()) + items(output) + (4 + 2 * added) * scores + copies;
       work.weight_items = table;
-      if (settings_.positions == Positions::perceptron)
-        work.flops += 2 * real(relative_positions()) * (table - real(output.channels) / real(head_size_));
       return work;
     }
     if (pass == Pass::backward_data) {
@@ -122,6 +121,45 @@ class WindowAttention final : public Operation {
     // The gradient of the table is the sum of the gradients of the scores over the windows.
     if (pass == Pass::backward_weight) return {.flops = scores, .activation_items = scores, .weight_items = table};
     return {};
+  }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (pass != Pass::forward && pass != Pass::backward_data) return {work(pass, inputs, output)};
+    const double scores = score_items(output), side = real(area()), head = real(head_size_);
+    const double count = scores / (side * side);
+    const auto product = [&](double n, double k, double read_and_written) {
+      return Work{.flops = 2 * side * n * k * count,
+                  .activation_items = scores + read_and_written,
+                  .m = side,
+                  .n = n,
+                  .k = k,
+                  .batched = Work::Batched::count,
+                  .count = count};
+    };
+    const double read = items(inputs.front()), written = items(output);
+    // Products with the vectors of relative positions run on few items, and are counted with the additions of their results.
+    const double of_axes = 2 * macs(inputs, output) - 4 * side * padded_items(output);
+    std::vector<Work> kernels;
+    if (pass == Pass::forward) {
+      const double added = (shifted(output) ? 1 : 0) + additions();
+      kernels.push_back({.flops = perceptron_flops(inputs, output), .activation_items = copied_items(output)});
+      kernels.push_back(product(side, head, read * 2 / 3));
+      if (added > 0) {
+        kernels.push_back({.flops = added * scores + of_axes,
+                           .activation_items = 2 * added * scores,
+                           .weight_items = real(biases(inputs, output))});
+      }
+      kernels.push_back({.flops = 5 * scores, .activation_items = 2 * scores, .n = side, .kind = KernelKind::softmax});
+      kernels.push_back(product(head, side, read / 3 + written));
+      return kernels;
+    }
+    // Backward computes the gradients of values and scores, then of the softmax, then of queries and keys.
+    kernels.push_back(product(head, side, read / 3 + written));
+    kernels.push_back(product(side, head, read / 3 + written));
+    kernels.push_back({.flops = 10 * scores, .activation_items = 3 * scores, .n = side, .kind = KernelKind::softmax});
+    kernels.push_back(product(head, side, read * 2 / 3));
+    kernels.push_back(product(head, side, read * 2 / 3));
+    kernels.push_back({.flops = 2 * of_axes, .activation_items = copied_items(output)});
+    return kernels;
   }
 
   double depth(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output,
@@ -166,6 +204,15 @@ class WindowAttention final : public Operation {
   /// Returns the elements that cosines read and write: queries and keys are divided by their lengths.
   [[nodiscard]] double position_traffic(const TensorShape& output) const {
     return settings_.positions == Positions::perceptron ? 4 * padded_items(output) : 0;
+  }
+  /// Returns the FLOPs of the perceptron, which runs once per kernel.
+  [[nodiscard]] double perceptron_flops(std::span<const TensorShape> inputs, const TensorShape& output) const {
+    if (settings_.positions != Positions::perceptron) return 0;
+    return 2 * real(relative_positions()) * (real(biases(inputs, output)) - real(output.channels) / real(head_size_));
+  }
+  /// Returns the items that copies and position traffic move in a pass.
+  [[nodiscard]] double copied_items(const TensorShape& output) const {
+    return (shifted(output) ? 8 : 4) * padded_items(output) + position_traffic(output);
   }
   /// Returns the number of positions of the image, filled up to whole windows.
   [[nodiscard]] std::int64_t padded_positions(const TensorShape& output) const {

@@ -30,14 +30,17 @@ constexpr std::array<Tile, 9> usual_tiles{{{256, 256, 0},
                                            {32, 64, 5}}};
 /// Sums with fewer terms are computed in one block (no split-K).
 constexpr double least_split_depth = 1024;
-/// Half-precision elements in the 16 bytes that matrix units load at once.
-constexpr double aligned_items = 8;
+/// Bytes that matrix units load at once [NVIDIA, Matrix Multiplication Background User's Guide, requirements for tensor
+/// cores: 8 elements in half precision, 4 in TF32].
+constexpr double aligned_bytes = 16;
 
 /// Returns whether a batched product has no kernel on matrix units, because its rows are not
-/// aligned to `aligned_items`. An example is heads of 108 channels [BigScience, chronicles of
+/// aligned to `aligned_bytes`. An example is heads of 108 channels in half precision [BigScience, chronicles of
 /// tr11-176B-ml: steps take a third longer than with 104, 112 or 144 channels].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
-  const auto is_odd = [](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
+  if (!(shape.items > 0)) return false;
+  const double aligned_items = std::max(1.0, std::floor(aligned_bytes * shape.items / shape.bytes + 1e-9));
+  const auto is_odd = [&](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
   // Long sums run over tokens, whose elements are not contiguous in memory.
   constexpr double largest_head = 512;
   const bool is_batch = shape.count > 1 && shape.experts == 0;
@@ -66,8 +69,8 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
     if (peaks.multiprocessors > 0) {
       double blocks = shape.count * rows * columns;
       if (of.are_split) {
-        blocks *= std::clamp(std::floor(peaks.multiprocessors / blocks), 1.0,
-                             std::max(1.0, std::floor(shape.k / least_split_depth)));
+        // Twice the terms have at most twice the blocks, so they never take less time.
+        blocks *= std::clamp(std::floor(peaks.multiprocessors / blocks), 1.0, std::max(1.0, shape.k / least_split_depth));
       }
       const double waves = blocks / peaks.multiprocessors;
       idle = std::pow(std::ceil(waves - 1e-9) / waves, c[wave]);

@@ -60,6 +60,59 @@ TEST_CASE("cross entropy has the memory traffic of its operators") {
   }
 }
 
+TEST_CASE("autocast's softmax between two products writes fp32, and its result is converted") {
+  // Attention of 2 heads over 16 tokens has 512 scores. In half precision, forward reads and writes a score (2 + 2 bytes).
+  // Under autocast, the softmax reads 2 bytes and writes 4, and another kernel reads 4 and writes 2.
+  const Model model = parse_model(
+      "format: 1\nmodel: m\nclass: test\ninput: {channels: 24, tokens: 16}\nlayers:\n"
+      "  - attention: {heads: 2, fused: no, dropout: 0.1}\n  - softmax\n",
+      "m.yaml");
+  const auto items = [&](std::size_t layer, Pass pass, KernelKind kind, bool wide) {
+    const Layer& at = model.layers[layer];
+    std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
+    std::erase_if(kernels, [](const Work& work) { return work.is_separate; });
+    if (wide) kernels = with_wide_softmax(kernels, pass);
+    double sum = 0;
+    for (const Work& work : kernels) sum += work.kernel_kind() == kind ? work.activation_items : 0;
+    return sum;
+  };
+  const double scores = 2 * 16 * 16;
+  using enum KernelKind;
+  CHECK(items(0, Pass::forward, softmax, false) == 2 * scores);
+  CHECK(items(0, Pass::forward, softmax, true) == (2 + 4) / 2 * scores);
+  CHECK(items(0, Pass::forward, elementwise, true) == (4 + 2) / 2 * scores);
+  // Dropout reads and writes 4 bytes, and a mask of one.
+  CHECK(items(0, Pass::forward, dropout, true) == (4 + 4 + 1) / 2.0 * scores);
+  // Backward converts a gradient, and the softmax reads this gradient and its output, and writes half precision.
+  CHECK(items(0, Pass::backward_data, softmax, true) == (4 + 4 + 2) / 2 * scores);
+  CHECK(items(0, Pass::backward_data, elementwise, true) == (2 + 4) / 2 * scores);
+  // A softmax that is a layer is in fp32 as a whole.
+  CHECK(items(1, Pass::forward, softmax, true) == items(1, Pass::forward, softmax, false));
+
+  // Compiled code converts inside its kernels, and plain half precision converts nothing.
+  const Model network = load_model("vit_b_16@fused=no");
+  const ModelFacts facts = facts_of(network);
+  const Device device = load_machine("dgx-a100").device;
+  const auto seconds = [&](MixedPrecision mixed, CompositeKernels composites) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = mixed;
+    assumptions.composites = composites;
+    const KernelTimes times(facts, device, {}, Precision::fp16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    Seconds sum{};
+    for (std::size_t i = 0; i < network.layers.size(); ++i) {
+      const Layer& layer = network.layers[i];
+      if (!layer.operation->is_attention()) continue;
+      sum +=
+          times.pass_time(i, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape, 64, Precision::fp16);
+    }
+    return sum;
+  };
+  const Seconds half = seconds(MixedPrecision::half_gradients, CompositeKernels::operators);
+  CHECK(seconds(MixedPrecision::autocast, CompositeKernels::operators) > 1.05 * half);
+  CHECK(seconds(MixedPrecision::autocast, CompositeKernels::fused) ==
+        seconds(MixedPrecision::half_gradients, CompositeKernels::fused));
+}
+
 TEST_CASE("with matrix units, convolutions of channels-first images copy their inputs and outputs") {
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;

@@ -517,6 +517,31 @@ TEST_CASE("heads that are not a multiple of eight channels do not use matrix uni
   Work even = product(1024, 4096, 1008);
   even.count = 8;
   CHECK(model.seconds(experts, Pass::backward_weight, 1) < 1.1 * model.seconds(even, Pass::backward_weight, 1));
+  // Matrix units load 16 bytes at once. In TF32, these are 4 items, so 108 channels are aligned, and 106 are not.
+  const KernelFamily wide = products(Precision::tf32, {1, 0.8, 0.8, 2.5, 100, 0.93, 0.7});
+  Device device = device_with({wide, elementwise(3, 0.5)});
+  device.peak[Precision::tf32] = FlopRate(8e12);
+  const KernelModel tf32(device, Precision::tf32);
+  const auto wide_seconds = [&](double head) {
+    Work scores = product(2048, 2048, head);
+    scores.batched = Work::Batched::count;
+    scores.count = 64;
+    scores.flops *= scores.count;
+    scores.activation_items *= scores.count;
+    return tf32.seconds(scores, Pass::forward, 1).value();
+  };
+  CHECK(wide_seconds(108) < 1.1 * wide_seconds(112));
+  CHECK(wide_seconds(106) > 1.5 * wide_seconds(108));
+}
+
+TEST_CASE("a sum of twice the terms takes no less time") {
+  // 64 × 64 results are one block, and sums of more terms are divided among more blocks.
+  const KernelFamily family = products(Precision::bf16, {1, 0.8, 0.8, 2.5, 100, 0.93, 0.7});
+  const KernelModel model(device_with({family, elementwise(3, 0.5)}), Precision::bf16);
+  for (double terms = 100; terms < 1e6; terms *= 1.1) {
+    const Seconds one = model.seconds(product(64, 64, terms), Pass::forward, 1);
+    CHECK(model.seconds(product(64, 64, 2 * terms), Pass::forward, 1) >= 0.9 * one);
+  }
 }
 
 TEST_CASE("fp32 gradient sums are read and written by the product that adds to them") {

@@ -206,6 +206,21 @@ TEST_CASE("window attention has two products for each pair of positions in a win
   CHECK(padded.operation->macs(padded.input_shapes, padded.output_shape) ==
         2.0 * 16 * 8 * 8 * static_cast<double>(padded.output_shape.channels));
   CHECK(padded.operation->biases(padded.input_shapes, padded.output_shape) == 0);
+
+  // The kernels together do the work of the layer. Their products are batches of all windows and heads.
+  for (const Layer& each : {layer, shifted, cosine, padded}) {
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+      const std::vector<Work> kernels = each.operation->kernels(pass, each.input_shapes, each.output_shape);
+      const Work whole = work_of(each, pass), sum = sum_of(kernels);
+      CHECK(sum.flops == Approx(whole.flops));
+      CHECK(sum.activation_items == Approx(whole.activation_items));
+      CHECK(sum.weight_items == whole.weight_items);
+      for (const Work& kernel : kernels)
+        if (kernel.kernel_kind() == KernelKind::matrix_product) CHECK(kernel.count == 2 * 4);  // two heads, four windows
+    }
+  }
+  CHECK(work_of(layer, Pass::forward).count == 2 * 4);
+  CHECK(work_of(padded, Pass::forward).count == 2 * 4);
 }
 
 TEST_CASE("Swin V2 and ConvNeXt V2 have the multiply-adds of their publications") {

@@ -1,0 +1,119 @@
+// Tests that kernel times grow with the number of samples as the kernels' work does, for the kernels of all bundled models
+// on all bundled devices. A jump shows that a formula or a correction is used outside of the shapes that it describes.
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "calibration/inputs/machine_reader.hpp"
+#include "estimator/kernels/kernel_form.hpp"
+#include "estimator/kernels/kernel_model.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "tests/catch.hpp"
+
+namespace kernel_growth_tests {
+
+using namespace ddl;
+
+namespace {
+
+/// The most and the least by which the time may grow if the samples double. It grows by more than two if the last wave of
+/// blocks is less favorable, or if a correction changes between measured shapes: on P100, products with sums of 30,000 terms
+/// were measured to take three times as long as those of 6,000 terms would suggest. It falls where measurements scatter.
+constexpr double most_growth = 3.5, least_growth = 0.8;
+constexpr int most_samples = 128;
+
+struct Kernel {
+  Work work;
+  Pass pass = Pass::forward;
+  std::string name;  ///< model and operation
+};
+
+/// Returns the kernels of all bundled models; kernels of equal size are included once.
+std::vector<Kernel> bundled_kernels() {
+  std::vector<Kernel> kernels;
+  std::set<std::tuple<int, int, std::vector<double>>> seen;
+  for (const std::string& name : model_names()) {
+    const Model model = load_model(name);
+    for (const Layer& layer : model.layers) {
+      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+        for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
+          if (!work.is_any()) continue;
+          const std::vector<double> sizes{
+              work.flops, work.activation_items, work.weight_items, work.m, work.n, work.k, work.count, work.groups};
+          if (!seen.emplace(static_cast<int>(pass), static_cast<int>(work.kernel_kind()), sizes).second) continue;
+          kernels.push_back({work, pass, name + ": " + std::string(layer.operation->type())});
+        }
+      }
+    }
+  }
+  return kernels;
+}
+
+/// Returns the bundled devices that are no processors, each once.
+std::vector<Device> bundled_devices() {
+  std::vector<Device> devices;
+  std::set<std::string> names;
+  for (const std::string& name : machine_names()) {
+    const Machine machine = load_machine(name);
+    if (!machine.device.is_processor && names.insert(machine.device.name).second) devices.push_back(machine.device);
+  }
+  return devices;
+}
+
+/// Kernels that take less are not compared. Most of their time is the start of a kernel, and products of a single row run in
+/// kernels of their own.
+constexpr Seconds least_time(20e-6);
+
+/// Returns whether the time of twice the samples is as expected, given what the model says of its errors. A time that is
+/// corrected by measured kernels may grow by as much more as these kernels scatter. Corrected convolutions are not compared:
+/// measured convolutions with few input channels take up to ten times as long as those with more channels, whose sizes as
+/// products are similar.
+bool grows(KernelKind kind, const KernelTime& one, const KernelTime& two) {
+  if (two.time < least_time) return true;
+  if (kind == KernelKind::convolution && one.source == Provenance::curve) return true;
+  const bool is_corrected = one.source == Provenance::curve && one.low && one.high && two.low && two.high;
+  const Seconds least = is_corrected ? *one.low : one.time, most = is_corrected ? *one.high : one.time;
+  return (is_corrected ? *two.low : two.time) <= most_growth * most &&
+         (is_corrected ? *two.high : two.time) >= least_growth * least;
+}
+
+}  // namespace
+
+TEST_CASE("twice the samples take about twice the time or less, and not less than the samples alone") {
+  const std::vector<Kernel> kernels = bundled_kernels();
+  const std::vector<Device> devices = bundled_devices();
+  REQUIRE(kernels.size() > 10000);
+  REQUIRE(devices.size() > 40);
+  // Each device and precision takes another part of the kernels.
+  const std::size_t stride = std::getenv("DDL_LONG_TESTS") != nullptr ? 1 : 23;
+  std::size_t first = 0, checked = 0;
+  for (const Device& device : devices) {
+    for (const Precision precision : enum_values<Precision>) {
+      if (!device.peak_at(precision)) continue;
+      const KernelModel model(device, precision, {}, Conditions::training);
+      for (std::size_t i = first++ % stride; i < kernels.size(); i += stride) {
+        const Kernel& kernel = kernels[i];
+        KernelTime one = model.time(kernel.work, kernel.pass, 1);
+        for (int samples = 1; samples < most_samples; samples *= 2) {
+          const KernelTime two = model.time(kernel.work, kernel.pass, 2 * samples);
+          if (!grows(kernel.work.kernel_kind(), one, two)) {
+            INFO(device.name << ", " << to_string(precision) << ", " << kernel.name << ", " << to_string(kernel.pass));
+            INFO(to_string(kernel.work.kernel_kind()) << " of " << kernel.work.m << " x " << kernel.work.n << " x "
+                                                      << kernel.work.k << ", " << kernel.work.count);
+            INFO(samples << " samples take " << one.time.value() << " s, twice as many " << two.time.value() << " s");
+            CHECK(grows(kernel.work.kernel_kind(), one, two));
+          }
+          one = two;
+          ++checked;
+        }
+      }
+    }
+  }
+  CHECK(checked > 100000);
+}
+
+}  // namespace kernel_growth_tests
