@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
@@ -23,9 +24,26 @@ constexpr std::string_view description_key = "\ndescription:";
 /// Longer names are not compared, because the time of a comparison is proportional to the product of both lengths.
 constexpr std::size_t longest_compared = 64;
 constexpr std::size_t most_shown = 4;
+/// A shorter beginning does not identify a cloud or a family of machines.
+constexpr std::size_t shortest_beginning = 3, most_beginning = 6;
 
-/// Names that differ from `name` in at most one letter in three. Those with the fewest differences come first; a machine is
-/// named once.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The first number in a name, such as the 4090 of `rtx4090`; 0 if there is none.
+int number_in(std::string_view name) {
+  constexpr int most = 1'000'000;
+  int number = 0;
+  bool is_inside = false;
+  for (const char c : name) {
+    if (is_inside && !is_digit(c)) break;
+    is_inside = is_digit(c);
+    if (is_inside) number = std::min(most, 10 * number + (c - '0'));
+  }
+  return number;
+}
+
+/// Names that differ from `name` in at most one letter in three. Those with the fewest differences come first, and of these
+/// those with the nearest number; a machine is named once.
 std::vector<std::string> nearest_names(std::string_view name) {
   if (name.empty() || name.size() > longest_compared) return {};
   const int limit = static_cast<int>(std::max<std::size_t>(name.size() / 3, 1));
@@ -34,7 +52,10 @@ std::vector<std::string> nearest_names(std::string_view name) {
     const int distance = edit_distance(lower_case(name), lower_case(each.name));
     if (distance <= limit && distance < static_cast<int>(name.size())) near.emplace_back(distance, &each);
   }
-  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto rank = [number = number_in(name)](const auto& each) {
+    return std::pair(each.first, std::abs(number_in(each.second->name) - number));
+  };
+  std::stable_sort(near.begin(), near.end(), [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
   std::vector<std::string> names;
   std::vector<const EmbeddedFile*> files;
   for (const auto& [distance, each] : near) {
@@ -46,6 +67,34 @@ std::vector<std::string> nearest_names(std::string_view name) {
   return names;
 }
 
+/// Machines whose own names begin with this name, such as those of a cloud: `lambda`.
+std::vector<std::string> names_beginning(std::string_view name) {
+  std::vector<std::string> names;
+  const std::string key = name_key(name);
+  // A number continues the name of a device: `l40` is not `l40s-cluster`.
+  if (key.size() < shortest_beginning || is_digit(key.back())) return names;
+  for (const EmbeddedFile& file : machine_files()) {
+    if (name_key(file.name).starts_with(key)) names.emplace_back(file.name);
+  }
+  return names;
+}
+
+/// Devices that no bundled machine has, and why, or which bundled device is the next of their kind. A name is of the kind if
+/// one of its words is among `words`, separated by spaces.
+struct AbsentKind {
+  std::string_view words, reason;
+};
+constexpr auto absent_kinds = std::to_array<AbsentKind>({
+    {"apple mac macbook m1 m2 m3 m4 m5 mps",
+     "Apple's GPUs are not predicted, because PyTorch's backend for them (MPS) has no NCCL, and the program knows no times "
+     "of its kernels"},
+    {"radeon rx", "Radeon cards are not bundled; the nearest AMD device is 'mi210'"},
+    {"arc battlemage b580 b60", "Intel's Arc cards are not bundled; the nearest Intel device is 'max1550'"},
+    {"rubin vr200 vera", "Rubin is not bundled; the nearest NVIDIA machine is 'gb300-nvl72'"},
+    {"cerebras wse wse2 wse3 groq sambanova graphcore ipu tenstorrent",
+     "this device is not predicted, because it does not run the kernels that the program knows"},
+});
+
 /// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
 /// the names of this program leave out.
 constexpr auto maker_words = std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd", "instinct", "intel",
@@ -55,7 +104,6 @@ constexpr auto maker_words = std::to_array<std::string_view>({"nvidia", "geforce
 constexpr auto form_words = std::to_array<std::string_view>(
     {"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e"});
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_number(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_digit); }
 
 /// Splits a name into words of lower-case letters and digits. A size of memory in `G` gets its unit: `80g` is `80gb`.
@@ -103,6 +151,8 @@ std::string joined(const std::vector<std::string>& words) {
 /// Returns shorter spellings of a name, the most exact one first: without the number of devices, without words of vendors,
 /// without words of sockets and memory, and, for slices of a TPU, without the number of chips (`v5p-128`).
 std::vector<std::string> shorter_spellings(std::string_view name) {
+  // SageMaker puts `ml.` before the names of instances.
+  if (constexpr std::string_view prefix = "ml."; lower_case(name).starts_with(prefix)) name.remove_prefix(prefix.size());
   std::vector<std::string> words = words_of(name);
   std::vector<std::string> spellings{joined(words)};
   remove_count(words);
@@ -145,6 +195,26 @@ std::string shell_name(const std::string& name) {
   return is_plain ? name : "NAME";
 }
 
+/// The reason why no bundled machine has this kind of device; empty for all other names.
+std::string_view reason_of_absence(std::string_view name) {
+  std::vector<std::string> words = words_of(name);
+  remove_count(words);
+  for (const AbsentKind& kind : absent_kinds) {
+    for (const std::string& absent : words_of(kind.words)) {
+      if (std::find(words.begin(), words.end(), absent) != words.end()) return kind.reason;
+    }
+  }
+  return {};
+}
+
+/// The command that writes a file for a device of which no bundled machine is like it.
+std::string sheet_command(const std::string& name) {
+  return fmt::format(
+      "ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB --memory-bandwidth 2TB/s --links 300GB/s "
+      "--per-node 8 --nodes 16 --network 200Gb/s",
+      shell_name(name));
+}
+
 [[noreturn]] void fail_unknown(const std::string& name) {
   const std::string problem = fmt::format("unknown machine {}", quote(name));
   if (name.find(',') != std::string::npos) throw Error(problem, "only 'recommend' takes several machines; name one");
@@ -153,6 +223,14 @@ std::string shell_name(const std::string& name) {
   const auto meant = nearest(name, std::span<const std::string>(own));
   if (meant && edit_distance(lower_case(name), lower_case(*meant)) <= 1)
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
+  if (const std::string_view reason = reason_of_absence(name); !reason.empty())
+    throw Error(problem, fmt::format("{}; a file from its data sheet: {}", reason, sheet_command(name)));
+  if (std::vector<std::string> alike = names_beginning(name); !alike.empty()) {
+    const bool is_long = alike.size() > most_beginning;
+    if (is_long) alike.resize(most_beginning);
+    throw Error(problem,
+                fmt::format("did you mean {}{}?", in_words(alike), is_long ? ", or another of 'machines list'" : ""));
+  }
   if (const std::vector<std::string> near = nearest_names(name); !near.empty()) {
     throw Error(problem,
                 fmt::format("did you mean {}? For another machine with such GPUs, write a file: ddl-oracle machines "
@@ -161,10 +239,7 @@ std::string shell_name(const std::string& name) {
   }
   const std::string known = suggest(name, own);
   if (known.ends_with('?')) throw Error(problem, known + " A file of your own ends in '.yaml'");
-  throw Error(problem,
-              fmt::format("{}; a file of your own: ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB "
-                          "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s",
-                          known, shell_name(name)));
+  throw Error(problem, fmt::format("see 'machines list' for bundled machines; a file of your own: {}", sheet_command(name)));
 }
 
 }  // namespace

@@ -178,6 +178,11 @@ std::string year_in(std::string_view citation) {
   return year;
 }
 
+std::string price_year(const Study& study) {
+  const std::optional<std::string> citation = price_citation(study);
+  return citation ? year_in(*citation) : std::string();
+}
+
 std::string price_text(const Study& study) {
   const Machine& machine = study.machine();
   if (!machine.price_per_gpu_hour) return {};

@@ -44,5 +44,7 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus);
 [[nodiscard]] std::string price_text(const Study& study);
 /// Returns the last year in the citation of a price, such as 2023; empty if it names none.
 [[nodiscard]] std::string year_in(std::string_view citation);
+/// Returns the year of the price in the machine file; empty without a price, with `--price`, or if its source names no year.
+[[nodiscard]] std::string price_year(const Study& study);
 
 }  // namespace ddl

@@ -4,13 +4,16 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/documents/charts.hpp"
 #include "cli/documents/energy.hpp"
 #include "cli/documents/estimate.hpp"
+#include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
@@ -165,6 +168,23 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
+/// Names the year of each machine's price, if costs are compared that are based on prices of different years; else empty.
+std::string price_years_text(const Outcomes& outcomes) {
+  std::map<std::string, std::string> years;
+  std::set<std::string> different;
+  for (const StudyOutcome& each : outcomes) {
+    if (!each.best || !cost_of(each)) continue;
+    const std::string year = price_year(*each.study);
+    if (year.empty()) continue;
+    years.emplace(each.study->machine().name, year);
+    different.insert(year);
+  }
+  if (different.size() < 2) return {};
+  std::vector<std::string> parts;
+  for (const auto& [machine, year] : years) parts.push_back(fmt::format("{} {}", machine, year));
+  return fmt::format("prices are of different years: {}", fmt::join(parts, ", "));
+}
+
 /// Lists the problem and the hint of each study without an answer.
 Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   Document problems;
@@ -299,6 +319,7 @@ Document document_of(const Outcomes& exact, bool drawn = false) {
   add_table("Best plan of each", plans_table(outcomes, labels));
   if (drawn && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best.has_value(); }))
     document.add(bars_of(outcomes, labels));
+  if (const std::string years = price_years_text(outcomes); !years.empty()) document.line(years, 2);
   for (const StudyOutcome& each : outcomes) {
     if (each.study) document.line(fmt::format("{}: kernel times: {}", labels.of(each), kernel_times_text(*each.study)), 2);
   }

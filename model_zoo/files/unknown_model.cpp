@@ -1,7 +1,10 @@
 #include "model_zoo/files/unknown_model.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,7 +21,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::size_t relatives_shown = 6;
+constexpr std::size_t relatives_shown = 6, nearest_shown = 3;
 /// A shorter beginning of a name does not identify a family.
 constexpr std::size_t shortest_stem = 3;
 
@@ -43,6 +46,109 @@ std::vector<std::string> relatives_of(std::string_view name) {
       relatives.push_back(entry.name);
   }
   return relatives;
+}
+
+/// The numbers in a model's name, which say how near another model is.
+struct NameNumbers {
+  std::optional<double> version;  ///< the 3.5 of `qwen3.5-7b`
+  std::optional<double> size;     ///< parameters: the 7e9
+};
+
+/// Reads the numbers of a name. A number with a `b` or an `m` behind it is a size; the first other number is a version.
+NameNumbers numbers_of(std::string_view name) {
+  NameNumbers numbers;
+  const std::string text = lower_case(name);
+  const auto is_digit = [&text](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  constexpr std::size_t most_digits = 12;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (is_digit(end) || (end > at && text[end] == '.' && is_digit(end + 1))) ++end;
+    if (end == at) {
+      ++at;
+      continue;
+    }
+    const double number = std::strtod(text.substr(at, std::min(end - at, most_digits)).c_str(), nullptr);
+    const char unit = end < text.size() ? text[end] : ' ';
+    const bool is_word = end + 1 >= text.size() || text[end + 1] < 'a' || text[end + 1] > 'z';
+    const double scale = !is_word ? 0 : unit == 't' ? 1e12 : unit == 'b' ? 1e9 : unit == 'm' ? 1e6 : 0;
+    if (scale > 0 && !numbers.size) numbers.size = number * scale;
+    if (scale == 0 && !numbers.version) numbers.version = number;
+    at = end;
+  }
+  return numbers;
+}
+
+/// Returns the words of a name behind its stem, such as the `small` of `mistral-small-4`. A single letter is no word.
+std::vector<std::string> words_behind_stem(std::string_view name) {
+  std::vector<std::string> words{std::string()};
+  for (const char c : lower_case(name).substr(stem_of(name).size())) {
+    if (c >= 'a' && c <= 'z') {
+      words.back() += c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  std::erase_if(words, [](const std::string& word) { return word.size() < 2; });
+  return words;
+}
+
+/// How near a model of its family is to a name; the least is the nearest.
+struct Nearness {
+  int words;  ///< minus the number of words that both names have
+  double version, size;
+
+  auto operator<=>(const Nearness&) const = default;
+};
+
+Nearness nearness(std::string_view name, std::string_view relative) {
+  constexpr double unknown = 1e3;
+  const NameNumbers asked = numbers_of(name), numbers = numbers_of(relative);
+  Nearness near{.words = stem_of(name) == stem_of(relative) ? -1 : 0, .version = 0, .size = unknown};
+  const std::vector<std::string> words = words_behind_stem(relative);
+  for (const std::string& word : words_behind_stem(name)) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) --near.words;
+  }
+  if (asked.version) near.version = numbers.version ? std::abs(*numbers.version - *asked.version) : unknown;
+  if (asked.size && numbers.size && *asked.size > 0 && *numbers.size > 0)
+    near.size = std::abs(std::log(*numbers.size / *asked.size));
+  return near;
+}
+
+/// Sorts models of the family of a name: those with its words and the nearest version first, and of these those with the
+/// nearest size. Keeps the models of the nearest version.
+void keep_nearest(std::vector<std::string>& relatives, std::string_view name) {
+  std::stable_sort(relatives.begin(), relatives.end(),
+                   [name](const std::string& a, const std::string& b) { return nearness(name, a) < nearness(name, b); });
+  const Nearness first = nearness(name, relatives.front());
+  std::erase_if(relatives, [&](const std::string& each) {
+    const Nearness near = nearness(name, each);
+    return near.words > first.words || near.version > first.version;
+  });
+}
+
+/// Whether two names differ in digits and points alone. Then they mean two models.
+bool differ_in_digits(std::string_view name, std::string_view other) {
+  const auto without_digits = [](std::string_view text) {
+    std::string letters = lower_case(text);
+    std::erase_if(letters, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+    return letters;
+  };
+  return without_digits(name) == without_digits(other);
+}
+
+/// Returns the bundled model of which a name is a typing error: one letter differs, apart from signs between the letters.
+std::optional<std::string> meant_by(std::string_view name, const std::vector<std::string>& names) {
+  constexpr std::size_t longest_compared = 64;
+  if (name.size() > longest_compared) return std::nullopt;
+  if (const auto found = nearest(name, names); found && edit_distance(lower_case(name), lower_case(*found)) <= 1) {
+    // A digit that was left out of a name without a size is an error: resnet5.
+    const bool is_other = differ_in_digits(name, *found) && (name.size() == found->size() || numbers_of(name).size);
+    return is_other ? std::nullopt : found;
+  }
+  for (const std::string& each : names) {
+    if (edit_distance(name_key(name), name_key(each)) <= 1 && !differ_in_digits(name_key(name), name_key(each))) return each;
+  }
+  return std::nullopt;
 }
 
 /// Returns the bundled architecture of a name of timm with a tag, `resnet50.a1_in21k`; else nothing.
@@ -71,9 +177,15 @@ std::string unknown_model_hint(std::string_view name) {
   const std::vector<std::string> names = model_names();
   const std::string known = suggest(name, names);
   const bool is_close = known.starts_with("did you mean");
-  const std::optional<std::string> meant = nearest(name, names);
-  if (!is_repository && meant && edit_distance(lower_case(name), lower_case(*meant)) <= 1) return known;
+  const std::optional<std::string> meant = meant_by(name, names);
+  if (!is_repository && meant) return fmt::format("did you mean {}?", quote(*meant));
   std::vector<std::string> relatives = relatives_of(name);
+  const NameNumbers numbers = numbers_of(name);
+  if (!meant && !relatives.empty() && (numbers.version || numbers.size)) {
+    keep_nearest(relatives, name);
+    if (relatives.size() > nearest_shown) relatives.resize(nearest_shown);
+    return fmt::format("nearest of its family: {}; or {}", fmt::join(relatives, ", "), import);
+  }
   if (is_close) return fmt::format("{} or {}", known, import);
   if (relatives.empty())
     return fmt::format("see 'models list' for bundled models, or {}; a file of your own ends in '.yaml'", import);

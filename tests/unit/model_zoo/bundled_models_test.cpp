@@ -670,7 +670,7 @@ TEST_CASE("sequence models may have samples of another length, other models have
         "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave out one of the two lengths");
 }
 
-TEST_CASE("an unknown model is an error that suggests a known one, models that begin alike, or an import") {
+TEST_CASE("an unknown model is an error that suggests a known one, the nearest of its family, or an import") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
   CHECK(
       error_of([] { (void)load_model("xyz"); }) ==
@@ -678,9 +678,12 @@ TEST_CASE("an unknown model is an error that suggests a known one, models that b
       "config.json -o net.yaml; a file of your own ends in '.yaml'");
   const std::string sized = error_of([] { (void)load_model("openai/whisper-gigantic-v4"); });
   INFO(sized);
-  CHECK(sized.find("models that begin alike: whisper-base, whisper-large-v2, ") != std::string::npos);
+  CHECK(sized.find("nearest of its family: whisper-large-v3, ") != std::string::npos);
   CHECK(sized.find("download its config.json and run: ddl-oracle models import config.json -o net.yaml") !=
         std::string::npos);
+  // Another version is not a typing error.
+  CHECK(error_of([] { (void)load_model("DeepSeek-V3.2"); }).find("nearest of its family: deepseek-v3") != std::string::npos);
+  CHECK(error_of([] { (void)load_model("glm-5"); }).find("nearest of its family: glm-4.") != std::string::npos);
   CHECK(error_of([] { (void)load_model("vit_base_patch16_224.some_in21k"); })
             .ends_with("hint: its architecture is vit_b_16; give other classes or sizes after the name: "
                        "vit_b_16@classes=21843"));

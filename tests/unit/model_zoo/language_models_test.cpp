@@ -128,7 +128,7 @@ TEST_CASE("language models have as many parameters as their published weights ha
 
 TEST_CASE("language models have the parameters that transformers counts for their configurations") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "transformers_parameters.csv");
-  REQUIRE(table.rows() == 82);
+  REQUIRE(table.rows() == 102);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
@@ -175,6 +175,10 @@ TEST_CASE("language models have the sizes that their publications print") {
            {"mpt-125m", 0.125, 0.001},
            // The release of Grok-1 prints 314, without the embedding: 131,072 · 6144 are 0.8.
            {"grok-1", 314 + 0.8, 1},
+           // The model cards of Ling 2.0 (inclusionAI, 2025).
+           {"ling-mini-2.0", 16, 0.5},
+           {"ling-flash-2.0", 103, 0.5},
+           {"ling-1t", 1000, 1},
        }) {
     INFO(c.name);
     CHECK(static_cast<double>(load_model(c.name).parameters()) / 1e9 == Approx(c.billions).margin(c.within));
@@ -197,6 +201,14 @@ TEST_CASE("mixtures of experts use the published number of parameters for each t
            {"kimi-k2", 32, 0.5, false},         // Kimi Team 2025, table 2
            {"gpt-oss-20b", 3.61, 0.02, false},  // OpenAI 2025, table 1, which counts the head and not the embedding
            {"gpt-oss-120b", 5.13, 0.02, false},
+           {"mistral-large-3", 39, 0.5, false},     // the model card of Mistral AI, 2025: 39 of 673 in the language model
+           {"ernie4.5-300b-a47b", 47, 0.5, false},  // Baidu 2025, ERNIE 4.5 technical report, table 1
+           {"hunyuan-a13b", 13, 0.5, true},         // Tencent 2025, Hunyuan-A13B technical report
+           {"hy3", 21, 0.5, true},                  // the model card of Hy3-preview
+           {"dots.llm1", 14, 0.5, true},            // rednote 2025, dots.llm1 technical report
+           {"solar-open-100b", 12, 0.5, true},      // the model card of Upstage
+           {"ling-flash-2.0", 6.1, 0.1, true},      // the model cards of Ling 2.0
+           {"ling-1t", 50, 0.5, false},
        }) {
     const Model model = load_model(c.name);
     const Layer& embedding = model.layers.front();
