@@ -313,7 +313,15 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   SharedLink link = staged ? at.host_flat : at.flat;
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
-  if (!assumptions_.contention || !crosses) return link;
+  if (!assumptions_.contention) return link;
+  const auto narrow = [&](const SharedLink& other) {
+    if (other.link.beta <= link.link.beta) return;
+    link.link.beta = other.link.beta;
+    link.bottleneck = other.bottleneck;
+  };
+  if (!staged && at.group.members[0] > 1 && machine_.levels[0].peers > 0)
+    narrow(share(at.group, {Pattern::neighbours, 1, false, 0, 0}, false, purpose));
+  if (!crosses) return link;
   // All ranks communicate with their neighbors at the same time. Each pair sends one message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
@@ -332,10 +340,7 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
     flows.extent = at.group.ranks;
     edge = share(at.group, flows, staged, purpose);
   }
-  if (edge.link.beta > link.link.beta) {
-    link.link.beta = edge.link.beta;
-    link.bottleneck = edge.bottleneck;
-  }
+  narrow(edge);
   return link;
 }
 

@@ -156,6 +156,26 @@ TEST_CASE("a message to a neighbor has one rail, which it shares with its node's
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
 }
 
+TEST_CASE("in a mesh, a message to a neighbor uses only the links between the two devices") {
+  Setting setting;
+  setting.machine.levels[0].rails = 6;
+  for (const int stages : {2, 4}) {
+    // Behind a switch, a message is striped over all six links. In a mesh, two links lead to each of three others.
+    setting.plan.mesh.set(Axis::pipeline, stages);
+    setting.machine.levels[0].peers = 0;
+    CHECK(setting.time(Collective::point_to_point, 600, pipeline, Purpose::pipeline) == Approx(1 + 600 * 0.001 / 6));
+    setting.machine.levels[0].peers = 3;
+    CHECK(setting.time(Collective::point_to_point, 600, pipeline, Purpose::pipeline) == Approx(1 + 600 * 0.001 / 2));
+  }
+  // Halos of tiles use the same links.
+  setting.plan.mesh.set(Axis::pipeline, 1);
+  setting.plan.mesh.set_tiles({4, 1, 1});
+  CHECK(setting.time(Collective::point_to_point, 600, spatial, Purpose::halo) == Approx(1 + 600 * 0.001 / 2));
+  // Between nodes, the network's link of 10 ms/B is slower.
+  setting.plan.mesh.set_tiles({8, 1, 1});
+  CHECK(setting.time(Collective::point_to_point, 600, spatial, Purpose::halo) == Approx(2 + 600 * 0.01));
+}
+
 TEST_CASE("exchanges go through the host if the software has no direct route") {
   Setting setting = with_plan(8, 4);
   setting.machine.host = slow_host();
