@@ -7,6 +7,7 @@
 
 #include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
+#include "estimator/kernels/sheet_bound.hpp"
 
 namespace ddl {
 namespace {
@@ -17,8 +18,8 @@ constexpr std::size_t similar_kernels = 8;
 /// kernel is outside the measured range if its nearest neighbor is farther than `outside`. Beyond
 /// `fading`, the correction by residuals fades out.
 constexpr double level = 0.1, outside = 1.5, fading = 4;
-/// A kernel that converts between memory formats moves one element in the time in which an elementwise kernel moves this many.
-/// The conversion is slower because its threads exchange elements through shared memory.
+/// A kernel that converts between memory formats moves one element in the time in which an elementwise kernel moves this
+/// many. The conversion is slower because its threads exchange elements through shared memory.
 constexpr double transposition_items = 1.5;
 /// Bytes per element of weights, gradients and optimizer state in an update.
 constexpr double update_item_bytes = 4;
@@ -365,14 +366,17 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
-  const Known& known = this->known(family, shape_of_run(work, pass, samples));
+  const KernelShape shape = shape_of_run(work, pass, samples);
+  const Known& known = this->known(family, shape);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
-  const Seconds time = Seconds(std::max(known.seconds * slower, attainable)) + copies(asked, samples);
+  // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
+  const double bound = std::max(attainable, sheet_bound(asked, pass, samples, shape, peaks_));
+  const Seconds time = Seconds(std::max(known.seconds * slower, bound)) + copies(asked, samples);
   const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
   return {.time = time,
-          .low = time / factor,
+          .low = max(time / factor, Seconds(bound)),
           .high = time * factor,
           .source = family.is_own ? Provenance::curve : Provenance::roofline};
 }
