@@ -215,6 +215,16 @@ std::string default_dataset(const Model& model) {
   return model.input.positions() <= std::int64_t{64} * 64 ? "cifar10" : "imagenet";
 }
 
+bool is_of_task(const Dataset& dataset, const Model& model) {
+  const TensorShape& sample = dataset.sample;
+  if (sample == model.input) return true;
+  const std::string_view kind = kind_of(model);
+  if (sample.sequence && model.input.sequence) return kind.empty() || kind == "language" || kind == "moe";
+  constexpr int image = 2;
+  return kind == "classification" && sample.rank == image && model.input.rank == image &&
+         sample.channels == model.input.channels;
+}
+
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
