@@ -331,6 +331,21 @@ void Study::use_software() {
   facts_ = facts_of(model_);
 }
 
+namespace {
+
+/// Returns the scale of the same model, measured in another precision: what the software adds to the roofline in one
+/// precision is the best estimate of what it adds in another one. Empty if the model was not measured.
+std::optional<double> scale_of_other_precision(const ModelFacts& facts, const Machine& machine,
+                                               const Coefficients& coefficients) {
+  for (const MeasuredModel& measured : coefficients.models) {
+    if (measured.model != facts.model->name) continue;
+    if (const auto scale = measured_scale(facts, machine.device, coefficients, measured.precision)) return scale;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Study::Study(StudySpec spec, StudyInputs inputs)
     : spec_(std::move(spec)),
       model_(std::move(inputs.model)),
@@ -370,7 +385,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   // Times of other measured models are used only if this model was never measured.
   std::optional<double> scale;
   if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
-    scale = pooled_scale(machine_, coefficients_, precision_);
+    scale = scale_of_other_precision(facts_, machine_, coefficients_);
+    if (!scale) scale = pooled_scale(machine_, coefficients_, precision_);
   }
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();
