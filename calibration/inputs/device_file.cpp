@@ -219,6 +219,12 @@ std::string print_device_file(const DeviceFile& file) {
 
 bool has_bundled_kernels(const Device& device) { return head_of(device) != nullptr; }
 
+std::optional<DeviceFile> bundled_device_file(const Device& device) {
+  const DeviceHead* const head = head_of(device);
+  if (head == nullptr) return std::nullopt;
+  return parse_device_file(std::string(head->file->content), std::string(head->file->path));
+}
+
 std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
   const DeviceHead* const head = head_of(device);
   return head == nullptr ? nullptr : kernels_of(*head->file);

@@ -374,7 +374,11 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max(attainable, sheet_bound(asked, pass, samples, shape, peaks_));
   const Seconds time = Seconds(std::max(known.seconds * slower, bound)) + copies(asked, samples);
-  const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
+  // Another pass than the measured one may run another kernel.
+  const bool is_of_pass = family.family->pass.value_or(pass) == pass;
+  const double outer =
+      is_of_pass ? family.family->spread_outside : std::max(family.family->spread_outside, KernelFamily{}.spread_outside);
+  const double factor = std::exp(known.is_inside && is_of_pass ? family.family->spread_inside : outer);
   return {.time = time,
           .low = max(time / factor, Seconds(bound)),
           .high = time * factor,

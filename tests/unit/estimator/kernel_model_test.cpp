@@ -286,6 +286,19 @@ TEST_CASE("image tiles of a 3 x 3 window need fewer multiplications, and pad the
   }
 }
 
+TEST_CASE("the interval of a pass that was not measured is wide") {
+  const Device device = device_with({products(Precision::fp32, {1, 0.5, 0.8, 8, 1, 0.995, 0.9})});
+  const KernelModel model(device, Precision::fp32);
+  const auto width = [&](Pass pass) {
+    const KernelTime time = model.time(product(4096, 4096, 4096), pass, 1);
+    REQUIRE(time.high);
+    return std::log(*time.high / time.time);
+  };
+  CHECK(width(Pass::forward) == Approx(0.1));
+  CHECK(width(Pass::backward_data) == Approx(0.7));
+  CHECK(width(Pass::backward_weight) == Approx(0.7));
+}
+
 TEST_CASE("no product and no convolution exceeds the rates of the datasheet") {
   // The constants state 1.2 times the peak of 2 TFLOP/s, or of 8 TFLOP/s on matrix units, and residuals halve the times.
   const auto faster = [](KernelKind kind, Precision precision) {
