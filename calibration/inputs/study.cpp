@@ -333,6 +333,13 @@ void Study::use_software() {
 
 namespace {
 
+std::string sparse_text(const Assumptions& assumptions) {
+  return fmt::format(
+      "a sparse Allreduce sends {:.3g} % of the gradients (--sparse-density); the additional steps to the same accuracy are "
+      "not predicted",
+      assumptions.sparse_density * 100);
+}
+
 /// Returns the scale of the same model, measured in another precision: what the software adds to the roofline in one
 /// precision is the best estimate of what it adds in another one. Empty if the model was not measured.
 std::optional<double> scale_of_other_precision(const ModelFacts& facts, const Machine& machine,
@@ -369,6 +376,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_fitting(dataset_, model_, !spec_.dataset.empty());
   require_precision(precision_, machine_.device);
   use_software();
+  if (assumptions_.allreduce == AllreduceAlgorithm::sparse) warnings_.push_back(sparse_text(assumptions_));
   if (assumptions_.precondition_every > 0 && !is_preconditioned(optimizer_)) {
     throw Error(
         fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer_)),
