@@ -32,7 +32,7 @@ struct DeviceFile {
 /// The kernels of that file; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
 /// Kernel constants of other devices, relative to their datasheets. Devices with the compute capability of `device` come
-/// first, because they have similar multiprocessors. All other devices follow.
+/// first, because they have similar multiprocessors. Other devices follow, with the kernels that the first ones lack.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device);
 
 }  // namespace ddl
