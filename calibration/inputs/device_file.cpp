@@ -219,6 +219,24 @@ std::string print_device_file(const DeviceFile& file) {
 
 bool has_bundled_kernels(const Device& device) { return head_of(device) != nullptr; }
 
+namespace {
+
+/// Returns whether a family of a device with the same multiprocessors is a better estimate than a family of other devices:
+/// of the same kernels and pass, on the same units, with elements of the same size.
+bool stands_for(const KernelFamily& alike, const KernelFamily& other) {
+  return alike.kind == other.kind && alike.pass == other.pass && alike.conditions == other.conditions &&
+         (alike.precision == Precision::fp32) == (other.precision == Precision::fp32) &&
+         item_bytes(alike.precision) == item_bytes(other.precision);
+}
+
+}  // namespace
+
+std::optional<DeviceFile> bundled_device_file(const Device& device) {
+  const DeviceHead* const head = head_of(device);
+  if (head == nullptr) return std::nullopt;
+  return parse_device_file(std::string(head->file->content), std::string(head->file->path));
+}
+
 std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
   const DeviceHead* const head = head_of(device);
   return head == nullptr ? nullptr : kernels_of(*head->file);
@@ -239,7 +257,12 @@ std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {
     if (file.name != transferred_name) continue;
     const std::shared_ptr<const DeviceKernels> others = kernels_of(file);
     all.device = others->device;
-    all.families.insert(all.families.end(), others->families.begin(), others->families.end());
+    const std::vector<KernelFamily> alike = all.families;
+    for (const KernelFamily& family : others->families) {
+      const bool is_known =
+          std::any_of(alike.begin(), alike.end(), [&](const KernelFamily& own) { return stands_for(own, family); });
+      if (!is_known) all.families.push_back(family);
+    }
   }
   kernels = std::make_shared<const DeviceKernels>(std::move(all));
   return kernels;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,10 +27,12 @@ struct DeviceFile {
 
 /// Whether a bundled file describes a device with one of these names. Reads no kernels.
 [[nodiscard]] bool has_bundled_kernels(const Device& device);
-/// The bundled file of a device with one of these names; null if there is none.
+/// The bundled file of a device with one of these names, with its sources; empty if there is none.
+[[nodiscard]] std::optional<DeviceFile> bundled_device_file(const Device& device);
+/// The kernels of that file; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
 /// Kernel constants of other devices, relative to their datasheets. Devices with the compute capability of `device` come
-/// first, because they have similar multiprocessors. All other devices follow.
+/// first, because they have similar multiprocessors. Other devices follow, with the kernels that the first ones lack.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device);
 
 }  // namespace ddl

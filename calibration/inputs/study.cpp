@@ -215,6 +215,16 @@ std::string default_dataset(const Model& model) {
   return model.input.positions() <= std::int64_t{64} * 64 ? "cifar10" : "imagenet";
 }
 
+bool is_of_task(const Dataset& dataset, const Model& model) {
+  const TensorShape& sample = dataset.sample;
+  if (sample == model.input) return true;
+  const std::string_view kind = kind_of(model);
+  if (sample.sequence && model.input.sequence) return kind.empty() || kind == "language" || kind == "moe";
+  constexpr int image = 2;
+  return kind == "classification" && sample.rank == image && model.input.rank == image &&
+         sample.channels == model.input.channels;
+}
+
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
@@ -323,6 +333,28 @@ void Study::use_software() {
   facts_ = facts_of(model_);
 }
 
+namespace {
+
+std::string sparse_text(const Assumptions& assumptions) {
+  return fmt::format(
+      "a sparse Allreduce sends {:.3g} % of the gradients (--sparse-density); the additional steps to the same accuracy are "
+      "not predicted",
+      assumptions.sparse_density * 100);
+}
+
+/// Returns the scale of the same model, measured in another precision: what the software adds to the roofline in one
+/// precision is the best estimate of what it adds in another one. Empty if the model was not measured.
+std::optional<double> scale_of_other_precision(const ModelFacts& facts, const Machine& machine,
+                                               const Coefficients& coefficients) {
+  for (const MeasuredModel& measured : coefficients.models) {
+    if (measured.model != facts.model->name) continue;
+    if (const auto scale = measured_scale(facts, machine.device, coefficients, measured.precision)) return scale;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Study::Study(StudySpec spec, StudyInputs inputs)
     : spec_(std::move(spec)),
       model_(std::move(inputs.model)),
@@ -347,6 +379,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_precision(precision_, machine_.device);
   const bool of_this_software = !is_of_another(coefficients_.software, software_);
   use_software();
+  if (assumptions_.allreduce == AllreduceAlgorithm::sparse) warnings_.push_back(sparse_text(assumptions_));
   if (assumptions_.precondition_every > 0 && !is_preconditioned(optimizer_)) {
     throw Error(
         fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer_)),
@@ -362,8 +395,9 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   }
   // Times of other measured models are used only if this model was never measured, and only for the software that ran them.
   std::optional<double> scale;
-  if (of_this_software && !measured_scale(facts_, machine_.device, coefficients_, precision_)) {
-    scale = pooled_scale(machine_, coefficients_, precision_, &model_);
+  if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
+    scale = scale_of_other_precision(facts_, machine_, coefficients_);
+    if (!scale && of_this_software) scale = pooled_scale(machine_, coefficients_, precision_, &model_);
   }
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();

@@ -140,6 +140,9 @@ void require_precision(Precision precision, const Device& device);
 /// else, if the input is not a flat vector, the data set nearest in size with the same number of
 /// channels; else a common data set of about the same size.
 [[nodiscard]] std::string default_dataset(const Model& model);
+/// Returns whether a model is trained on such a data set: its samples have the shape of the model's input, or both are text,
+/// or the model classifies images like these.
+[[nodiscard]] bool is_of_task(const Dataset& dataset, const Model& model);
 
 /// Measured time divided by predicted time, on this device with the measured software: the geometric mean over the models
 /// that were measured in this precision and whose input is of the same kind as that of `like` (images, volumes or

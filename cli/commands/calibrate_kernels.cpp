@@ -68,11 +68,16 @@ Json json_of(const KernelFit& fit) {
   return {{"families", families}};
 }
 
-/// Writes the device file, in which the fitted families replace the previous families.
+/// Writes the device file, in which the fitted families replace the previous families: those of the file, else those of the
+/// bundled file of the device.
 void write_families(const KernelsRequest& asked, const Device& device, const KernelFit& fit) {
   DeviceFile file;
   if (std::filesystem::exists(asked.output)) {
     file = parse_device_file(read_file(asked.output), asked.output);
+  } else if (std::optional<DeviceFile> bundled = bundled_device_file(device)) {
+    file = *std::move(bundled);
+    // A user's file is of one machine.
+    file.compute_capability.reset();
   } else {
     file.names = {device.name};
     for (const std::string& name : device.profile_names) file.names.push_back(name);

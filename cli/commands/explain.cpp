@@ -386,6 +386,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   PlanStudy asked = is_sought ? sought_plan(options) : plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
+  refuse_unknown_epoch(options.training, *answer->study);
   answer->training = options.training;
   settle_target(answer->training, answer->study->model());
   refuse_useless_recovery(*answer->study, answer->training);

@@ -159,6 +159,12 @@ FoundCoefficients found_coefficients(const StudySpec& spec, const Coefficients& 
   return {coefficients.name, "bundled with the machine", MeasuredOn::published_cluster};
 }
 
+/// Returns the largest number of ranks per node, up to `most`, that divides the ranks.
+int largest_divisor(int ranks, int most) {
+  while (ranks % most != 0) --most;
+  return most;
+}
+
 Report predict_exchanges(const ExchangeRequest& asked) {
   const std::vector<Collective> operations = operations_of(asked.operations);
   const std::vector<Bytes> sizes = sizes_of(asked.sizes);
@@ -179,10 +185,13 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   auto predicted = std::make_shared<std::vector<PredictedExchange>>();
   for (const Collective operation : operations) {
     for (const int count : ranks) {
-      const int on_node = static_cast<int>(asked.ranks_per_node.value_or(std::min(count, devices)));
+      // Fewer ranks than a node holds are on one node.
+      const int on_node = std::min(count, static_cast<int>(asked.ranks_per_node.value_or(devices)));
       if (count % on_node != 0) {
+        const int whole = count / on_node * on_node;
         throw Error(fmt::format("{} ranks are not a multiple of the {} ranks per node", count, on_node),
-                    "give a multiple, or set the ranks per node with --ranks-per-node");
+                    fmt::format("give {} or {} ranks; or give this number alone with --ranks-per-node {}", whole,
+                                whole + on_node, largest_divisor(count, on_node)));
       }
       for (const Bytes size : sizes) {
         for (PredictedExchange& one : predict_one(predictor, asked.algorithms, operation, size, count, count / on_node))

@@ -248,6 +248,7 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
+  refuse_unknown_epoch(options.training, *answer->study);
   settle_target(answer->options.training, answer->study->model());
   refuse_useless_recovery(*answer->study, answer->options.training);
   if (answer->objective == Objective::energy) refuse_energy_without_power(answer->study->machine());

@@ -1,5 +1,7 @@
 #include "cli/documents/evidence.hpp"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,10 +24,20 @@ std::string class_text(ModelClass model_class) {
   return "mixtures of experts";
 }
 
+/// Returns the maker of a device, the first word of its name.
+std::string_view maker_of(std::string_view device) { return device.substr(0, device.find(' ')); }
+
+/// Returns whether kernel times come from a profile of another device, which no measured run used.
+bool has_kernels_of_another(const Study& study) {
+  const std::vector<FoundProfile>& profiles = study.profiles().profiles;
+  return std::any_of(profiles.begin(), profiles.end(),
+                     [&](const FoundProfile& each) { return !is_device(study.machine().device, each.profile.head.device); });
+}
+
 }  // namespace
 
 std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, const std::vector<Evidence>& evidence) {
-  if (!estimate.sensitivity) return {};
+  if (!estimate.sensitivity || has_kernels_of_another(study)) return {};
   const std::string& software = estimate.sensitivity->software;
   const std::string& device = study.machine().device.name;
   std::vector<AlikeRuns> alike;
@@ -35,7 +47,8 @@ std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, 
     if (same_device) group.what += ", " + device;
     for (const Evidence& each : evidence) {
       const bool belongs = each.model_class == estimate.sensitivity->model_class &&
-                           (!same_software || each.software == software) && (!same_device || each.device == device);
+                           maker_of(each.device) == maker_of(device) && (!same_software || each.software == software) &&
+                           (!same_device || each.device == device);
       if (!belongs) continue;
       group.runs += each.runs;
       group.error += each.runs * each.error;

@@ -125,8 +125,10 @@ std::string staging_text(const StagedData& staged) {
 }
 
 /// Names the width of an interval: `good` if its upper end is at most a quarter above the prediction, `fair` up to a half.
-std::string_view grade_of(const TimeInterval& interval) {
+/// Without measured runs of the class of models on devices of the maker, `low`, because the width comes from other makers.
+std::string_view grade_of(const TimeInterval& interval, bool is_evident) {
   constexpr double good = 1.25, fair = 1.5;
+  if (!is_evident) return "low";
   return interval.high <= good ? "good" : interval.high <= fair ? "fair" : "low";
 }
 
@@ -142,11 +144,11 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
   Confidence confidence;
   if (estimate.interval) {
     const auto percent = [](double factor) { return std::lround((factor - 1) * 100); };
-    confidence.grade = grade_of(*estimate.interval);
+    const std::vector<AlikeRuns> alike = alike_runs(study, estimate, bundled_time_errors_file().evidence);
+    confidence.grade = grade_of(*estimate.interval, !alike.empty());
     confidence.interval = fmt::format("{:+d} % to {:+d} % ({})", percent(estimate.interval->low),
                                       percent(estimate.interval->high), interval_name());
-    confidence.evidence = evidence_text(alike_runs(study, estimate, bundled_time_errors_file().evidence),
-                                        estimate.sensitivity && estimate.sensitivity->learned.has_value());
+    confidence.evidence = evidence_text(alike, estimate.sensitivity && estimate.sensitivity->learned.has_value());
   }
   confidence.sources = "kernel times: " + kernel_times_text(study);
   const std::int64_t gpus = estimate.plan.mesh.devices();

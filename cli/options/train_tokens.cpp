@@ -10,6 +10,7 @@
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "model_zoo/files/dataset.hpp"
 
 namespace ddl {
 namespace {
@@ -133,6 +134,15 @@ void refuse_without_tokens(const Training& training, const Model& model) {
   if (!training.tokens || model.sequence_length > 0) return;
   throw Error(fmt::format("--train-tokens: {} has no tokens", model.name),
               "only sequence models have tokens, such as gpt2 or llama3-8b");
+}
+
+void refuse_unknown_epoch(const Training& training, const Study& study) {
+  if (!training.epochs || !study.spec().dataset.empty()) return;
+  const Dataset dataset = load_dataset(default_dataset(study.model()));
+  if (is_of_task(dataset, study.model())) return;
+  throw Error(fmt::format("--epochs: the number of samples is unknown, because no bundled data set is known to train {}",
+                          study.model().name),
+              "name the data set, or a file with its number of samples: --dataset mine.yaml");
 }
 
 void settle_target(Training& training, const Model& model) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "calibration/inputs/study.hpp"
 #include "cli/options/command_line.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/convergence.hpp"
@@ -43,6 +44,8 @@ inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 void add_training_options(const Command& command, Training& training);
 /// Throws Error if the user gave a number of tokens, but the model's samples have no tokens.
 void refuse_without_tokens(const Training& training, const Model& model);
+/// Throws Error if the user gave a number of epochs, but no data set, and no bundled data set is of the model's task.
+void refuse_unknown_epoch(const Training& training, const Study& study);
 /// Finds the published results of the model, if a target is requested. Throws Error if the model has no published results.
 void settle_target(Training& training, const Model& model);
 /// Throws Error if a target is requested, but no published result has this batch.

@@ -10,6 +10,10 @@ namespace ddl {
 namespace {
 
 constexpr std::string_view hierarchical = "hierarchical";
+constexpr std::string_view tree = "tree";
+constexpr std::string_view chain = "chain";
+/// The algorithm of a broadcast or a reduce that is as long as an Allreduce.
+constexpr std::string_view as_allreduce = "allreduce";
 
 /// The minimum of fitted factors. The minimum is above zero because times are divided by factors.
 constexpr double least_factor = 1e-9;
@@ -313,7 +317,15 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   SharedLink link = staged ? at.host_flat : at.flat;
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
-  if (!assumptions_.contention || !crosses) return link;
+  if (!assumptions_.contention) return link;
+  const auto narrow = [&](const SharedLink& other) {
+    if (other.link.beta <= link.link.beta) return;
+    link.link.beta = other.link.beta;
+    link.bottleneck = other.bottleneck;
+  };
+  if (!staged && at.group.members[0] > 1 && machine_.levels[0].peers > 0)
+    narrow(share(at.group, {Pattern::neighbours, 1, false, 0, 0}, false, purpose));
+  if (!crosses) return link;
   // All ranks communicate with their neighbors at the same time. Each pair sends one message on one link.
   Flows flows{Pattern::neighbours, edge_ranks(at.group, purpose), false, 1, 1};
   SharedLink edge;
@@ -332,10 +344,7 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
     flows.extent = at.group.ranks;
     edge = share(at.group, flows, staged, purpose);
   }
-  if (edge.link.beta > link.link.beta) {
-    link.link.beta = edge.link.beta;
-    link.bottleneck = edge.bottleneck;
-  }
+  narrow(edge);
   return link;
 }
 
@@ -565,6 +574,36 @@ Seconds ExchangeTimes::all_to_all_time(Bytes message, const GroupLinks& at, bool
                                       (staged ? at.host_slices : at.slices).link);
 }
 
+Seconds ExchangeTimes::rooted_time(Collective operation, bool by_tree, Bytes message, const GroupLinks& at,
+                                   bool staged) const {
+  const Link& link = (staged ? at.host_flat : at.flat).link;
+  const double ranks = at.group.ranks;
+  const bool adds = operation == Collective::reduce;
+  if (by_tree) return (adds ? tree_reduce_time : tree_broadcast_time)(message, ranks, link);
+  const LibraryHabits* const habits = library(at, staged);
+  if (habits == nullptr) return (adds ? chain_reduce_time : chain_broadcast_time)(message, ranks, link);
+  // The library's ring sends P−1 shares of a vector over each link. Here, it sends the whole vector.
+  LibraryGroup group = library_group(at);
+  if (!adds) group.add = {};
+  return library_ring_time(1, message * (ranks / (ranks - 1)), group, *habits);
+}
+
+ExchangeTimes::Predicted ExchangeTimes::rooted(Collective operation, Bytes message, const GroupLinks& at) const {
+  const bool staged = is_staged(at, at.purpose);
+  const Bottleneck& bottleneck = (staged ? at.host_flat : at.flat).bottleneck;
+  const auto along = [&](std::string_view algorithm) -> Predicted {
+    return {algorithm, rooted_time(operation, algorithm == tree, message, at, staged), bottleneck};
+  };
+  if (const std::optional<AllreduceAlgorithm> fixed = prescribed(at.purpose))
+    return along(*fixed == AllreduceAlgorithm::tree ? tree : chain);
+  Predicted best = along(tree);
+  if (const Predicted other = along(chain); other.time < best.time) best = other;
+  const Choice whole = allreduce(message, at.axes, at.purpose);
+  // A sparse Allreduce does not send the whole vector.
+  const bool is_whole = whole.measured || whole.algorithm != AllreduceAlgorithm::sparse;
+  return is_whole && whole.time < best.time ? Predicted{as_allreduce, whole.time, whole.bottleneck} : best;
+}
+
 Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& own = links(axes, purpose);
   if (own.group.ranks <= 1) return {};
@@ -589,9 +628,11 @@ Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes,
       if (constants != nullptr) return library_all_to_all_time(message, library_group(at), *constants);
       return all_to_all_time(message, at, staged);
     case Collective::broadcast:
-      return tree_broadcast_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
-    case Collective::reduce:
-      return tree_reduce_time(message, at.group.ranks, (staged ? at.host_flat : at.flat).link);
+    case Collective::reduce: {
+      const std::string_view algorithm = rooted(operation, message, own).algorithm;
+      if (algorithm == as_allreduce) return startup(Collective::allreduce, message, axes, purpose);
+      return rooted_time(operation, algorithm == tree, message, at, staged);
+    }
   }
   return {};
 }
@@ -603,7 +644,6 @@ ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes mess
   const bool staged = is_staged(at, purpose);
   const SharedLink& shared = staged ? at.host_flat : at.flat;
   const SharedLink& slices = staged ? at.host_slices : at.slices;
-  const Link& flat = shared.link;
   if (operation != Collective::allreduce) {
     if (const std::optional<Parts> measured = measured_time(operation, message, at, purpose))
       return {measured_exchange, measured->startups + measured->bytes, {}};
@@ -637,9 +677,8 @@ ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes mess
       return {"pairwise", all_to_all_time(message, at, staged), (at.group.outermost == 0 ? shared : slices).bottleneck};
     }
     case Collective::broadcast:
-      return {"tree", tree_broadcast_time(message, ranks, flat), shared.bottleneck};
     case Collective::reduce:
-      return {"tree", tree_reduce_time(message, ranks, flat), shared.bottleneck};
+      return rooted(operation, message, at);
     case Collective::point_to_point: {
       const SharedLink neighbour = neighbour_link(axes, purpose);
       return {"neighbour", neighbour.link.alpha + message * neighbour.link.beta, neighbour.bottleneck};

@@ -63,7 +63,7 @@ class ExchangeTimes {
   }
   /// A predicted time and the algorithm that has this time. The algorithm is `measured` if the
   /// operation was measured with as many ranks per node; else `ring`, `hierarchical`, `pairwise`,
-  /// `tree`, `neighbour` or another Allreduce algorithm; empty for a single rank.
+  /// `tree`, `chain`, `allreduce`, `neighbour` or another Allreduce algorithm; empty for a single rank.
   struct Predicted {
     std::string_view algorithm;
     Seconds time{};
@@ -136,6 +136,11 @@ class ExchangeTimes {
   /// between nodes; else one ring joins all ranks.
   using RingTime = Seconds (*)(Bytes message, double ranks, const Link& link);
   [[nodiscard]] static Seconds all_to_all_time(Bytes message, const GroupLinks& way, bool staged);
+  /// Returns the time of a broadcast or a reduce along a tree, or along a pipelined chain.
+  [[nodiscard]] Seconds rooted_time(Collective operation, bool by_tree, Bytes message, const GroupLinks& way,
+                                    bool staged) const;
+  /// Returns the fastest way of a broadcast or a reduce: a tree, a chain, or an Allreduce, which contains both.
+  [[nodiscard]] Predicted rooted(Collective operation, Bytes message, const GroupLinks& way) const;
   [[nodiscard]] Seconds gather_time(RingTime ring, bool two_levels, Bytes message, const GroupLinks& way, bool staged) const;
   /// Returns how the communication library of the machine's GPUs uses the links between nodes. Null
   /// if the network type is unknown, for exchanges through the host, for ideal projections, and for

@@ -5,6 +5,7 @@
 
 #include "estimator/exchanges/synchronization.hpp"
 #include "estimator/memory/memory.hpp"
+#include "estimator/step/input.hpp"
 
 namespace ddl {
 namespace {
@@ -32,8 +33,11 @@ Failures failures_of(const Job& job) {
 std::optional<Bandwidth> checkpoint_bandwidth(const Job& job, double nodes) {
   if (job.assumptions.recovery.checkpoint_bandwidth) return job.assumptions.recovery.checkpoint_bandwidth;
   const Storage& storage = job.machine.storage;
-  if (!storage.shared_per_node) return storage.shared_total;
-  const Bandwidth together = *storage.shared_per_node * nodes;
+  // A rate of opened files says nothing about the bandwidth of a checkpoint.
+  if (!storage.shared_per_node && !storage.shared_total) return std::nullopt;
+  const std::optional<Bandwidth> each = shared_rate_of_node(job.machine);
+  if (!each) return storage.shared_total;
+  const Bandwidth together = *each * nodes;
   return storage.shared_total && *storage.shared_total < together ? storage.shared_total : together;
 }
 

@@ -17,7 +17,7 @@ std::optional<StagedData> staged_data(const Job& job, const Plan& plan) {
   const Bytes copied = is_whole ? staged.per_node : staged.per_node / (1 + assumptions.exchanged_samples);
   const Bytes together = copied * reading_nodes(job, plan);
   Seconds time{};
-  if (storage.shared_per_node) time = copied / *storage.shared_per_node;
+  if (const auto rate = shared_rate_of_node(job.machine)) time = copied / *rate;
   if (storage.shared_total) time = max(time, together / *storage.shared_total);
   if (storage.shared_files)
     time = max(time, Seconds(together / job.sample_bytes * job.files_per_sample / *storage.shared_files));

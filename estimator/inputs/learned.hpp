@@ -116,17 +116,22 @@ using LearnedFamilies = std::vector<std::pair<Family, Learned>>;
 
 /// Returns the coefficients of this family of plans. If the family has none, returns the coefficients of the family that
 /// differs only in data parallelism, because a split does not change with the number of replicas. For a hybrid with replicas
-/// that has no measured runs, data parallelism provides the factors of gradient exchanges and of waiting between nodes. In
-/// all other cases, and for one device, values are neutral.
+/// that has no measured runs, data parallelism provides the factors of gradient exchanges and of waiting between nodes. One
+/// device computes as a replica does. In all other cases, values are neutral.
 [[nodiscard]] inline Learned learned_of(const LearnedFamilies& families, Family family) {
   constexpr Family data = family_bit(Axis::data);
-  if (family == 0) return {};
   const auto find = [&](Family like) -> const Learned* {
     for (const auto& [known, learned] : families) {
       if (known == like) return &learned;
     }
     return nullptr;
   };
+  if (family == 0) {
+    // A replica computes what a single device computes.
+    Learned of_one;
+    if (const Learned* known = find(data)) of_one[Coefficient::kernels] = (*known)[Coefficient::kernels];
+    return of_one;
+  }
   for (const Family like : {family, family ^ data}) {
     if (const Learned* known = find(like)) return *known;
   }

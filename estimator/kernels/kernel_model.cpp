@@ -7,6 +7,7 @@
 
 #include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
+#include "estimator/kernels/sheet_bound.hpp"
 
 namespace ddl {
 namespace {
@@ -365,14 +366,21 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
-  const Known& known = this->known(family, shape_of_run(work, pass, samples));
+  const KernelShape shape = shape_of_run(work, pass, samples);
+  const Known& known = this->known(family, shape);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
-  const Seconds time = Seconds(std::max(known.seconds * slower, attainable)) + copies(asked, samples);
-  const double factor = std::exp(known.is_inside ? family.family->spread_inside : family.family->spread_outside);
+  // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
+  const double bound = std::max(attainable, sheet_bound(asked, pass, samples, shape, peaks_));
+  const Seconds time = Seconds(std::max(known.seconds * slower, bound)) + copies(asked, samples);
+  // Another pass than the measured one may run another kernel.
+  const bool is_of_pass = family.family->pass.value_or(pass) == pass;
+  const double outer =
+      is_of_pass ? family.family->spread_outside : std::max(family.family->spread_outside, KernelFamily{}.spread_outside);
+  const double factor = std::exp(known.is_inside && is_of_pass ? family.family->spread_inside : outer);
   return {.time = time,
-          .low = time / factor,
+          .low = max(time / factor, Seconds(bound)),
           .high = time * factor,
           .source = family.is_own ? Provenance::curve : Provenance::roofline};
 }

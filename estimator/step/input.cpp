@@ -48,6 +48,13 @@ Seconds shuffle_time(const Job& job, const Plan& plan, const ExchangeTimes& exch
 
 }  // namespace
 
+std::optional<Bandwidth> shared_rate_of_node(const Machine& machine) {
+  const Storage& storage = machine.storage;
+  if (storage.shared_per_node) return storage.shared_per_node;
+  if ((!storage.shared_total && !storage.shared_files) || machine.levels.size() < 2) return std::nullopt;
+  return machine.levels[1].bandwidth * machine.levels[1].rails;
+}
+
 double reading_nodes(const Job& job, const Plan& plan) {
   return std::max(1.0,
                   static_cast<double>(plan.mesh.devices()) / job.machine.devices_per_node() / plan.mesh[Axis::pipeline]);
@@ -90,7 +97,7 @@ Seconds file_time(const Job& job, const Plan& plan) {
   // Received samples are written to the disk, assumed as fast as they are read.
   if (place == SamplePlace::local_disk) return per_node * (1 + exchanged_share(job, plan)) / *storage.local_bandwidth;
   Seconds read{};
-  if (storage.shared_per_node) read = per_node / *storage.shared_per_node;
+  if (const auto rate = shared_rate_of_node(job.machine)) read = per_node / *rate;
   if (storage.shared_total) read = max(read, everything / *storage.shared_total);
   if (storage.shared_files) read = max(read, Seconds(samples * job.files_per_sample / *storage.shared_files));
   return read;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "estimator/exchanges/exchange.hpp"
 #include "estimator/layers/job.hpp"
 #include "estimator/plan/plan.hpp"
@@ -17,6 +19,9 @@ namespace ddl {
 /// Where a node finds the samples that it reads in an epoch after the first one.
 enum class SamplePlace { host_memory, local_disk, shared_storage };
 [[nodiscard]] SamplePlace sample_place(const Job& job, const Plan& plan);
+/// Returns the rate at which one node reads and writes the shared storage: that of the datasheet, else the bandwidth of the
+/// node's links into the network if the datasheet describes the storage; empty if it does not, or if there is one node.
+[[nodiscard]] std::optional<Bandwidth> shared_rate_of_node(const Machine& machine);
 /// Returns the number of nodes of a plan that read samples.
 [[nodiscard]] double reading_nodes(const Job& job, const Plan& plan);
 /// Returns the bytes of samples that each node has: the data set, or with staged shards the samples of its ranks and those

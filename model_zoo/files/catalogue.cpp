@@ -64,14 +64,18 @@ const std::vector<CatalogueEntry>& model_catalogue() {
   return entries;
 }
 
-bool is_usually_half(const Model& model) {
-  if (model.input.sequence) return true;
-  constexpr auto kinds = std::to_array<std::string_view>({"vision-language", "generation", "speech"});
+std::string_view kind_of(const Model& model) {
   const std::string name = model.name.substr(0, model.name.find('@'));
   const std::vector<CatalogueEntry>& all = model_catalogue();
   const auto found = std::lower_bound(all.begin(), all.end(), name,
                                       [](const CatalogueEntry& entry, const std::string& key) { return entry.name < key; });
-  return found != all.end() && found->name == name && std::find(kinds.begin(), kinds.end(), found->kind) != kinds.end();
+  return found != all.end() && found->name == name ? std::string_view(found->kind) : std::string_view();
+}
+
+bool is_usually_half(const Model& model) {
+  if (model.input.sequence) return true;
+  constexpr auto kinds = std::to_array<std::string_view>({"vision-language", "generation", "speech"});
+  return std::find(kinds.begin(), kinds.end(), kind_of(model)) != kinds.end();
 }
 
 std::vector<std::string> model_kinds() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ddl {
@@ -24,6 +25,9 @@ struct CatalogueEntry {
 
 /// Returns all bundled models, sorted by name.
 [[nodiscard]] const std::vector<CatalogueEntry>& model_catalogue();
+
+/// Returns the kind of a bundled model, such as `classification`; empty for other models.
+[[nodiscard]] std::string_view kind_of(const Model& model);
 
 /// Whether a model is usually trained in half precision with Adam: models of sequences, and bundled models that generate
 /// images or video, read images with text, or recognize speech. The papers of these kinds state AdamW and mixed precision

@@ -228,7 +228,7 @@ Problem parse_problem(const std::string& text, const std::string& origin) {
     if (found == passes.end()) {
       std::vector<std::string_view> known;
       for (const Pass pass : passes) known.push_back(to_string(pass));
-      line.fail(*word, fmt::format("unknown pass {}", quote(word->value)), suggest(word->value, enum_names<Precision>));
+      line.fail(*word, fmt::format("unknown pass {}", quote(word->value)), suggest(word->value, known));
     }
     problem.pass = *found;
   }

@@ -96,6 +96,23 @@ TEST_CASE("the default data set has the channels of the model, if a bundled data
   }
 }
 
+TEST_CASE("an epoch is known of a data set with the model's input, of text, and of images to classify") {
+  const auto is_known = [](const char* name) {
+    const Model model = load_model(name);
+    return is_of_task(load_dataset(default_dataset(model)), model);
+  };
+  for (const char* name : {"resnet50", "inception_v3", "efficientnet_l2", "cosmoflow-512", "unet3d", "deepcam", "gpt2",
+                           "llama3-8b", "mixtral-8x7b"}) {
+    INFO(name);
+    CHECK(is_known(name));
+  }
+  // These models have the number of channels of a data set for another task.
+  for (const char* name : {"cosmoflow-mlperf", "whisper-base", "sd-1.5", "wan2.1-1.3b", "graphcast", "unet"}) {
+    INFO(name);
+    CHECK_FALSE(is_known(name));
+  }
+}
+
 TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
   for (const auto& [name, split] : {std::pair{"unet3d", std::array<int, 3>{2, 2, 2}},
                                     {"unet3d", {4, 4, 4}},

@@ -214,8 +214,12 @@ std::vector<PredictedExchange> ExchangePredictor::by_algorithm(Collective operat
                                                                                 : ExchangeBasis::data_sheet});
   };
   if (operation == Collective::allreduce) {
-    for (const AllreduceAlgorithm each : enum_values<AllreduceAlgorithm>)
+    for (const AllreduceAlgorithm each : enum_values<AllreduceAlgorithm>) {
       add(to_string(each), alone.allreduce_time(each, message));
+      // This algorithm may be faster than the bound of those that send the whole vector.
+      if (each == AllreduceAlgorithm::sparse && !found.empty() && found.back().algorithm == to_string(each))
+        found.back().algorithm += fmt::format(", {:.3g} % of the vector", Assumptions{}.sparse_density * 100);
+    }
     add(lower_bound_name, alone.allreduce_bound(message));
   } else {
     // A linear Allreduce is a linear reduce and a linear broadcast of equal time; the same holds for a tree.

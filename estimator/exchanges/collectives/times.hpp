@@ -63,6 +63,10 @@ struct HalvingRound {
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
 /// Returns the time of a reduce along a tree: (α + mβ + mc)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_reduce_time(Bytes message, double ranks, const Link& link);
+/// Returns the time of a broadcast along a chain, pipelined in pieces: (P−1)α + mβ [NCCL, Broadcast as a ring; Thak05].
+[[nodiscard]] Seconds chain_broadcast_time(Bytes message, double ranks, const Link& link);
+/// Returns the time of a reduce along a chain, pipelined in pieces: (P−1)α + mβ + mc.
+[[nodiscard]] Seconds chain_reduce_time(Bytes message, double ranks, const Link& link);
 /// Returns the time of a reduce along a chain to one rank and a broadcast along the chain back,
 /// both pipelined in pieces: 2(P−1)α + 2mβ + mc [NCCL, Reduce and Broadcast as rings].
 [[nodiscard]] Seconds reduce_broadcast_time(Bytes message, double ranks, const Link& link);

@@ -104,7 +104,10 @@ SharedLink share_of_levels(const Machine& machine, const Group& group, const Flo
       break;
     }
     const LinkLevel& at = machine.levels[level];
-    if (contention) {
+    if (contention && level == 0 && at.peers > 0 && flows.pattern == Pattern::neighbours) {
+      // In a mesh, only the links between two devices lead from one to the other.
+      cross(shared, at, at.rails / at.peers, 1, true, 1, {});
+    } else if (contention) {
       cross(shared, at, rails_of(group, at), uplink_flows(group, level, flows.per_group), flows.striped,
             members_below(group, level), measured);
     } else {

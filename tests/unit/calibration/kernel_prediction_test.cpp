@@ -47,6 +47,25 @@ FoundProfile profile(const std::vector<std::pair<std::string, double>>& medians,
   return found;
 }
 
+TEST_CASE("H200 has the multiprocessors of H100, so kernels that compute take as long") {
+  // The products of attention take about a hundred times as long as its traffic.
+  const std::string attention =
+      "attention heads=32 kv_heads=8 causal=yes fused=yes in=6144x131072t samples=1 precision=bf16 pass=";
+  const auto seconds = [&](const char* machine, const char* pass) {
+    const Machine loaded = load_machine(machine);
+    const KernelModel model(loaded.device, Precision::bf16);
+    const Problem problem = parse_problem(attention + pass, "test");
+    Seconds sum{};
+    for (const Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output))
+      sum += model.seconds(work, problem.pass, 1);
+    return sum.value();
+  };
+  for (const char* pass : {"forward", "backward-data"}) {
+    INFO(pass);
+    CHECK(seconds("dgx-h200", pass) / seconds("dgx-h100", pass) == Approx(1).epsilon(0.05));
+  }
+}
+
 TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are predicted") {
   // VGG-11 was not timed on any machine. Other models were timed on ABCI, and none on an L40S. In
   // training, products on these machines do not have a lower share of their peak.

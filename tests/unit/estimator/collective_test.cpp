@@ -47,6 +47,7 @@ std::vector<NamedTime> all_times() {
       {"ring reduce-scatter", ring_reduce_scatter_time, false},
       {"pairwise all-to-all", pairwise_all_to_all_time, false},
       {"tree broadcast", tree_broadcast_time, false},
+      {"chain broadcast", chain_broadcast_time, false},
       {"parameter server", [](Bytes m, double p, const Link& l) { return parameter_server_time(m, p, 2, l); }, false},
       {"sparse", [](Bytes m, double p, const Link& l) { return sparse_allreduce_time(m, std::nullopt, p, Seconds(), l); },
        false},
@@ -71,6 +72,9 @@ TEST_CASE("one-level collectives take the time of the formulas") {
   CHECK(tree_allreduce_time(message, p, wire).value() == Approx(56.4));
   // 3 · (1 + 8)
   CHECK(tree_broadcast_time(message, p, wire).value() == Approx(27.0));
+  // 7 · 1 + 8, and 0.8 for the sum
+  CHECK(chain_broadcast_time(message, p, wire).value() == Approx(15.0));
+  CHECK(chain_reduce_time(message, p, wire).value() == Approx(15.8));
   // 3 · (1 + 8 + 0.8)
   CHECK(butterfly_allreduce_time(message, p, wire).value() == Approx(29.4));
   // 7 · (1 + 1)

@@ -132,10 +132,16 @@ TEST_CASE("Allgather and Reduce-Scatter across nodes are hierarchical if that is
   CHECK(setting.time(Collective::allgather, 800, data, Purpose::layer) == Approx(17.5));
 }
 
-TEST_CASE("broadcast and reduce are trees, all-to-all is pairwise") {
+TEST_CASE("broadcast and reduce are trees, or chains of large messages; all-to-all is pairwise") {
   // 2 rounds of (1 + 0.8)
   CHECK(with_plan(4).time(Collective::broadcast, 800, data, Purpose::layer) == Approx(3.6));
   CHECK(with_plan(4).time(Collective::reduce, 800, data, Purpose::layer) == Approx(3.6));
+  // A chain takes 3 · 1 + 8000 · 0.001, a tree 2 · (1 + 8).
+  CHECK(with_plan(4).time(Collective::broadcast, 8000, data, Purpose::layer) == Approx(11.0));
+  // The chain adds the vector at 1 ms/B once.
+  Setting adding = with_plan(4);
+  adding.assumptions.add = SecondsPerByte(0.001);
+  CHECK(adding.time(Collective::reduce, 8000, data, Purpose::layer) == Approx(19.0));
   // 3 · (1 + 200 · 0.001)
   CHECK(with_plan(4).time(Collective::all_to_all, 800, data, Purpose::layer) == Approx(3.6));
   // All four ranks of a node send to the other node at once, so φ = 4/2. The time is 7 · 2 + 4 · 100 · 0.02 s.
@@ -154,6 +160,26 @@ TEST_CASE("a message to a neighbor has one rail, which it shares with its node's
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.02));
   setting.assumptions.contention = false;
   CHECK(setting.time(Collective::point_to_point, 100, pipeline, Purpose::pipeline) == Approx(2 + 100 * 0.01));
+}
+
+TEST_CASE("in a mesh, a message to a neighbor uses only the links between the two devices") {
+  Setting setting;
+  setting.machine.levels[0].rails = 6;
+  for (const int stages : {2, 4}) {
+    // Behind a switch, a message is striped over all six links. In a mesh, two links lead to each of three others.
+    setting.plan.mesh.set(Axis::pipeline, stages);
+    setting.machine.levels[0].peers = 0;
+    CHECK(setting.time(Collective::point_to_point, 600, pipeline, Purpose::pipeline) == Approx(1 + 600 * 0.001 / 6));
+    setting.machine.levels[0].peers = 3;
+    CHECK(setting.time(Collective::point_to_point, 600, pipeline, Purpose::pipeline) == Approx(1 + 600 * 0.001 / 2));
+  }
+  // Halos of tiles use the same links.
+  setting.plan.mesh.set(Axis::pipeline, 1);
+  setting.plan.mesh.set_tiles({4, 1, 1});
+  CHECK(setting.time(Collective::point_to_point, 600, spatial, Purpose::halo) == Approx(1 + 600 * 0.001 / 2));
+  // Between nodes, the network's link of 10 ms/B is slower.
+  setting.plan.mesh.set_tiles({8, 1, 1});
+  CHECK(setting.time(Collective::point_to_point, 600, spatial, Purpose::halo) == Approx(2 + 600 * 0.01));
 }
 
 TEST_CASE("exchanges go through the host if the software has no direct route") {
@@ -446,6 +472,24 @@ TEST_CASE("a reference to a group stays valid while other groups are requested")
   }
   CHECK(&first == &times.group(data));
   CHECK(first.ranks == ranks);
+}
+
+TEST_CASE("a broadcast and a reduce do not take longer than an Allreduce, which contains both") {
+  Random random(5);
+  int shorter = 0;
+  for (int i = 0; i < 5000; ++i) {
+    Setting setting = random_setting(random);
+    setting.coefficients.software.layer_algorithm.reset();
+    setting.assumptions.ring_only = false;
+    const double bytes = random_step(random) * 100;
+    const double whole = setting.time(Collective::allreduce, bytes, data, Purpose::layer);
+    for (const Collective operation : {Collective::broadcast, Collective::reduce}) {
+      const double time = setting.time(operation, bytes, data, Purpose::layer);
+      REQUIRE(time <= whole);
+      shorter += time < whole ? 1 : 0;
+    }
+  }
+  CHECK(shorter > 1000);
 }
 
 TEST_CASE("the Allreduce chosen is not longer than any other that may be chosen") {

@@ -54,6 +54,21 @@ TEST_CASE("the ranks of a node share its bandwidth, and all nodes share the band
   CHECK(reading.time() == Approx(16.0));
 }
 
+TEST_CASE("a node reads at most at the rate of its links into the network") {
+  Reading reading;
+  reading.plan.mesh.set(Axis::data, 4);
+  reading.storage().shared_total = Bandwidth(1e6);
+  // One node has two links of 100 B/s, which is less than the file system's rate: 320 / 200 s.
+  CHECK(reading.time() == Approx(1.6));
+  // A rate that the datasheet gives for a node replaces that of the links.
+  reading.storage().shared_per_node = Bandwidth(400);
+  CHECK(reading.time() == Approx(0.8));
+  // Without a network, the rate of a node is unknown.
+  reading.storage().shared_per_node.reset();
+  reading.machine.levels.pop_back();
+  CHECK_FALSE(shared_rate_of_node(reading.machine).has_value());
+}
+
 TEST_CASE("each rank that splits a sample reads the whole sample") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);

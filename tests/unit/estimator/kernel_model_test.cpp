@@ -286,6 +286,61 @@ TEST_CASE("image tiles of a 3 x 3 window need fewer multiplications, and pad the
   }
 }
 
+TEST_CASE("the interval of a pass that was not measured is wide") {
+  const Device device = device_with({products(Precision::fp32, {1, 0.5, 0.8, 8, 1, 0.995, 0.9})});
+  const KernelModel model(device, Precision::fp32);
+  const auto width = [&](Pass pass) {
+    const KernelTime time = model.time(product(4096, 4096, 4096), pass, 1);
+    REQUIRE(time.high);
+    return std::log(*time.high / time.time);
+  };
+  CHECK(width(Pass::forward) == Approx(0.1));
+  CHECK(width(Pass::backward_data) == Approx(0.7));
+  CHECK(width(Pass::backward_weight) == Approx(0.7));
+}
+
+TEST_CASE("no product and no convolution exceeds the rates of the datasheet") {
+  // The constants state 1.2 times the peak of 2 TFLOP/s, or of 8 TFLOP/s on matrix units, and residuals halve the times.
+  const auto faster = [](KernelKind kind, Precision precision) {
+    KernelFamily family = products(precision, {1, 1.2, 2, 8, 0.1, 0.9995, 0.01});
+    family.kind = kind;
+    family.pass = std::nullopt;
+    family.residuals = {{{16, 10, 10, 0, 30}, -0.7F}, {{16, 10, 10, 0, 30}, -0.7F}};
+    return device_with({family});
+  };
+  const auto rate = [&](const Work& work, Pass pass, Precision precision) {
+    const Device device = faster(work.kernel_kind(), precision);
+    const KernelTime time = KernelModel(device, precision).time(work, pass, 1);
+    REQUIRE(time.low);
+    CHECK(time.low->value() <= time.time.value());
+    CHECK(work.flops / time.low->value() <= work.flops / time.time.value() * 3);
+    return work.flops / time.time.value();
+  };
+  const Work square = product(65536, 1024, 1024);
+  CHECK(rate(square, Pass::forward, Precision::fp32) == Approx(2e12));
+  CHECK(rate(square, Pass::forward, Precision::bf16) == Approx(8e12));
+  // A window of one position in all passes, in which the sizes of the product are those of the output, the input or weights.
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    Work pointwise = square;
+    pointwise.kind = KernelKind::convolution;
+    pointwise.activation_items = 65536.0 * 2048;
+    pointwise.group_inputs = 1024;
+    CHECK(rate(pointwise, pass, Precision::fp32) == Approx(2e12));
+    // A window of 5 × 5 may be transformed, except on matrix units.
+    Work large = pointwise;
+    (pass == Pass::backward_weight ? large.n : large.k) *= 25;
+    large.flops *= 25;
+    CHECK(rate(large, pass, Precision::fp32) > 2.4e12);
+    CHECK(rate(large, pass, Precision::bf16) == Approx(8e12));
+  }
+  // A product with few FLOPs moves its bytes beyond any cache at the datasheet's 100 GB/s.
+  const Work thin = product(1e9, 1, 1);
+  const double bytes = 4 * (2e9 + 1);
+  CHECK(KernelModel(faster(KernelKind::matrix_product, Precision::fp32), Precision::fp32)
+            .seconds(thin, Pass::forward, 1)
+            .value() >= (bytes - 256e6) / 100e9);
+}
+
 TEST_CASE("the data gradient of a strided convolution multiplies a part of the zeros between positions") {
   const auto slower = [](double spreading) {
     KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 0.6, 0.7, 0.75, spreading, 1000});

@@ -1,0 +1,58 @@
+#include "cli/documents/evidence.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ddl;
+
+StudySpec spec_of(const std::string& model, const std::string& machine) {
+  StudySpec spec;
+  spec.model = model;
+  spec.machine = machine;
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("measured runs on devices of other makers are not like a plan") {
+  const std::vector<Evidence> evidence{{ModelClass::transformer, "megatron-core", "NVIDIA A100 SXM4 80 GB", 1000, 0.1},
+                                       {ModelClass::transformer, "nemo", "AMD Instinct MI300X", 8, 0.3}};
+  const auto estimate_of = [](ModelClass model_class) {
+    TimeSensitivity time;
+    time.model_class = model_class;
+    time.software = "megatron-core";
+    Estimate estimate;
+    estimate.sensitivity = std::make_shared<const TimeSensitivity>(std::move(time));
+    return estimate;
+  };
+  const Study frontier(spec_of("gpt2", "frontier"));
+  const std::vector<AlikeRuns> alike = alike_runs(frontier, estimate_of(ModelClass::transformer), evidence);
+  REQUIRE(alike.size() == 1);
+  CHECK(alike.front().runs == 8);
+  CHECK(alike.front().error == Approx(0.3));
+  // No run of an AMD device is one of a convolutional network.
+  CHECK(alike_runs(frontier, estimate_of(ModelClass::convolutional), evidence).empty());
+  CHECK(evidence_text({}, false) == "no measured run is like it");
+  // NVIDIA's devices resemble each other.
+  const Study h100(spec_of("gpt2", "dgx-h100"));
+  const std::vector<AlikeRuns> of_h100 = alike_runs(h100, estimate_of(ModelClass::transformer), evidence);
+  REQUIRE_FALSE(of_h100.empty());
+  CHECK(of_h100.front().runs == 1000);
+}
+
+TEST_CASE("a model that was measured in one precision has the same scale in another one") {
+  StudySpec spec = spec_of("resnet50", "abci");
+  spec.precision = Precision::fp32;
+  const double full = Study(spec).kernels().scale();
+  CHECK(full != Approx(1).epsilon(0.05));
+  spec.precision = Precision::fp16;
+  const Study half(spec);
+  CHECK(half.kernels().scale() == Approx(full));
+  CHECK(half.kernels().origin() == KernelBasis::device_scale);
+}
