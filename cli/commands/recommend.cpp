@@ -364,6 +364,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
     if (options.study.software.empty()) options.study.software = framework->software;
   }
+  options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
   std::shared_ptr<RecommendAnswer> answer;
   for (const std::string& text : options.what_if) static_cast<void>(parse_what_if(text));

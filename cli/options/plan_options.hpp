@@ -66,8 +66,8 @@ struct PlanStudy {
   std::optional<PlanFile> file;  ///< the file of --plan
   std::optional<Plan> plan;
 };
-/// Takes the model and the machine from the report of --plan, unless options give them. Returns the
-/// names of the options that the report has set.
+/// Takes the model, the machine, the software and all settings from the report of --plan, unless options give them.
+/// Returns the names of the options that the report has set.
 [[nodiscard]] std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options,
                                                       const Command& command);
 
