@@ -13,6 +13,7 @@
 #include "cli/documents/configuration.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/memory_savers.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -128,12 +129,32 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
+/// Throws Error if the verdict on a configuration depends on an argument whose effect is unknown.
+void refuse_unknown_memory(const Configuration& read, const MemoryCheck& checked, Bytes available) {
+  if (checked.verdict != Verdict::does_not_fit) return;
+  if (const ConfigEntry* const saver = unmodelled_saver(read)) {
+    throw saver->error(fmt::format("'{}' lowers memory, but is not modeled: without it, the job needs {} of {}",
+                                   visible(saver->key), humanize(checked.estimate.memory.total()), humanize(available)),
+                       "only a run shows whether the job fits; without the argument, the job does not fit");
+  }
+}
+
+/// Throws Error for a file with arguments that was not read, because these arguments may decide the verdict.
+void refuse_unread_files(const Configuration& read) {
+  if (read.unread_files.empty()) return;
+  const ConfigEntry& entry = read.unread_files.front();
+  throw entry.error(fmt::format("the file {} is not read, so its arguments are unknown", quote(entry.value)),
+                    entry.is_known ? "put it next to this file, or write its path relative to the current folder"
+                                   : "give the file's name with --set NAME=VALUE");
+}
+
 /// Checks the plan of another tool's configuration, with the options on the command line.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
   const auto is_given = [&](const std::string& option) {
     return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
   };
+  refuse_unread_files(read);
   ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
   asked.study.memory = options.memory;
   const PlanStudy own = plan_study(asked.study, asked.own);
@@ -155,6 +176,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
     refuse_impossible(configured, check.study->model());
     throw Error(fmt::format("the plan of {} is not possible", quote(check.file)));
   }
+  refuse_unknown_memory(read, *checked, check.available());
   check.notes = read.warnings;
   check.notes.insert(check.notes.end(), asked.warnings.begin(), asked.warnings.end());
   if (!read.not_modelled.empty()) {

@@ -375,7 +375,7 @@ std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks) {
 }
 
 Json checks_rows(const std::vector<JobCheck>& checks) {
-  return json_list(checks, [](const JobCheck& check) {
+  return json_list(checks, [&](const JobCheck& check) {
     const bool judged = !check.problem;
     const auto if_judged = [&](const auto& value) { return judged ? Json(value()) : Json(nullptr); };
     const Estimate& estimate = check.checked.estimate;
