@@ -153,18 +153,18 @@ std::string shell_name(const std::string& name) {
   const auto meant = nearest(name, std::span<const std::string>(own));
   if (meant && edit_distance(lower_case(name), lower_case(*meant)) <= 1)
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
+  // GPUs with similar names may have nothing in common, so the command takes the figures of a datasheet.
+  const std::string own_file = fmt::format(
+      "ddl-oracle machines new {0} --peak bf16=312TFLOP/s --memory 80GiB --memory-bandwidth 2TB/s --links 300GB/s "
+      "--per-node 8 --nodes 16 --network 200Gb/s -o {0}.yaml",
+      shell_name(name));
   if (const std::vector<std::string> near = nearest_names(name); !near.empty()) {
-    throw Error(problem,
-                fmt::format("did you mean {}? For another machine with such GPUs, write a file: ddl-oracle machines "
-                            "new {} --gpu {} --per-node 8 --nodes 16 --network 400Gb/s",
-                            in_words(near), shell_name(name), near.front()));
+    throw Error(problem, fmt::format("did you mean {}? For other GPUs, write a file with the figures of their datasheet: {}",
+                                     in_words(near), own_file));
   }
   const std::string known = suggest(name, own);
   if (known.ends_with('?')) throw Error(problem, known + " A file of your own ends in '.yaml'");
-  throw Error(problem,
-              fmt::format("{}; a file of your own: ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB "
-                          "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s",
-                          known, shell_name(name)));
+  throw Error(problem, fmt::format("{}; a file of your own: {}", known, own_file));
 }
 
 }  // namespace

@@ -11,10 +11,12 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"
+#include "cli/commands/search_watch.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "cli/report/interrupt.hpp"
 #include "cli/report/steps.hpp"
 #include "core/error.hpp"
 #include "core/plausible.hpp"
@@ -36,9 +38,12 @@ Report check(CheckRequest options) {
   options.check.has_configurations = std::any_of(options.files.begin(), options.files.end(), is_configuration);
   auto checks = std::make_shared<std::vector<JobCheck>>();
   Report report;
+  const Interrupt interrupt;  // Ctrl-C ends searches for changes, and verdicts are printed
   std::optional<Growth> growth;
   if (!options.against.empty()) {
-    growth = Growth{std::make_shared<const JobCheck>(check_job(options.against, options.check)), options.most_increase};
+    CheckOptions verdict_alone = options.check;
+    verdict_alone.time_limit = Seconds{};
+    growth = Growth{std::make_shared<const JobCheck>(check_job(options.against, verdict_alone)), options.most_increase};
     const auto& problem = growth->earlier->problem;
     if (problem) throw Error(problem->message, problem->hint);
   }
@@ -51,7 +56,7 @@ Report check(CheckRequest options) {
     report.warn(one.notes);
     checks->push_back(std::move(one));
   }
-  report.status = worst_status(*checks);
+  report.status = Interrupt::asked() && !TimeLimit::is_set() ? ExitStatus::interrupted : worst_status(*checks);
   report.document = checks_document(*checks);
   report.page = [checks] { return checks_document(*checks, true); };
   report.json = [checks] { return checks_to_json(*checks); };
@@ -120,6 +125,7 @@ void add_check(const Command& program, Request& request) {
       .type_name("SIZE")
       .needs(against);
   command.add_switch("--allow-risk", options->allow_risk, "a job at risk passes: exit status 0");
+  add_time_limit(command, options->check.time_limit).default_str("10s for each job");
   add_memory_options(command, options->check.memory);
   add_configured_options(command, options->check);
   add_report_options(command, request.report, {Content::rows, Content::verdicts, Content::steps});

@@ -208,7 +208,9 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) {
-    report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan, answer->study->job().facts));
+    const Plan& best = answer->shown.front().plan;
+    report.warn(choices_without_effect(answer->options.plan, best, answer->study->job().facts));
+    report.warn(settings_without_effect(*answer->study, best, true));
   }
   if (const std::size_t cases = answer->options.what_if.size(); answer->what_if.size() < cases && Interrupt::asked()) {
     report.warnings.push_back(

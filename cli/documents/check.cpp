@@ -171,9 +171,11 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   if (const std::string longest = longest_sequence_text(check); !longest.empty())
     document.line("longest sequence: " + longest, 2);
   document.line(fmt::format("fewest {}s: {}", device_noun(study.machine().device), fewest_gpus_text(check)), 2);
+  if (check.stopped) document.line("not all sizes and changes were tried: --time-limit gives the search more time", 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
   if (check.remedies.empty() && !check.out_of_core) {
+    if (check.stopped) return;
     document.section();
     document.line(fmt::format("No other plan fits this batch on {}.",
                               count_text(plan.mesh.devices(), device_noun(study.machine().device))),
@@ -244,6 +246,7 @@ Json check_to_json(const JobCheck& check) {
   });
   json["out_of_core"] =
       check.out_of_core ? out_of_core_to_json(*check.out_of_core, check.checked.estimate, study) : Json(nullptr);
+  json["interrupted"] = check.stopped;
   json["inputs"] = inputs_to_json(study);
   return json;
 }

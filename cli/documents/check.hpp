@@ -52,6 +52,7 @@ struct JobCheck {
   std::vector<Remedy> remedies;
   std::optional<OutOfCore> out_of_core;  ///< set if the plan fits only out of core
   std::optional<Growth> growth{};        ///< set if the job is compared with an earlier job
+  bool stopped = false;                  ///< whether the search for changes was ended early
   bool allows_risk = false;              ///< whether a job at risk passes the check
   std::vector<std::string> notes;        ///< names of a configuration's keys that were not read, or that are not modeled
 

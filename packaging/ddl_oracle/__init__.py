@@ -266,12 +266,15 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict for the training of a job file. If the job cannot be checked, `plan` is None and `problem` gives the reason."""
+    """The verdict for the training of a job file. If the job cannot be checked, `plan` is None and `problem` gives the reason.
+    `passed` is whether the program would exit with 0: a job fails although it fits if it grew by more than `max_increase`."""
 
     file: str
     verdict: str
     problem: Any
     plan: Plan | None
+    passed: bool
+    against: dict[str, Any] | None = field(repr=False)  # the increase of memory; None without the option `against`
     raw: dict[str, Any] = field(repr=False)
 
 
@@ -305,4 +308,6 @@ def check(*jobs: str | os.PathLike[str], **options: Option) -> list[Check]:
     def plan_of(job: Mapping[str, Any]) -> Plan | None:
         return _plan(job["plan"], None, None) if job.get("plan") else None
 
-    return [Check(each["file"], each["verdict"], each["problem"], plan_of(each), each) for each in report["jobs"]]
+    against = report.get("against") or [None] * len(report["jobs"])
+    return [Check(each["file"], each["verdict"], each["problem"], plan_of(each), each["exit"] == 0, earlier, each)
+            for each, earlier in zip(report["jobs"], against)]

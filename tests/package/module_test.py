@@ -125,6 +125,11 @@ class Answers(unittest.TestCase):
                 names.append(Path(folder) / f"{name}.job.yaml")
                 names[-1].write_text(JOB.format(batch=batch))
             checks = ddl_oracle.check(*names, margin="2GiB")
+            grown = ddl_oracle.check(names[0], against=names[0], max_increase="1GiB")
+            names[1].write_text(JOB.format(batch=128))
+            grown += ddl_oracle.check(names[1], against=names[0], max_increase="1MiB")
+        self.assertEqual([each.passed for each in grown], [True, False])
+        self.assertTrue(grown[1].against["grew_too_much"])
         self.assertEqual([each.verdict for each in checks], ["FITS", "DOES-NOT-FIT"])
         self.assertEqual(checks[0].plan.strategy, "data")
         with self.assertRaisesRegex(ddl_oracle.OracleError, "has no question"):
