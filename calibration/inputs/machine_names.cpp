@@ -210,8 +210,8 @@ std::string_view reason_of_absence(std::string_view name) {
 /// The command that writes a file for a device of which no bundled machine is like it.
 std::string sheet_command(const std::string& name) {
   return fmt::format(
-      "ddl-oracle machines new {} --peak bf16=312TFLOP/s --memory 80GiB --memory-bandwidth 2TB/s --links 300GB/s "
-      "--per-node 8 --nodes 16 --network 200Gb/s",
+      "ddl-oracle machines new {0} --peak bf16=312TFLOP/s --memory 80GiB --memory-bandwidth 2TB/s --links 300GB/s "
+      "--per-node 8 --nodes 16 --network 200Gb/s -o {0}.yaml",
       shell_name(name));
 }
 
@@ -232,10 +232,8 @@ std::string sheet_command(const std::string& name) {
                 fmt::format("did you mean {}{}?", in_words(alike), is_long ? ", or another of 'machines list'" : ""));
   }
   if (const std::vector<std::string> near = nearest_names(name); !near.empty()) {
-    throw Error(problem,
-                fmt::format("did you mean {}? For another machine with such GPUs, write a file: ddl-oracle machines "
-                            "new {} --gpu {} --per-node 8 --nodes 16 --network 400Gb/s",
-                            in_words(near), shell_name(name), near.front()));
+    throw Error(problem, fmt::format("did you mean {}? For other GPUs, write a file with the figures of their datasheet: {}",
+                                     in_words(near), sheet_command(name)));
   }
   const std::string known = suggest(name, own);
   if (known.ends_with('?')) throw Error(problem, known + " A file of your own ends in '.yaml'");

@@ -11,11 +11,12 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/job_check.hpp"
-#include "cli/documents/check_against.hpp"
+#include "cli/commands/search_watch.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "cli/report/interrupt.hpp"
 #include "cli/report/steps.hpp"
 #include "core/error.hpp"
 #include "core/plausible.hpp"
@@ -30,51 +31,37 @@ struct CheckRequest {
   CheckOptions check;
   std::string against;
   std::optional<Bytes> most_increase;
+  bool allow_risk = false;
 };
-
-/// Compares each checked job with an earlier one. The status is that of a failed check if memory grew too much.
-void compare(const CheckRequest& options, const std::vector<JobCheck>& checks, Report& report) {
-  const auto earlier = std::make_shared<const JobCheck>(check_job(options.against, options.check));
-  if (earlier->problem) throw Error(earlier->problem->message, earlier->problem->hint);
-  for (const JobCheck& one : checks) {
-    if (one.problem) continue;
-    add_against(report.document, one, *earlier);
-    if (!options.most_increase || increase_against(one, *earlier) <= *options.most_increase) continue;
-    report.document.line(fmt::format("{} needs {} more than {}: at most {} are allowed", visible(one.file),
-                                     humanize(increase_against(one, *earlier)), visible(earlier->file),
-                                     humanize(*options.most_increase)));
-    if (report.status == ExitStatus::ok || report.status == ExitStatus::at_risk)
-      report.status = ExitStatus::beyond_tolerance;
-  }
-  const auto json = report.json;
-  const auto all = std::make_shared<const std::vector<JobCheck>>(checks);
-  report.json = [json, all, earlier, status = report.status] {
-    Json whole = json();
-    whole["exit"] = static_cast<int>(status);
-    whole["against"] = json_list(
-        *all, [&](const JobCheck& one) -> Json { return one.problem ? Json(nullptr) : against_to_json(one, *earlier); });
-    return whole;
-  };
-}
 
 Report check(CheckRequest options) {
   options.check.has_configurations = std::any_of(options.files.begin(), options.files.end(), is_configuration);
   auto checks = std::make_shared<std::vector<JobCheck>>();
   Report report;
+  const Interrupt interrupt;  // Ctrl-C ends searches for changes, and verdicts are printed
+  std::optional<Growth> growth;
+  if (!options.against.empty()) {
+    CheckOptions verdict_alone = options.check;
+    verdict_alone.time_limit = Seconds{};
+    growth = Growth{std::make_shared<const JobCheck>(check_job(options.against, verdict_alone)), options.most_increase};
+    const auto& problem = growth->earlier->problem;
+    if (problem) throw Error(problem->message, problem->hint);
+  }
   for (const std::string& file : options.files) {
     JobCheck one = check_job(file, options.check);
+    one.growth = growth;
+    one.allows_risk = options.allow_risk;
     if (one.problem) report.errors.emplace_back(one.problem->message, one.problem->hint);
     if (one.study) report.warn(one.study->warnings());
     report.warn(one.notes);
     checks->push_back(std::move(one));
   }
-  report.status = worst_status(*checks);
+  report.status = Interrupt::asked() && !TimeLimit::is_set() ? ExitStatus::interrupted : worst_status(*checks);
   report.document = checks_document(*checks);
   report.page = [checks] { return checks_document(*checks, true); };
   report.json = [checks] { return checks_to_json(*checks); };
   report.rows = [checks] { return checks_rows(*checks); };
   report.verdicts = verdicts_of(*checks);
-  if (!options.against.empty()) compare(options, *checks, report);
   report.steps = [checks] {
     std::vector<NamedStep> steps;
     for (const JobCheck& one : *checks) {
@@ -137,6 +124,8 @@ void add_check(const Command& program, Request& request) {
           "exit status 1 if a job needs more memory than the job of --against by more than this, such as 2GiB")
       .type_name("SIZE")
       .needs(against);
+  command.add_switch("--allow-risk", options->allow_risk, "a job at risk passes: exit status 0");
+  add_time_limit(command, options->check.time_limit).default_str("10s for each job");
   add_memory_options(command, options->check.memory);
   add_configured_options(command, options->check);
   add_report_options(command, request.report, {Content::rows, Content::verdicts, Content::steps});

@@ -30,6 +30,7 @@
 #include "cli/documents/startable.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/documents/what_if.hpp"
+#include "cli/options/job_file.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
@@ -71,6 +72,7 @@ struct ExplainAnswer {
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
+  std::string folder{};                      ///< the folder of the report, to which paths of its job are relative
   std::optional<ConfiguredPlan> configured;  ///< the plan of the file that --like names
   std::vector<SupposedOutcome> what_if{};
 };
@@ -286,6 +288,7 @@ Json json_of(const ExplainAnswer& answer) {
   json["inputs"]["gpus"] = estimate.plan.mesh.devices();
   json["inputs"]["global_batch"] = estimate.plan.global_batch;
   json["inputs"]["ideal"] = answer.ideal;
+  json["inputs"]["job"] = print_job(job_of(study, estimate.plan, answer.folder));
   json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   return json;
 }
@@ -392,6 +395,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   refuse_useless_recovery(*answer->study, answer->training);
   refuse_unpublished_batch(answer->training, asked.plan->global_batch);
   answer->ideal = options.study.ideal;
+  answer->folder = report_folder(report_options.output);
   const Estimator estimator(answer->study->job());
   answer->explanation = explain(estimator, *asked.plan);
   if (wants_energy(*answer->study)) answer->explanation.estimate.power = power_of(answer->study->job(), answer->explanation);
@@ -413,6 +417,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   Report report;
   report.warnings = answer->study->warnings();
   report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan, answer->study->job().facts));
+  report.warn(settings_without_effect(*answer->study, answer->explanation.estimate.plan, true));
   if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
        outside_of_measured(answer->study->coefficients(), answer->study->machine(), answer->explanation)) {

@@ -1,6 +1,7 @@
 #include "cli/commands/job_check.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -11,10 +12,14 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "cli/documents/configuration.hpp"
+#include "cli/documents/intervals.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/memory_savers.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/layer_layouts.hpp"
+#include "cli/report/figures.hpp"
+#include "cli/report/interrupt.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -86,7 +91,7 @@ constexpr std::int64_t sequence_step = 1024;
 constexpr std::int64_t most_sequence_tokens = 1 << 24;
 
 /// Finds the longest sequences with which the plan fits; empty if the model has no sequence length.
-std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& plan) {
+std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& plan, const GoOn& go_on) {
   const std::int64_t own = study.model().sequence_length;
   if (own <= 0) return std::nullopt;
   const std::int64_t step = std::max<std::int64_t>(1, std::min(sequence_step, own / 8));
@@ -104,8 +109,8 @@ std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& 
   };
   const auto last_within = [&](Verdict worst) {
     std::int64_t low = 0, high = 1;
-    for (; high * step <= most_sequence_tokens && verdict_at(high) <= worst; high *= 2) low = high;
-    while (high - low > 1) {
+    for (; high * step <= most_sequence_tokens && go_on() && verdict_at(high) <= worst; high *= 2) low = high;
+    while (high - low > 1 && go_on()) {
       const std::int64_t middle = low + (high - low) / 2;
       (verdict_at(middle) <= worst ? low : high) = middle;
     }
@@ -118,14 +123,47 @@ std::optional<LongestSequence> longest_sequence(const Study& study, const Plan& 
   }
 }
 
-/// Adds the verdict on a plan with a possible shape, and the changes with which the plan would fit.
-void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, MemoryCheck checked) {
+/// Adds the verdict on a plan with a possible shape, and the changes with which the plan would fit. The search for changes
+/// ends after `limit`, or when the user asks.
+void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, MemoryCheck checked,
+                std::optional<Seconds> limit) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const double seconds = limit.value_or(usual_check_limit).value();
+  const GoOn go_on = [&] {
+    const bool is_late = std::chrono::duration<double>(Clock::now() - start).count() >= seconds;
+    check.stopped = check.stopped || is_late || Interrupt::asked();
+    return !check.stopped;
+  };
+  const Study& study = *check.study;
   check.checked = std::move(checked);
+  add_intervals(check.checked.estimate, study, estimator);
   check.largest = largest_batch(estimator, plan);
-  check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global);
-  check.longest = longest_sequence(*check.study, plan);
-  check.remedies = remedies(estimator, check.checked, check.study->software().admits);
-  check.out_of_core = fitting_out_of_core(estimator, check.checked);
+  check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global, go_on);
+  if (check.fewest) add_intervals(check.fewest->estimate, study, estimator);
+  check.longest = longest_sequence(study, plan, go_on);
+  check.remedies = remedies(estimator, check.checked, study.software().admits, go_on);
+  for (Remedy& each : check.remedies) add_intervals(each.checked.estimate, study, estimator);
+  if (go_on()) check.out_of_core = fitting_out_of_core(estimator, check.checked);
+}
+
+/// Throws Error if the verdict on a configuration depends on an argument whose effect is unknown.
+void refuse_unknown_memory(const Configuration& read, const MemoryCheck& checked, Bytes available) {
+  if (checked.verdict != Verdict::does_not_fit) return;
+  if (const ConfigEntry* const saver = unmodelled_saver(read)) {
+    throw saver->error(fmt::format("'{}' lowers memory, but is not modeled: without it, the job needs {} of {}",
+                                   visible(saver->key), humanize(checked.estimate.memory.total()), humanize(available)),
+                       "only a run shows whether the job fits; without the argument, the job does not fit");
+  }
+}
+
+/// Throws Error for a file with arguments that was not read, because these arguments may decide the verdict.
+void refuse_unread_files(const Configuration& read) {
+  if (read.unread_files.empty()) return;
+  const ConfigEntry& entry = read.unread_files.front();
+  throw entry.error(fmt::format("the file {} is not read, so its arguments are unknown", quote(entry.value)),
+                    entry.is_known ? "put it next to this file, or write its path relative to the current folder"
+                                   : "give the file's name with --set NAME=VALUE");
 }
 
 /// Checks the plan of another tool's configuration, with the options on the command line.
@@ -134,6 +172,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   const auto is_given = [&](const std::string& option) {
     return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
   };
+  refuse_unread_files(read);
   ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
   asked.study.memory = options.memory;
   const PlanStudy own = plan_study(asked.study, asked.own);
@@ -155,6 +194,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
     refuse_impossible(configured, check.study->model());
     throw Error(fmt::format("the plan of {} is not possible", quote(check.file)));
   }
+  refuse_unknown_memory(read, *checked, check.available());
   check.notes = read.warnings;
   check.notes.insert(check.notes.end(), asked.warnings.begin(), asked.warnings.end());
   if (!read.not_modelled.empty()) {
@@ -163,7 +203,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.key), line_text(setting.place()));
     check.notes.push_back("not modeled: " + names);
   }
-  judge_plan(check, estimator, *own.plan, *std::move(checked));
+  judge_plan(check, estimator, *own.plan, *std::move(checked), options.time_limit);
 }
 
 /// Parses a job file. If options for configurations are given, but none of the files is a
@@ -203,6 +243,11 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   plan.optimizer = study.optimizer();
   placed_at(plan_node.find("layers").value_or(plan_node), [&] { lay_out_layers(job.layers, study.model(), plan); });
   const Estimator estimator(study.job());
+  const auto note = [&](const std::vector<std::string>& more) {
+    check.notes.insert(check.notes.end(), more.begin(), more.end());
+  };
+  note(keys_without_effect(plan, study.job().facts));
+  note(settings_without_effect(study, plan, false));
   std::optional<MemoryCheck> checked = check_memory(estimator, plan);
   if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {
@@ -212,7 +257,7 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
           "'ddl-oracle recommend' finds a possible one");
     }
   }
-  judge_plan(check, estimator, plan, *std::move(checked));
+  judge_plan(check, estimator, plan, *std::move(checked), options.time_limit);
 }
 
 void judge_into(JobCheck& check, const CheckOptions& options) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 
 namespace ddl {
 
+/// The default limit of the search for changes to a job, which must not delay the verdict.
+inline constexpr Seconds usual_check_limit{10.0};
+
 /// The options of `check`, which apply to all checked files. They give the memory of a device, and
 /// facts that configurations of other tools do not state.
 struct CheckOptions {
@@ -16,6 +20,7 @@ struct CheckOptions {
   StudyOptions study;
   PlanOptions plan;
   std::vector<std::string> set_words{};  ///< values of --set
+  std::optional<Seconds> time_limit{};   ///< ends the search for changes to a job; unset: usual_check_limit
   std::vector<std::string> given;        ///< names of the options on the command line that only configurations use
   bool has_configurations = false;       ///< whether at least one file is a configuration of another tool
 };

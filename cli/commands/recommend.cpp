@@ -208,7 +208,9 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.status = fits ? ExitStatus::ok : ExitStatus::nothing_fits;
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) {
-    report.warn(choices_without_effect(answer->options.plan, answer->shown.front().plan, answer->study->job().facts));
+    const Plan& best = answer->shown.front().plan;
+    report.warn(choices_without_effect(answer->options.plan, best, answer->study->job().facts));
+    report.warn(settings_without_effect(*answer->study, best, true));
   }
   if (const std::size_t cases = answer->options.what_if.size(); answer->what_if.size() < cases && Interrupt::asked()) {
     report.warnings.push_back(
@@ -304,13 +306,39 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
+/// Returns the changes after which the configuration has the best plan. Lists no arguments if the best plan is no better, or
+/// if the arguments of the tool cannot state it. Placement is left out, because tools decide it themselves.
+ConfigurationChanges changes_to(const Estimate& best, const ConfiguredPlan& configured, std::int64_t layers,
+                                const RecommendOptions& options, const IsGiven& is_given) {
+  const Estimate& own = configured.estimate;
+  if (!is_better(best, own)) return {};
+  const auto read_again = [&](const Configuration& changed) -> std::optional<Plan> {
+    try {
+      const ConfiguredOptions again = options_of(changed, options.study, options.plan, is_given);
+      std::optional<Plan> plan = plan_study(again.study, again.own).plan;
+      if (plan) plan->placement = best.plan.placement;
+      return plan;
+    } catch (const Error&) {  // the tool refuses the arguments
+      return std::nullopt;
+    }
+  };
+  ConfigurationChanges changes = changes_of(configured.configuration, own.plan, best.plan, layers, false);
+  std::optional<Plan> plan = read_again(changes.changed);
+  if (plan && plan->global_batch != best.plan.global_batch) {
+    changes = changes_of(configured.configuration, own.plan, best.plan, layers, true);
+    plan = read_again(changes.changed);
+  }
+  if (plan != best.plan) changes.arguments.clear();
+  return changes;
+}
+
 /// Searches for the best plan for the work of a configuration. Also predicts the plan in the configuration.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like, script_values_in(options.set_words)),
                             .estimate = {}};
   const Configuration& read = configured.configuration;
-  const ConfiguredOptions asked =
-      options_of(read, options.study, options.plan, [&](const std::string& option) { return command.count(option) > 0; });
+  const auto is_given = [&](const std::string& option) { return command.count(option) > 0; };
+  const ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
   if (studies_named(asked.study).size() > 1)
     throw Error("--like takes one model and one machine, but there are several", "name one model and one machine");
   RecommendOptions sought = options;
@@ -324,7 +352,7 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   add_intervals(configured.estimate, *answer->study, *answer->estimator);
   refuse_impossible(configured, answer->study->model());
   if (const Estimate* best = answer->best())
-    configured.changes = changes_of(read, own, best->plan, blocks_of(answer->study->model()));
+    configured.changes = changes_to(*best, configured, blocks_of(answer->study->model()), options, is_given);
   remove_said(answer->defaults, asked.said);
   std::vector<std::string>& warnings = configured.configuration.warnings;
   warnings.insert(warnings.end(), asked.warnings.begin(), asked.warnings.end());
@@ -365,6 +393,7 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
     if (options.study.software.empty()) options.study.software = framework->software;
   }
+  options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
   std::shared_ptr<RecommendAnswer> answer;
   for (const std::string& text : options.what_if) static_cast<void>(parse_what_if(text));

@@ -14,6 +14,7 @@
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/startable.hpp"
 #include "cli/documents/throughput.hpp"
+#include "cli/options/job_file.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -273,6 +274,7 @@ Json json_of(const RecommendAnswer& answer) {
   json["inputs"]["objective"] = to_string(answer.objective);
   if (answer.options.risk) json["inputs"]["risk"] = *answer.options.risk;
   json["inputs"]["ideal"] = answer.options.study.ideal;
+  if (answer.best() != nullptr) json["inputs"]["job"] = print_job(job_of(study, answer.best()->plan, answer.options.folder));
   json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   if (answer.best() != nullptr && answer.best()->feasible() && !answer.options.study.ideal) {
     const Start start = start_of(study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));

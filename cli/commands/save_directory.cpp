@@ -19,7 +19,6 @@
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/write_folder.hpp"
-#include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
 namespace {
@@ -135,10 +134,8 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   Table table({words("file"), words("contents")});
   // Commands are not wrapped at the page's width, so that users can copy them.
   std::vector<std::pair<std::string, std::string>> commands;
-  // A plan file contains only the model's name. If the model is a file, the command also needs the path of that file.
-  const std::string model = is_path(study.spec().model) ? shell_word(study.spec().model) + " " : "";
   table.add({"plan.json", "the answer"});
-  commands.emplace_back("plan.json", fmt::format("ddl-oracle explain {}--plan {}", model, path_of("plan.json")));
+  commands.emplace_back("plan.json", fmt::format("ddl-oracle explain --plan {}", path_of("plan.json")));
   table.add({"job.yaml", "the top-ranked plan as a job"});
   commands.emplace_back("job.yaml", fmt::format("ddl-oracle check {}", path_of("job.yaml")));
   table.add({"candidates.csv", "all ranked plans, and impossible plans"});

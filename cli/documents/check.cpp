@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/documents/charts.hpp"
+#include "cli/documents/check_against.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_figures.hpp"
@@ -170,9 +171,11 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   if (const std::string longest = longest_sequence_text(check); !longest.empty())
     document.line("longest sequence: " + longest, 2);
   document.line(fmt::format("fewest {}s: {}", device_noun(study.machine().device), fewest_gpus_text(check)), 2);
+  if (check.stopped) document.line("not all sizes and changes were tried: --time-limit gives the search more time", 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
   if (check.remedies.empty() && !check.out_of_core) {
+    if (check.stopped) return;
     document.section();
     document.line(fmt::format("No other plan fits this batch on {}.",
                               count_text(plan.mesh.devices(), device_noun(study.machine().device))),
@@ -243,6 +246,7 @@ Json check_to_json(const JobCheck& check) {
   });
   json["out_of_core"] =
       check.out_of_core ? out_of_core_to_json(*check.out_of_core, check.checked.estimate, study) : Json(nullptr);
+  json["interrupted"] = check.stopped;
   json["inputs"] = inputs_to_json(study);
   return json;
 }
@@ -285,6 +289,13 @@ FileVerdict verdict_of(const JobCheck& check) {
   verdict.level = fits == Verdict::fits ? Level::passed : fits == Verdict::at_risk ? Level::at_risk : Level::failed;
   verdict.title = to_string(fits);
   verdict.summary = need_text(check);
+  verdict.is_allowed = verdict.level == Level::at_risk && check.allows_risk;
+  if (check.grew_too_much()) {
+    verdict.level = Level::failed;
+    verdict.is_allowed = false;
+    if (fits != Verdict::does_not_fit) verdict.title = "GREW-TOO-MUCH";
+    verdict.summary = fmt::format("{}; {}", growth_text(check), verdict.summary);
+  }
   verdict.message =
       fmt::format("{}; {}\nlargest batch: {}\nfewest {}s: {}", verdict.summary, largest_item_text(check),
                   largest_batch_text(check), device_noun(check.study->machine().device), fewest_gpus_text(check));
@@ -292,6 +303,7 @@ FileVerdict verdict_of(const JobCheck& check) {
     verdict.message +=
         fmt::format("\n{}: {}", to_string(remedy.checked.verdict), remedy_text(check.checked.estimate.plan, remedy));
   add_check(verdict.document, check);
+  if (check.growth) add_against(verdict.document, check, *check.growth->earlier);
   return verdict;
 }
 
@@ -314,15 +326,13 @@ void add_what_fits(Document& document, const Estimator& estimator, const Estimat
 
 ExitStatus JobCheck::status() const {
   if (problem) return ExitStatus::could_not_answer;
-  switch (checked.verdict) {
-    case Verdict::fits:
-      return ExitStatus::ok;
-    case Verdict::at_risk:
-      return ExitStatus::at_risk;
-    case Verdict::does_not_fit:
-      return ExitStatus::nothing_fits;
-  }
-  return ExitStatus::could_not_answer;
+  if (checked.verdict == Verdict::does_not_fit) return ExitStatus::nothing_fits;
+  if (grew_too_much()) return ExitStatus::beyond_tolerance;
+  return checked.verdict == Verdict::at_risk && !allows_risk ? ExitStatus::at_risk : ExitStatus::ok;
+}
+
+bool JobCheck::grew_too_much() const {
+  return growth && growth->most && !problem && increase_against(*this, *growth->earlier) > *growth->most;
 }
 
 ExitStatus worst_status(const std::vector<JobCheck>& checks) {
@@ -341,6 +351,7 @@ Document checks_document(const std::vector<JobCheck>& checks, bool drawn) {
     ++counts[check.checked.verdict];
     document.section(drawn && checks.size() > 1 ? check.file : std::string());
     add_check(document, check, drawn);
+    if (check.growth) add_against(document, check, *check.growth->earlier);
     if (drawn)
       add_plan_figures(document, Estimator(check.study->job()), check.checked.estimate.plan, *check.study,
                        {.memory_items = false});
@@ -367,7 +378,7 @@ std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks) {
 }
 
 Json checks_rows(const std::vector<JobCheck>& checks) {
-  return json_list(checks, [](const JobCheck& check) {
+  return json_list(checks, [&](const JobCheck& check) {
     const bool judged = !check.problem;
     const auto if_judged = [&](const auto& value) { return judged ? Json(value()) : Json(nullptr); };
     const Estimate& estimate = check.checked.estimate;
@@ -388,6 +399,11 @@ Json checks_rows(const std::vector<JobCheck>& checks) {
     row["iteration_s"] = if_judged([&] { return estimate.time.step_time().value(); });
     row["largest_batch"] = judged && check.largest.fits ? Json(*check.largest.fits) : Json(nullptr);
     row["fewest_gpus"] = judged && check.fewest ? Json(check.fewest->estimate.plan.mesh.devices()) : Json(nullptr);
+    if (checks.front().growth) {
+      const auto increase = [&] { return increase_against(check, *check.growth->earlier).value(); };
+      row["increase_bytes"] = if_judged(increase);
+      row["grew_too_much"] = if_judged([&] { return check.grew_too_much(); });
+    }
     row["problem"] = judged ? Json(nullptr) : Json(check.problem->message);
     return row;
   });
@@ -397,6 +413,11 @@ Json checks_to_json(const std::vector<JobCheck>& checks) {
   Json json = json_head();
   json["exit"] = static_cast<int>(worst_status(checks));
   json["jobs"] = json_list(checks, check_to_json);
+  if (!checks.empty() && checks.front().growth) {
+    json["against"] = json_list(checks, [](const JobCheck& each) -> Json {
+      return each.problem ? Json(nullptr) : against_to_json(each, *each.growth->earlier);
+    });
+  }
   return json;
 }
 

@@ -28,6 +28,13 @@ struct LongestSequence {
   std::int64_t fits = 0, at_risk = 0;
 };
 
+struct JobCheck;
+/// An earlier job with which a job is compared, and the largest increase of memory that is allowed.
+struct Growth {
+  std::shared_ptr<const JobCheck> earlier;
+  std::optional<Bytes> most;  ///< unset: every increase is allowed
+};
+
 /// The result of checking a job: whether the job fits, and with which changes it would fit.
 struct JobCheck {
   std::string file;  ///< the path, as the user wrote it
@@ -44,10 +51,15 @@ struct JobCheck {
   std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
   std::optional<OutOfCore> out_of_core;  ///< set if the plan fits only out of core
+  std::optional<Growth> growth{};        ///< set if the job is compared with an earlier job
+  bool stopped = false;                  ///< whether the search for changes was ended early
+  bool allows_risk = false;              ///< whether a job at risk passes the check
   std::vector<std::string> notes;        ///< names of a configuration's keys that were not read, or that are not modeled
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;
+  /// Whether the job needs more memory than the earlier job by more than is allowed.
+  [[nodiscard]] bool grew_too_much() const;
 };
 
 /// The syntax in which a change is written: keys of a job file, or command-line options.

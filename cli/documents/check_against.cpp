@@ -29,6 +29,12 @@ Bytes increase_against(const JobCheck& job, const JobCheck& earlier) {
   return memory_of(job).total() - memory_of(earlier).total();
 }
 
+std::string growth_text(const JobCheck& job) {
+  const JobCheck& earlier = *job.growth->earlier;
+  return fmt::format("needs {} more than {}: at most {} are allowed", humanize(increase_against(job, earlier)),
+                     visible(earlier.file), humanize(*job.growth->most));
+}
+
 void add_against(Document& document, const JobCheck& job, const JobCheck& earlier) {
   const MemoryBreakdown &now = memory_of(job), &before = memory_of(earlier);
   document.section("Against " + visible(earlier.file));
@@ -55,6 +61,7 @@ void add_against(Document& document, const JobCheck& job, const JobCheck& earlie
   if (then > Seconds{} && after > Seconds{})
     table.add({"step", humanize(then), humanize(after), fmt::format("{:+.1f} %", 100 * (after / then - 1))});
   document.add(std::move(table));
+  if (job.grew_too_much()) document.line(fmt::format("{} {}", visible(job.file), growth_text(job)));
 }
 
 Json against_to_json(const JobCheck& job, const JobCheck& earlier) {
@@ -68,6 +75,8 @@ Json against_to_json(const JobCheck& job, const JobCheck& earlier) {
   json["before_bytes"] = memory_of(earlier).total().value();
   json["now_bytes"] = memory_of(job).total().value();
   json["increase_bytes"] = increase_against(job, earlier).value();
+  json["allowed_bytes"] = job.growth->most ? Json(job.growth->most->value()) : Json(nullptr);
+  json["grew_too_much"] = job.grew_too_much();
   json["items"] = std::move(items);
   json["before_step_s"] = earlier.checked.estimate.time.step_time().value();
   json["now_step_s"] = job.checked.estimate.time.step_time().value();

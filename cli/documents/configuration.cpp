@@ -30,6 +30,7 @@ std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
                                                                                      : "the best plan that fits is as fast";
   const std::string name = plan_word(best.plan);
   const char* fits = plan.estimate.verdict == Verdict::fits ? "" : "fits and ";
+  if (!is_better(best, plan.estimate)) return "the search found no faster plan";
   if (share > 0) return fmt::format("the best plan found {}is {:.0f} % faster: {}", fits, 100 * share, name);
   return fmt::format("the best plan found {}is {:.0f} % slower: {}", fits, -100 * share, name);
 }
@@ -42,6 +43,11 @@ std::string setting_text(const ConfigEntry& setting) {
 std::string or_none(const std::string& value) { return value.empty() ? "-" : visible(value); }
 
 }  // namespace
+
+bool is_better(const Estimate& best, const Estimate& own) {
+  if (best.verdict != own.verdict) return best.verdict < own.verdict;
+  return best.plan != own.plan && faster_by(own, best) > 0;
+}
 
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
   using Kind = Limit::Kind;
@@ -104,17 +110,18 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
   document.line("its plan: " + plan_word(own.plan), 2);
   if (best != nullptr) document.line(comparison_text(plan, *best), 2);
   add_not_modelled(document, read);
-  const bool changes = !plan.changes.arguments.empty() || !plan.changes.unsaid.empty();
-  if (best != nullptr && changes) {
+  if (best != nullptr && !plan.changes.arguments.empty()) {
     document.section(fmt::format("What the best plan changes in {}", read.file));
     Table table({words("argument"), words("line"), words("now"), words("then")});
     for (const ConfigurationChange& change : plan.changes.arguments)
       table.add({visible(change.argument), line_text(change.place), or_none(change.now), or_none(change.then)});
-    if (!table.empty()) document.add(std::move(table));
-    if (!plan.changes.unsaid.empty()) {
-      document.line(fmt::format("{} has no argument that sets: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")),
-                    2);
-    }
+    document.add(std::move(table));
+  } else if (best != nullptr && is_better(*best, own)) {
+    document.line(
+        plan.changes.unsaid.empty()
+            ? fmt::format("the arguments of {} cannot state the best plan", read.format->name)
+            : fmt::format("{} has no argument that sets: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")),
+        2);
   }
   document.section();
 }

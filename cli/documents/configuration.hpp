@@ -17,6 +17,8 @@ struct ConfiguredPlan {
   ConfigurationChanges changes{};  ///< empty if no other plan is suggested
 };
 
+/// Returns whether the best plan of a search is better than the configuration's plan: it fits more surely, or is faster.
+[[nodiscard]] bool is_better(const Estimate& best, const Estimate& own);
 /// Throws Error at the argument that makes the shape of the plan impossible.
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 

@@ -287,7 +287,7 @@ std::string seen_from(const std::string& name, const std::string& folder, bool p
   if (name.empty() || !path) return name;
   std::error_code error;
   const fs::path whole = fs::weakly_canonical(fs::absolute(name, error), error);
-  if (error) return name;
+  if (error || folder == "/") return error ? name : whole.string();
   const fs::path base = fs::weakly_canonical(fs::absolute(folder.empty() ? "." : folder, error), error);
   if (error) return whole.string();
   const std::string relative = whole.lexically_proximate(base).string();
@@ -414,6 +414,10 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.plan.segments.clear();
   job.layers = layer_layouts(plan, study.model());
   return job;
+}
+
+std::string report_folder(const std::string& output) {
+  return output.empty() ? "/" : fs::path(output).parent_path().string();
 }
 
 StudySpec spec_of(const JobFile& job, const std::string& folder) {

@@ -49,8 +49,11 @@ struct ParsedJob {
 /// Prints a job as the text of a job file. parse_job reads the same job back from the text.
 [[nodiscard]] std::string print_job(const JobFile& job);
 
-/// Returns the job of a study with this plan. Paths become relative to `folder`, the folder of the job file.
+/// Returns the job of a study with this plan. Paths become relative to `folder`, the folder of the job file; relative to the
+/// folder `/`, they are absolute.
 [[nodiscard]] JobFile job_of(const Study& study, const Plan& plan, const std::string& folder);
+/// Returns the folder for the job of a report in this file. A report on the standard output has the folder `/`.
+[[nodiscard]] std::string report_folder(const std::string& output);
 /// Returns the study of a job file in `folder`. Paths in the job are relative to that folder.
 [[nodiscard]] StudySpec spec_of(const JobFile& job, const std::string& folder);
 

@@ -60,8 +60,7 @@ class PlanReader {
     if (object_->contains("placement")) read_placement(plan);
     for (const auto& [key, value] : object_->items()) file.given.insert(key);
     if (!path_.empty()) {
-      file.model = input_of_report("model");
-      file.machine = input_of_report("machine");
+      read_inputs(file);
     }
     return file;
   }
@@ -74,15 +73,31 @@ class PlanReader {
     throw source_.error(path_to(key), message, hint);
   }
 
-  /// Returns an input of the report; empty if the report does not contain the key.
-  [[nodiscard]] std::optional<std::string> input_of_report(const std::string& key) const {
+  /// Reads the inputs of the report, as far as the report contains them.
+  void read_inputs(PlanFile& file) const {
     const Json& root = source_.root();
-    if (!root.contains("inputs")) return std::nullopt;
+    if (!root.contains("inputs")) return;
     const Json& inputs = root.at("inputs");
     if (!inputs.is_object()) throw source_.error("inputs", "'inputs' is not an object", plan_hint);
-    if (!inputs.contains(key)) return std::nullopt;
-    if (!inputs.at(key).is_string()) throw source_.error("inputs/" + key, fmt::format("'{}' is not text", key), plan_hint);
-    return inputs.at(key).get<std::string>();
+    const auto text = [&](const std::string& key) -> std::optional<std::string> {
+      if (!inputs.contains(key) || inputs.at(key).is_null()) return std::nullopt;
+      if (!inputs.at(key).is_string()) throw source_.error("inputs/" + key, fmt::format("'{}' is not text", key), plan_hint);
+      return inputs.at(key).get<std::string>();
+    };
+    file.model = text("model");
+    file.machine = text("machine");
+    file.job = text("job");
+    file.currency = text("currency").value_or("");
+    if (inputs.contains("ideal")) {
+      if (!inputs.at("ideal").is_boolean())
+        throw source_.error("inputs/ideal", "'ideal' is neither true nor false", plan_hint);
+      file.ideal = inputs.at("ideal").get<bool>();
+    }
+    if (!inputs.contains("price_per_gpu_hour") || inputs.at("price_per_gpu_hour").is_null()) return;
+    const Json& price = inputs.at("price_per_gpu_hour");
+    if (!price.is_number() || price.get<double>() < 0)
+      throw source_.error("inputs/price_per_gpu_hour", "'price_per_gpu_hour' is not a price", plan_hint);
+    file.price = price.get<double>();
   }
 
   void read_placement(Plan& plan) const {
@@ -103,11 +118,12 @@ class PlanReader {
   }
 
   void refuse_unknown_keys() const {
-    std::vector<std::string_view> known{
-        "degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision", "segments",
-        // Keys of a plan in a report that are predictions, not choices.
-        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost", "training_cost", "throughput",
-        "findings", "memory", "interval", "reasons", "reason_codes"};
+    std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
+                                        "segments",
+                                        // Keys of a plan in a report that are predictions, not choices.
+                                        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
+                                        "training_cost", "throughput", "findings", "memory", "interval", "reasons",
+                                        "reason_codes", "mean_staleness", "goodput", "energy", "kernel_time_share"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {

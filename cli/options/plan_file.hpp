@@ -19,13 +19,18 @@ struct Fields;
 /// Returns the choices of a plan as a JSON object. plan_from_json reads the same plan back from this object.
 [[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
 
-/// A plan as read from a file. Precision, optimizer, model and machine are set only if the file gives their values.
+/// A plan as read from a file. Precision, optimizer and the members about a report are set only if the file gives their
+/// values.
 struct PlanFile {
   Plan plan;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
   std::set<std::string> given;                ///< the keys of the plan's object
   std::optional<std::string> model, machine;  ///< set if the file is a report of the program
+  std::optional<std::string> job;             ///< the text of a job file with the names and settings of the report
+  bool ideal = false;                         ///< whether the report is one of --ideal
+  std::optional<double> price;                ///< the report's price of a GPU hour, in `currency`
+  std::string currency{};
 };
 /// Reads a plan from a plan's JSON object or from a whole report. A report of `recommend` gives its best plan, and a report
 /// of `explain` gives its plan. Predictions in a report are ignored; other unknown keys are refused. Errors have a position

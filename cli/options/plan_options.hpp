@@ -56,6 +56,11 @@ void settle_lists(PlanOptions& options);
 /// Returns a warning for each choice that the options fix and that has no effect on `plan`. The value "none" never warns.
 [[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan,
                                                               const ModelFacts& facts);
+/// Returns a sentence for each choice of a job's plan that has no effect, with the keys of job files.
+[[nodiscard]] std::vector<std::string> keys_without_effect(const Plan& plan, const ModelFacts& facts);
+/// Returns a sentence for each setting of a training that has no effect on the plan. `as_option`: whether settings are
+/// named by their options, not by the keys of job files.
+[[nodiscard]] std::vector<std::string> settings_without_effect(const Study& study, const Plan& plan, bool as_option);
 /// Returns the requested global batch. The default is usual_batch_per_gpu samples on each GPU.
 /// While the data set has fewer samples, the default is halved.
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);
@@ -66,8 +71,8 @@ struct PlanStudy {
   std::optional<PlanFile> file;  ///< the file of --plan
   std::optional<Plan> plan;
 };
-/// Takes the model and the machine from the report of --plan, unless options give them. Returns the
-/// names of the options that the report has set.
+/// Takes the model, the machine, the software and all settings from the report of --plan, unless options give them.
+/// Returns the names of the options that the report has set.
 [[nodiscard]] std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options,
                                                       const Command& command);
 

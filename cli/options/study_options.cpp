@@ -322,6 +322,9 @@ StudySpec spec_of(const StudyOptions& o) {
   if (!o.optimizer.empty()) spec.optimizer = chosen<Optimizer>("--optimizer", o.optimizer);
   if (o.ideal && o.settings.find("allreduce") != nullptr)
     throw Error("--ideal uses a ring allreduce: it cannot be combined with --allreduce", "leave one of them out");
+  o.saved.for_each([&](const SettingRow& row, const SettingValue& value) {
+    if (row.with_ideal || !o.ideal) spec.settings.set(row, value);
+  });
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
   if (o.supposed) apply_what_if(*o.supposed, spec);

@@ -30,6 +30,7 @@ struct StudyOptions {
   std::vector<std::string> profiles;
   bool any_device = false;
   bool ideal = false;
+  Settings saved;                          ///< settings of a report of --plan, which options override
   Settings settings;                       ///< values of settings that have an option
   std::vector<std::string> setting_words;  ///< values of --setting
   std::optional<std::int64_t> sequence, packed_length, adapters;

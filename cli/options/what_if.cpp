@@ -196,13 +196,24 @@ SupposedChange parse_change(std::string_view text) {
   return change;
 }
 
+/// Returns the end of the change that begins at `at`. A blank ends it, except the one before a unit: `launch_overhead=2 us`.
+std::size_t end_of_change(std::string_view text, std::size_t at) {
+  const std::size_t end = std::min(text.find(' ', at), text.size());
+  if (end == at || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;
+  if (text.substr(at, end - at).find('=') == std::string_view::npos) return end;
+  const std::size_t next = std::min(text.find(' ', end + 1), text.size());
+  const std::string_view unit = text.substr(end + 1, next - end - 1);
+  const bool is_unit = !unit.empty() && unit.find_first_of("0123456789=*()") == std::string_view::npos;
+  return is_unit ? next : end;
+}
+
 }  // namespace
 
 WhatIf parse_what_if(const std::string& text) {
   WhatIf supposed{.text = text, .changes = {}};
   const std::string_view all = supposed.text;
   for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find(' ', at), all.size());
+    const std::size_t end = end_of_change(all, at);
     if (end > at) supposed.changes.push_back(parse_change(all.substr(at, end - at)));
     at = end + 1;
   }

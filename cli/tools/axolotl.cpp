@@ -8,8 +8,12 @@ namespace axolotl_tables {
 // Sources of names and defaults: axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas/config.py,
 // training.py, peft.py and fsdp.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
-constexpr auto brains = argument_words("true=bf16", "full>bf16", "false=", "auto>bf16");
+constexpr auto brains = argument_words("true=bf16", "full>bf16", "false=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "unsloth>full", "offload>full", "offload_disk>full");
+constexpr auto fused_heads = argument_words("true=linear", "false=");
+constexpr auto fused_losses = argument_words("true=fused", "false=");
+// The plugin's switch is on by default [src/axolotl/integrations/cut_cross_entropy/args.py].
+constexpr auto plugins = argument_words("axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin=linear");
 constexpr auto fused = argument_words("true=fused", "false=");
 constexpr auto eager = argument_words("true=unfused", "false=");
 constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
@@ -49,6 +53,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"flex_attention", ConfigField::attention, "", fused},
     {"eager_attention", ConfigField::attention, "", eager},
     {"torch_compile", ConfigField::compiled, "", flags},
+    only_read({"liger_fused_linear_cross_entropy", ConfigField::loss, "", fused_heads}),
+    only_read({"cut_cross_entropy", ConfigField::loss, "", fused_heads}),
+    only_read(weak({"liger_cross_entropy", ConfigField::loss, "", fused_losses})),
+    only_read(weak({"unsloth_cross_entropy_loss", ConfigField::loss, "", fused_losses})),
+    listed(weak({"plugins", ConfigField::loss, "", plugins})),
     {"deepspeed", ConfigField::deepspeed_file},
     listed({"fsdp", PlanChoice::zero, "", shards}),
     // Newer configurations give the version of FSDP. Keys in `fsdp_config` may begin with `fsdp_`.
@@ -95,12 +104,12 @@ constexpr auto harmless = argument_names(
     "gradient_checkpointing_kwargs*", "early_stopping_patience", "resume_*", "auto_resume_*", "local_rank", "logging_steps",
     "warmup_*", "evals_per_epoch", "saves_per_epoch", "save_*", "debug", "weight_decay", "special_tokens*", "tokens*",
     "chat_template*", "adam_*", "max_grad_norm", "seed", "flash_attn_*", "flash_optimum", "fsdp_config.*", "plugins*",
-    "liger_*", "is_*_derived_model", "flash_attention_version", "cut_cross_entropy*", "ddp_*", "dataloader_*", "unsloth_*",
-    "load_best_*", "metric_*", "use_tensorboard", "remove_unused_columns", "skip_prepare_dataset", "experimental_*",
-    "lora_mlp_kernel", "low_cpu_mem_usage", "model_config*", "overrides_of_model_config*", "added_tokens_overrides*",
-    "excess_length_strategy", "streaming*", "batch_flattening", "push_dataset_to_hub", "output_router_logits", "torch_dtype",
-    "include_tokens_per_second", "use_eaft", "eaft_*", "scaling_softmax", "bench_dataset", "loss_watchdog_*",
-    "noisy_embedding_alpha", "neftune_*", "profiler_steps*", "gc_steps", "lora_on_cpu");
+    "is_*_derived_model", "flash_attention_version", "ddp_*", "dataloader_*", "load_best_*", "metric_*", "use_tensorboard",
+    "remove_unused_columns", "skip_prepare_dataset", "experimental_*", "lora_mlp_kernel", "low_cpu_mem_usage",
+    "model_config*", "overrides_of_model_config*", "added_tokens_overrides*", "excess_length_strategy", "streaming*",
+    "batch_flattening", "push_dataset_to_hub", "output_router_logits", "torch_dtype", "include_tokens_per_second",
+    "use_eaft", "eaft_*", "scaling_softmax", "bench_dataset", "loss_watchdog_*", "noisy_embedding_alpha", "neftune_*",
+    "profiler_steps*", "gc_steps", "lora_on_cpu");
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({

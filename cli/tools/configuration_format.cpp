@@ -69,6 +69,11 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 
 }  // namespace
 
+bool runs_megatron_core(const ConfigurationFormat& format) {
+  const auto all = {&megatron_arguments, &nemo_yaml, &swift_megatron_arguments, &slime_arguments};
+  return std::find(all.begin(), all.end(), &format) != all.end();
+}
+
 std::span<const ConfigurationFormat* const> configuration_formats() {
   static const std::array<const ConfigurationFormat*, 26> formats{&megatron_arguments,
                                                                   &verl_overrides,
@@ -93,8 +98,8 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                   &axolotl_yaml,
                                                                   &llama_factory_v1_yaml,
                                                                   &llama_factory_arguments,
-                                                                  &swift_arguments,
                                                                   &swift_megatron_arguments,
+                                                                  &swift_arguments,
                                                                   &transformers_arguments};
   return formats;
 }

@@ -131,6 +131,8 @@ struct ConfigurationFormat {
   /// uses the common name.
   std::string (*model_named)(std::string_view name, std::string_view flavor) = nullptr;
 };
+/// Returns whether Megatron Core runs the trainings of a format. It refuses some plans, and places experts in its own way.
+[[nodiscard]] bool runs_megatron_core(const ConfigurationFormat& format);
 /// Returns whether `name` matches `pattern`, which may begin and end with `*`. Dashes and underscores count as equal.
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 

@@ -11,6 +11,7 @@ namespace deepspeed_tables {
 // Sources of names and defaults: DeepSpeed, docs/_pages/config-json.md, deepspeed/runtime/config.py
 // and runtime/zero/config.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
+constexpr auto recomputed = argument_words("true>full", "false=");
 constexpr auto half = argument_words("true=fp16", "false=");
 constexpr auto brain = argument_words("true=bf16", "false=");
 constexpr auto devices = argument_words("cpu=optimizer", "cpu=weights", "none=none");
@@ -32,7 +33,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
     only_read({"zero_optimization.cpu_offload", PlanChoice::offload, "", older_offload}),
     {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", weight_devices},
+    // It moves the kept inputs of recomputed layers [deepspeed/runtime/activation_checkpointing/checkpointing.py].
     only_read({"activation_checkpointing.cpu_checkpointing", PlanChoice::offload_activations, "", flags}),
+    only_read(weak({"activation_checkpointing.cpu_checkpointing", PlanChoice::recompute, "", recomputed})),
     {"fp16.enabled", ConfigField::precision, "", half},
     {"bf16.enabled", ConfigField::precision, "", brain},
     only_read({"bfloat16.enabled", ConfigField::precision, "", brain}),

@@ -53,6 +53,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
 constexpr auto not_modelled = argument_names("--packing", "--quant_method", "--target_modules", "--freeze_llm",
                                              "--padding_free", "--use_galore", "--modules_to_save", "--use_dora");
 
+// Keys of a file of arguments for `swift sft FILE`.
+constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type");
 constexpr auto programs = argument_names("swift", "swift.cli.sft", "swift/cli/sft.py", "llm_sft.py", "examples/train/*");
 
 constexpr auto harmless = argument_names(
@@ -91,9 +93,11 @@ const ConfigurationFormat swift_arguments{.name = "ms-swift",
                                           .rows = swift_tables::rows,
                                           .usual = swift_tables::usual,
                                           .not_modelled = swift_tables::not_modelled,
+                                          .marks = swift_tables::marks,
                                           .programs = swift_tables::programs,
                                           .harmless = swift_tables::harmless,
                                           .refused = swift_tables::refused,
+                                          .also = ConfigurationLanguage::yaml,
                                           .loads_half = true};
 
 namespace swift_megatron_tables {

@@ -27,6 +27,9 @@ constexpr auto schedules = argument_words("1F1B=1f1b", "GPipe=gpipe", "Interleav
 constexpr auto interleaving = argument_words("1F1B=no", "GPipe=no", "Interleaved1F1B=yes", "InterleavedZeroBubble=no",
                                              "ZBVZeroBubble=no", "DualPipeV=no");
 
+// The option of conversion has another name in newer versions.
+constexpr auto converters = argument_words("float8=yes", "quantize.linear.float8=yes");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.name", ConfigField::model},
     {"model.flavor", ConfigField::flavor},
@@ -64,6 +67,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
     // Selective checkpointing recomputes every n-th block as a whole.
     only_read({"activation_checkpoint.selective_ac_option", ConfigField::recompute_share, "", shares}),
+    listed({"model.converters", ConfigField::fp8, "", converters}),
     only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
     only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
 });
@@ -80,11 +84,11 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::sequence, "2048"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled = argument_names(
-    "parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd", "parallelism.disable_loss_parallel",
-    "parallelism.pipeline_parallel_schedule_csv", "parallelism.pipeline_parallel_split_points",
-    "activation_checkpoint.selective_ac_option", "optimizer.early_step_in_backward", "float8.enable_fsdp_float8_all_gather",
-    "quantize.linear.float8.enable_fsdp_float8_all_gather");
+constexpr auto not_modelled =
+    argument_names("parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd",
+                   "parallelism.disable_loss_parallel", "parallelism.pipeline_parallel_schedule_csv",
+                   "parallelism.pipeline_parallel_split_points", "optimizer.early_step_in_backward",
+                   "float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather");
 
 constexpr auto missing = std::to_array<MissingValue>({
     {ConfigField::fp8, "fp8 needs torchao, which this file does not set up"},

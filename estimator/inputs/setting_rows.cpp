@@ -4,14 +4,20 @@
 #include <vector>
 
 #include "core/statistics.hpp"
+#include "estimator/facts/model_facts.hpp"
 #include "estimator/inputs/settings.hpp"
 #include "estimator/inputs/training_rows.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 namespace {
 
 using Value = SettingValue;
 using Effects = SettingEffects;
+
+// The following functions return whether a setting may change the time or the memory of a plan.
+bool has_experts(const ModelFacts& facts, const Plan& /*plan*/) { return facts.experts > 0; }
+bool has_mixed_precision(const ModelFacts& /*facts*/, const Plan& plan) { return is_mixed(plan.precision); }
 
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
 constexpr EnumNames<Route> route_names{"direct", "host"};
@@ -120,7 +126,8 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .has_option = true,
        .has_column = true,
-       .apply = set_mixed_precision},
+       .apply = set_mixed_precision,
+       .counts = has_mixed_precision},
       {.key = "gradient_sums",
        .help = "precision of gradient reduction in mixed precision",
        .kind = Kind::name,
@@ -158,7 +165,8 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .has_option = true,
        .with_ideal = false,
-       .apply = set_optional_assumption<&A::moments, StatePrecision>},
+       .apply = set_optional_assumption<&A::moments, StatePrecision>,
+       .counts = has_mixed_precision},
       {.key = "fp8_activation_inputs",
        .help = "gated activation functions keep their inputs in fp8 for backward",
        .by_software = true,
@@ -499,7 +507,8 @@ std::span<const SettingRow> setting_rows() {
        .most = 1'000'000,
        .has_option = true,
        .with_ideal = false,
-       .apply = set_assumption<&A::local_steps>},
+       .apply = set_assumption<&A::local_steps>,
+       .counts = exchanges_gradients},
       {.key = "compress",
        .help = "compress the exchanged gradients: none, fp16, bf16, int8, int4, 1bit, topk or powersgd; convergence is not "
                "predicted; default: none",
@@ -507,7 +516,8 @@ std::span<const SettingRow> setting_rows() {
        .names = compression_names,
        .has_option = true,
        .with_ideal = false,
-       .apply = set_assumption<&A::compression>},
+       .apply = set_assumption<&A::compression>,
+       .counts = exchanges_gradients},
       {.key = "compress_density",
        .help = "share of the gradients that --compress topk sends; default: 0.001",
        .kind = Kind::number,
@@ -517,7 +527,8 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .only_with = "topk",
        .only_with_key = "compress",
-       .apply = set_assumption<&A::compression_density>},
+       .apply = set_assumption<&A::compression_density>,
+       .counts = exchanges_gradients},
       {.key = "compress_rank",
        .help = "rank of the factors of --compress powersgd; default: 4",
        .kind = Kind::whole_number,
@@ -527,7 +538,8 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .only_with = "powersgd",
        .only_with_key = "compress",
-       .apply = set_assumption<&A::compression_rank>},
+       .apply = set_assumption<&A::compression_rank>,
+       .counts = exchanges_gradients},
       {.key = "expert_imbalance",
        .help = "load imbalance of experts: maximum over mean tokens per rank; default: that of --routing",
        .kind = Kind::number,
@@ -535,7 +547,8 @@ std::span<const SettingRow> setting_rows() {
        .most = 1000,
        .has_option = true,
        .with_ideal = false,
-       .apply = set_optional_assumption<&A::expert_imbalance, double>},
+       .apply = set_optional_assumption<&A::expert_imbalance, double>,
+       .counts = has_experts},
       {.key = "routing",
        .help = "how evenly routers spread tokens over experts: balanced (forced, as in benchmarks), natural (a trained "
                "router with an auxiliary loss) or loss-free (with a bias for each expert); default: balanced, and the "
@@ -544,7 +557,8 @@ std::span<const SettingRow> setting_rows() {
        .names = routing_names,
        .has_option = true,
        .with_ideal = false,
-       .apply = set_optional_assumption<&A::routing, Routing>},
+       .apply = set_optional_assumption<&A::routing, Routing>,
+       .counts = has_experts},
       {.key = "capacity_factor",
        .help = "largest number of tokens of an expert, divided by the mean; further tokens are dropped; default: no limit",
        .kind = Kind::number,
@@ -552,12 +566,14 @@ std::span<const SettingRow> setting_rows() {
        .most = 1000,
        .has_option = true,
        .with_ideal = false,
-       .apply = set_optional_assumption<&A::capacity_factor, double>},
+       .apply = set_optional_assumption<&A::capacity_factor, double>,
+       .counts = has_experts},
       {.key = "padded_experts",
        .help = "each expert computes as many tokens as its capacity allows",
        .has_option = true,
        .with_ideal = false,
-       .apply = set_assumption<&A::padded_experts>},
+       .apply = set_assumption<&A::padded_experts>,
+       .counts = has_experts},
       {.key = "straggler",
        .help = "slowdown of the slowest device, for which the others wait, such as 1.1; default: 1",
        .kind = Kind::number,

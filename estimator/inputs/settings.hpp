@@ -31,6 +31,8 @@ struct SettingValue {
 };
 
 class Settings;
+struct ModelFacts;
+struct Plan;
 
 /// The variables that settings change. Each setting writes some of these variables.
 struct SettingEffects {
@@ -59,6 +61,8 @@ struct SettingRow {
   std::string_view only_with_key = "allreduce";
   std::string_view former{};  ///< the key in files of older versions
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
+  /// Whether the setting may change the time or the memory of a plan; null: it always may.
+  bool (*counts)(const ModelFacts& facts, const Plan& plan) = nullptr;
 };
 
 /// Returns the table of settings. Settings are applied in the order of the table.

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "estimator/plan/plan.hpp"
+
 namespace ddl {
 namespace {
 
@@ -45,6 +47,10 @@ constexpr double longest_time = 1e12, year = 365.25 * 86400;
 
 }  // namespace
 
+bool exchanges_gradients(const ModelFacts& /*facts*/, const Plan& plan) {
+  return plan.mesh.devices() > plan.mesh[Axis::tensor] * plan.mesh[Axis::pipeline];
+}
+
 std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
   using Kind = SettingKind;
   std::vector<SettingRow> training{
@@ -57,7 +63,8 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .has_option = true,
        .with_ideal = false,
        .usual = "sync",
-       .apply = set_synchronization},
+       .apply = set_synchronization,
+       .counts = exchanges_gradients},
       {.key = "staleness",
        .help = "steps that a worker may be ahead of the slowest one, with --synchronization stale",
        .kind = Kind::whole_number,

@@ -66,27 +66,45 @@ std::int64_t last_that(std::int64_t most, const Holds& holds) {
   return low;
 }
 
+/// A degree of a plan that is varied, and its largest value.
+struct VariedDegree {
+  int* degree = nullptr;
+  int most = std::numeric_limits<int>::max();
+};
+
 /// Returns the degrees of a plan that are above one, or, if no degree is above one, the degree of `data`.
-std::vector<int*> divided(Plan& plan) {
-  std::vector<int*> degrees;
+std::vector<VariedDegree> divided(Plan& plan) {
+  std::vector<VariedDegree> degrees;
   for (int& each : plan.mesh.degrees()) {
-    if (each > 1) degrees.push_back(&each);
+    if (each > 1) degrees.push_back({&each});
   }
-  if (degrees.empty()) degrees.push_back(&plan.mesh.degrees()[first_dimension_of(Axis::data)]);
+  if (degrees.empty()) degrees.push_back({&plan.mesh.degrees()[first_dimension_of(Axis::data)]});
+  return degrees;
+}
+
+/// Returns the degrees of a plan that are above one, which do not grow, and at last the degree of `data`, which may.
+std::vector<VariedDegree> split_as_before(Plan& plan) {
+  std::vector<VariedDegree> degrees;
+  int* const data = &plan.mesh.degrees()[first_dimension_of(Axis::data)];
+  for (int& each : plan.mesh.degrees()) {
+    if (each > 1 && &each != data) degrees.push_back({&each, each});
+  }
+  degrees.push_back({data});
   return degrees;
 }
 
 /// Calls `visit` once for each way of writing `left` as the product of the degrees from `at` on.
 template <class Visit>
-void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t left, const Visit& visit) {
+void each_product(const std::vector<VariedDegree>& degrees, std::size_t at, std::int64_t left, const Visit& visit) {
   if (at + 1 == degrees.size()) {
-    *degrees[at] = static_cast<int>(left);
+    if (left > degrees[at].most) return;
+    *degrees[at].degree = static_cast<int>(left);
     visit();
     return;
   }
-  for (std::int64_t factor = 1; factor <= left; ++factor) {
+  for (std::int64_t factor = 1; factor <= std::min<std::int64_t>(left, degrees[at].most); ++factor) {
     if (left % factor != 0) continue;
-    *degrees[at] = static_cast<int>(factor);
+    *degrees[at].degree = static_cast<int>(factor);
     each_product(degrees, at + 1, left / factor, visit);
   }
 }
@@ -94,8 +112,12 @@ void each_product(const std::vector<int*>& degrees, std::size_t at, std::int64_t
 /// The plans that differ from a given plan in choices that cost time and save memory, in the order of their time.
 class Choices {
  public:
-  Choices(const Estimator& estimator, const MemoryCheck& from, const AdmittedChoices& admitted)
-      : estimator_(estimator), from_(from), admitted_(admitted), wanted_(from.verdict == Verdict::does_not_fit) {
+  Choices(const Estimator& estimator, const MemoryCheck& from, const AdmittedChoices& admitted, const GoOn& go_on)
+      : estimator_(estimator),
+        from_(from),
+        admitted_(admitted),
+        go_on_(go_on),
+        wanted_(from.verdict == Verdict::does_not_fit) {
     const Plan& plan = from.estimate.plan;
     const std::int64_t share = plan.global_batch / plan.mesh.batch_parts();
     for (std::int64_t count = plan.micro_batches; count <= share;) {
@@ -106,10 +128,18 @@ class Choices {
   }
 
   [[nodiscard]] std::optional<MemoryCheck> smaller_micro_batches() const {
+    constexpr std::int64_t most_tried = std::int64_t{1} << 16;
     std::vector<Plan> plans;
+    Plan plan = from_.estimate.plan;
+    const std::int64_t share = plan.global_batch / plan.mesh.batch_parts(), own = plan.micro_batches;
+    for (std::int64_t count = own + 1; count <= std::min(share, own + most_tried); ++count) {
+      const bool is_usual = std::find(micro_batches_.begin(), micro_batches_.end(), count) != micro_batches_.end();
+      if (share % count != 0 && !is_usual) continue;
+      plan.micro_batches = count;
+      plans.push_back(plan);
+    }
     for (const std::int64_t count : micro_batches_) {
-      Plan plan = from_.estimate.plan;
-      if (count == plan.micro_batches) continue;
+      if (count <= own + most_tried) continue;
       plan.micro_batches = count;
       plans.push_back(plan);
     }
@@ -136,6 +166,7 @@ class Choices {
       Plan plan = from;
       plan.micro_batches = count;
       each_combination(plan, plan_choice_count, [&] {
+        if (go_on_ && !go_on_()) return;
         std::optional<Estimate> estimate = possible(estimator_, plan);
         if (estimate && estimate->feasible()) estimates.push_back(*std::move(estimate));
       });
@@ -184,6 +215,7 @@ class Choices {
   [[nodiscard]] std::optional<MemoryCheck> first_of(const std::vector<Plan>& plans) const {
     std::optional<MemoryCheck> risky;
     for (const Plan& plan : plans) {
+      if (go_on_ && !go_on_()) return risky;
       std::optional<MemoryCheck> checked = check_if_feasible(estimator_, plan);
       if (!checked) continue;
       if (checked->verdict == Verdict::fits) return checked;
@@ -195,13 +227,14 @@ class Choices {
   const Estimator& estimator_;
   const MemoryCheck& from_;
   const AdmittedChoices& admitted_;
+  const GoOn& go_on_;
   bool wanted_;  ///< whether plans at risk are accepted
   std::vector<std::int64_t> micro_batches_;
 };
 
 /// Returns the fastest plan of any strategy.
 std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const MemoryCheck& from,
-                                          const AdmittedChoices& admitted) {
+                                          const AdmittedChoices& admitted, const GoOn& go_on) {
   const Plan& plan = from.estimate.plan;
   SearchOptions options;
   options.devices = plan.mesh.devices();
@@ -211,6 +244,7 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.top = 1;
   options.tie = usual_tie;
   options.admitted = admitted;
+  if (go_on) options.go_on = [&](std::int64_t, std::int64_t) { return go_on(); };
   // The search ranks plans that fit before plans at risk.
   const SearchResult result = search(estimator, options);
   if (result.best.empty()) return std::nullopt;
@@ -245,9 +279,26 @@ LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
   return largest;
 }
 
-std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept) {
-  Plan tried = plan;
-  const std::vector<int*> degrees = divided(tried);
+namespace {
+
+/// Returns the number of micro-batches for a plan's work on other devices: at least the plan's number, and enough that none
+/// has more samples than the plan's. The number divides the samples of a replica if one close to it does.
+std::int64_t micro_batches_on(const Plan& plan, const Plan& other) {
+  constexpr std::int64_t most_tried = 4096;
+  const auto divided_up = [](std::int64_t all, std::int64_t by) { return (all + by - 1) / by; };
+  const std::int64_t samples =
+      std::max<std::int64_t>(divided_up(plan.global_batch, plan.mesh.batch_parts() * plan.micro_batches), 1);
+  const std::int64_t share = std::max<std::int64_t>(other.global_batch / other.mesh.batch_parts(), 1);
+  const std::int64_t least = std::min(std::max(divided_up(share, samples), plan.micro_batches), share);
+  for (std::int64_t count = least; count <= std::min(share, least + most_tried); ++count) {
+    if (share % count == 0) return count;
+  }
+  return least;
+}
+
+/// fewest_devices for the given degrees of `tried`, which is a copy of `plan`.
+std::optional<MemoryCheck> fewest_with(const std::vector<VariedDegree>& degrees, Plan& tried, const Estimator& estimator,
+                                       const Plan& plan, BatchKept kept, const GoOn& go_on) {
   const std::int64_t per_device = plan.global_batch / plan.mesh.devices();
   // Replicas with different numbers of samples are proposed only if the plan has them.
   const bool is_even = plan.global_batch % plan.mesh.batch_parts() == 0;
@@ -256,9 +307,10 @@ std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan
   for (std::int64_t count = 1; count <= most; count = count < most_counted_devices ? count + 1 : count * 2) {
     std::optional<MemoryCheck> best;
     if (kept == BatchKept::per_device) tried.global_batch = per_device * count;
+    if (go_on && !go_on()) return risky;
     each_product(degrees, 0, count, [&] {
       if (is_even && tried.global_batch % tried.mesh.batch_parts() != 0) return;
-      tried.micro_batches = std::clamp<std::int64_t>(tried.global_batch / tried.mesh.batch_parts(), 1, plan.micro_batches);
+      tried.micro_batches = micro_batches_on(plan, tried);
       if (!estimator.limits(tried).empty() || memory_lower_bound(estimator.job(), tried) > available(estimator)) return;
       std::optional<MemoryCheck> checked = check_if_feasible(estimator, tried);
       if (!checked) return;
@@ -272,21 +324,35 @@ std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan
   return risky;
 }
 
-std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked, const AdmittedChoices& admitted) {
+}  // namespace
+
+std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept, const GoOn& go_on) {
+  Plan tried = plan;
+  std::optional<MemoryCheck> first = fewest_with(split_as_before(tried), tried, estimator, plan, kept, go_on);
+  if (first && first->verdict == Verdict::fits) return first;
+  tried = plan;
+  std::optional<MemoryCheck> second = fewest_with(divided(tried), tried, estimator, plan, kept, go_on);
+  const bool is_second = second && (!first || second->verdict == Verdict::fits);
+  return is_second ? second : first;
+}
+
+std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked, const AdmittedChoices& admitted,
+                             const GoOn& go_on) {
   std::vector<Remedy> found;
   if (checked.verdict == Verdict::fits) return found;
   const auto add = [&](Remedy::Kind kind, std::optional<MemoryCheck> other, std::optional<PlanChoice> choice = {}) {
     if (other) found.push_back({kind, choice, *std::move(other)});
   };
-  const Choices choices(estimator, checked, admitted);
+  const auto goes_on = [&] { return !go_on || go_on(); };
+  const Choices choices(estimator, checked, admitted, go_on);
   add(Remedy::Kind::micro_batches, choices.smaller_micro_batches());
   for (std::size_t i = plan_choice_count; i > 0; --i) {
     const PlanChoiceRow& row = plan_choices()[i - 1];
     add(Remedy::Kind::choice, choices.chosen(row), row.choice);
   }
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
-  if (std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
-  add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted));
+  if (goes_on() && std::none_of(found.begin(), found.end(), fits)) add(Remedy::Kind::together, choices.combined());
+  if (goes_on()) add(Remedy::Kind::strategy, other_strategy(estimator, checked, admitted, go_on));
   // Remedies that fit come before remedies at risk. A plan that is found as two types of remedies is listed once.
   std::stable_sort(found.begin(), found.end(), [](const Remedy& a, const Remedy& b) {
     if (a.checked.verdict != b.checked.verdict) return a.checked.verdict < b.checked.verdict;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -30,14 +31,18 @@ struct LargestBatch {
 };
 [[nodiscard]] LargestBatch largest_batch(const Estimator& estimator, const Plan& plan);
 
+/// Returns whether a search should go on. A search that is ended returns what it has found. Unset: it goes on to its end.
+using GoOn = std::function<bool()>;
+
 /// The quantity that stays constant on another number of devices: the global batch, or the number of samples per device.
 enum class BatchKept { global, per_device };
-/// Returns a plan with the fewest devices that fits and divides along the same axes as the given plan (`data` if the given
-/// plan divides nothing). The plan has the given number of micro-batches, or as many as its replicas have samples. Among
-/// several such plans, the fastest one is returned. If none fits, the result is the plan with the fewest devices that is at
-/// risk, or empty if no plan up to the size of the machine is at risk. All numbers of devices up to 64 are tried, and powers
-/// of two above 64.
-[[nodiscard]] std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept);
+/// Returns a plan with the fewest devices that fits and has at most the given plan's degrees of all axes except `data`. If
+/// none fits, any degrees of the given plan's axes are tried. The plan has at least the given number of micro-batches, and
+/// no larger micro-batches. Among several such plans, the fastest one is returned. If none fits, the result is the plan with
+/// the fewest devices that is at risk, or empty if no plan up to the size of the machine is at risk. All numbers of devices
+/// up to 64 are tried, and powers of two above 64.
+[[nodiscard]] std::optional<MemoryCheck> fewest_devices(const Estimator& estimator, const Plan& plan, BatchKept kept,
+                                                        const GoOn& go_on = {});
 
 /// A plan for the same batch on the same number of devices, which replaces a plan that does not fit.
 struct Remedy {
@@ -55,6 +60,6 @@ struct Remedy {
 /// plan does not fit at all, the smallest change that is at risk. Returns no remedy for a plan that
 /// fits. `admitted`: the choices that the software supports.
 [[nodiscard]] std::vector<Remedy> remedies(const Estimator& estimator, const MemoryCheck& checked,
-                                           const AdmittedChoices& admitted = {});
+                                           const AdmittedChoices& admitted = {}, const GoOn& go_on = {});
 
 }  // namespace ddl

@@ -21,25 +21,28 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Union
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["Check", "Explanation", "OracleError", "Plan", "Recommendation", "check", "explain", "program", "recommend", "run"]
 
-Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], None]
+Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[Union[str, int, "os.PathLike[str]"]], Mapping[str, Any], None]
 
 # Options that are repeated for each value. For all other options, values are joined by commas.
 _REPEATED = ("layers", "leave_out", "problem", "profile", "set", "setting", "splits", "what_if", "where")
 # Options with the value `yes` or `no`. All other options that are True or False have no value.
 _YES_OR_NO = ("offload_activations", "reshard_after_forward", "sequence_parallel")
-# Options of `recommend` that are about its search, not about a plan. `explain` does not have them.
-_OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "missing", "objective", "overwrite", "per_layer",
-              "risk", "save_dir", "save_job", "strategies", "time_limit", "top")
+# Options of `recommend` that are about its search, not about a plan. `explain` does not have them. A plan's report contains
+# the answers of `for` and `like`.
+_OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "like", "missing", "objective", "overwrite",
+              "per_layer", "risk", "save_dir", "save_job", "set", "strategies", "time_limit", "top")
 # Options that fix a part of a plan, which the plan's notation contains.
 _OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "first_stage_blocks", "last_stage_blocks", "layers",
             "micro_batches", "offload", "offload_activations", "placement", "plan", "recompute", "recompute_blocks",
@@ -98,13 +101,27 @@ def _words(options: Mapping[str, Option]) -> list[str]:
     return words
 
 
+@contextmanager
+def _files(options: Mapping[str, Option]) -> Iterator[dict[str, Option]]:
+    """The options, with each mapping replaced by the path of a JSON file with its contents."""
+    with tempfile.TemporaryDirectory() as folder:
+        named = dict(options)
+        for name, value in options.items():
+            if isinstance(value, Mapping):
+                path = Path(folder) / f"{name}.json"
+                path.write_text(json.dumps(value), encoding="utf-8")
+                named[name] = path
+        yield named
+
+
 def _report(command: Sequence[str | os.PathLike[str]], options: Mapping[str, Option], form: str) -> str:
     """The report of `ddl-oracle COMMAND... --format FORM`. Raises OracleError if there is no report."""
     for name in ("format", "output"):
         if name in options:
             raise TypeError(f"'{name}' is not an option here: the report is returned")
-    words = [str(program()), *(os.fspath(each) for each in command), *_words(options), "--format", form]
-    ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False)
+    with _files(options) as named:
+        words = [str(program()), *(os.fspath(each) for each in command), *_words(named), "--format", form]
+        ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False)
     if ended.stdout.strip():
         return ended.stdout
     text = ended.stderr.strip()
@@ -125,14 +142,11 @@ def _framed(page: str) -> str:
     return f'<iframe srcdoc="{html.escape(page)}" style="width:100%;height:60rem;border:0"></iframe>'
 
 
-Made = TypeVar("Made")
-
-
-def _from_json(kind: Callable[..., Made], values: Mapping[str, Any], question: dict[str, Option] | None) -> Made:
-    """An object with the fields of `kind`. Missing keys become None; keys without a field are only in `raw`."""
-    given = ("raw", "question")
-    known = {each.name: values.get(each.name) for each in fields(kind) if each.name not in given}  # type: ignore[arg-type]
-    return kind(**known, raw=dict(values), question=question)
+def _plan(values: Mapping[str, Any], question: dict[str, Option] | None, inputs: dict[str, Any] | None) -> Plan:
+    """A plan of a report. Missing keys become None; keys without a field are only in `raw`."""
+    given = ("raw", "question", "inputs")
+    known = {each.name: values.get(each.name) for each in fields(Plan) if each.name not in given}
+    return Plan(**known, raw=dict(values), question=question, inputs=inputs)
 
 
 @dataclass(frozen=True)
@@ -160,15 +174,16 @@ class Plan:
     interval: dict[str, Any] | None  # interval of time and cost that covers `level` (0.9) of measured steps
     raw: dict[str, Any] = field(repr=False)
     question: dict[str, Option] | None = field(repr=False)  # options of recommend() or explain(); None from check()
+    inputs: dict[str, Any] | None = field(repr=False)  # of the report with the plan; None from check()
 
     def explain(self, **options: Option) -> Explanation:
-        """This plan in detail, for the same model, machine and batch. `options` are added to those of the question."""
+        """This plan in detail, for the same model, machine, batch and settings. `options` are added to those of the question."""
         if self.question is None:
             raise OracleError("the plan of a job file has no question",
                               "name its model and machine: ddl_oracle.explain(model, machine=..., plan=plan.raw['plan'])")
-        left_out = (*_OF_SEARCH, *_OF_PLAN, "batch", "batch_per_gpu")
+        left_out = (*_OF_SEARCH, *_OF_PLAN, "batch", "batch_per_gpu", "global_batch")
         asked = {name: value for name, value in self.question.items() if name.rstrip("_") not in left_out}
-        asked.update(plan=self.raw["plan"], global_batch=self.global_batch)
+        asked["plan"] = {"best": self.raw, "inputs": self.inputs}
         return explain(**{**asked, **options})  # type: ignore[arg-type]
 
     @property
@@ -251,12 +266,15 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict for the training of a job file. If the job cannot be checked, `plan` is None and `problem` gives the reason."""
+    """The verdict for the training of a job file. If the job cannot be checked, `plan` is None and `problem` gives the reason.
+    `passed` is whether the program would exit with 0: a job fails although it fits if it grew by more than `max_increase`."""
 
     file: str
     verdict: str
     problem: Any
     plan: Plan | None
+    passed: bool
+    against: dict[str, Any] | None = field(repr=False)  # the increase of memory; None without the option `against`
     raw: dict[str, Any] = field(repr=False)
 
 
@@ -265,10 +283,11 @@ def recommend(model: str | None = None, *, machine: str | None = None, gpus: int
     question: dict[str, Option] = {"model": model, "machine": machine, "gpus": gpus, **options}
     report = run("recommend", **question)
     if "plans" not in report:
-        raise OracleError("a comparison of models or machines has no list of plans",
-                          "name one model and one machine, or call run('recommend', ...)")
-    plans = [_from_json(Plan, each, question) for each in report["plans"]]
-    best = _from_json(Plan, report["best"], question) if report["best"] is not None else None
+        raise OracleError("this question has several answers, so its report has no list of plans",
+                          "name one model, one machine, one number of GPUs and one batch without a budget or deadline, or "
+                          "call run('recommend', ...)")
+    plans = [_plan(each, question, report["inputs"]) for each in report["plans"]]
+    best = _plan(report["best"], question, report["inputs"]) if report["best"] is not None else None
     return Recommendation(best, plans, report["inputs"], report["search"], report, question)
 
 
@@ -277,7 +296,7 @@ def explain(model: str | None = None, *, machine: str | None = None, **options: 
     a strategy with `degrees="data=8,tensor=8"`."""
     question: dict[str, Option] = {"model": model, "machine": machine, **options}
     report = run("explain", **question)
-    plan = _from_json(Plan, report["plan"], question)
+    plan = _plan(report["plan"], question, report["inputs"])
     return Explanation(plan, report["phases"], report["layers"], report["exchanges"], report, question)
 
 
@@ -287,6 +306,8 @@ def check(*jobs: str | os.PathLike[str], **options: Option) -> list[Check]:
     report = run("check", *(each if not each.startswith("-") else f"./{each}" for each in command), **options)
 
     def plan_of(job: Mapping[str, Any]) -> Plan | None:
-        return _from_json(Plan, job["plan"], None) if job.get("plan") else None
+        return _plan(job["plan"], None, None) if job.get("plan") else None
 
-    return [Check(each["file"], each["verdict"], each["problem"], plan_of(each), each) for each in report["jobs"]]
+    against = report.get("against") or [None] * len(report["jobs"])
+    return [Check(each["file"], each["verdict"], each["problem"], plan_of(each), each["exit"] == 0, earlier, each)
+            for each, earlier in zip(report["jobs"], against)]

@@ -107,7 +107,16 @@ class Answers(unittest.TestCase):
     def test_a_name_of_python_is_written_with_an_underscore(self):
         answer = ddl_oracle.recommend("llama3-8b", machine="h100", gpus=8, for_="torchtitan", top=1)
         self.assertEqual(answer.search["framework"], "torchtitan")
-        self.assertEqual(answer.best.explain(software="torchtitan").plan.iteration_s, answer.best.iteration_s)
+        self.assertEqual(answer.best.explain().plan.iteration_s, answer.best.iteration_s)
+        self.assertEqual(answer.best.explain().plan.memory_bytes, answer.best.memory_bytes)
+
+    def test_a_plan_for_a_configuration_is_explained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder) / "run.sh"
+            script.write_text("torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
+                              "--seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 4 --global-batch-size 64 --bf16\n")
+            answer = ddl_oracle.recommend(like=script, machine="h100", top=1)
+            self.assertEqual(answer.best.explain().plan.iteration_s, answer.best.iteration_s)
 
     def test_checks_are_verdicts_in_order(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -116,6 +125,11 @@ class Answers(unittest.TestCase):
                 names.append(Path(folder) / f"{name}.job.yaml")
                 names[-1].write_text(JOB.format(batch=batch))
             checks = ddl_oracle.check(*names, margin="2GiB")
+            grown = ddl_oracle.check(names[0], against=names[0], max_increase="1GiB")
+            names[1].write_text(JOB.format(batch=128))
+            grown += ddl_oracle.check(names[1], against=names[0], max_increase="1MiB")
+        self.assertEqual([each.passed for each in grown], [True, False])
+        self.assertTrue(grown[1].against["grew_too_much"])
         self.assertEqual([each.verdict for each in checks], ["FITS", "DOES-NOT-FIT"])
         self.assertEqual(checks[0].plan.strategy, "data")
         with self.assertRaisesRegex(ddl_oracle.OracleError, "has no question"):
@@ -128,7 +142,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(raised.exception.hint, "did you mean 'resnet50'?")
 
     def test_several_studies_are_refused_with_a_way_out(self):
-        with self.assertRaisesRegex(ddl_oracle.OracleError, "one model and one machine"):
+        with self.assertRaisesRegex(ddl_oracle.OracleError, "one model, one machine"):
             ddl_oracle.recommend("resnet50,vgg16", gpus=8)
         self.assertIn("schema", ddl_oracle.run("recommend", "resnet50,vgg16", gpus=8))
 

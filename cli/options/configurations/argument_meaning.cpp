@@ -27,6 +27,12 @@ bool is_neutral(std::string_view value) {
   return false;
 }
 
+bool is_as_modelled(std::string_view key, std::string_view value) {
+  // Adapters are predicted on all matrices of the blocks.
+  const bool is_all = is_word_of("all all-linear true", value);
+  return is_neutral(value) || (is_all && is_word_of("*lora-target *lora-target-linear *target-modules", key));
+}
+
 bool is_word_of(std::string_view words, std::string_view value) {
   for (std::size_t at = 0; at < words.size();) {
     const std::size_t end = std::min(words.find(' ', at), words.size());

@@ -47,7 +47,8 @@ class Configuration {
   const ConfigurationFormat* format = nullptr;
   std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
-  std::vector<std::string> skipped{};  ///< parts of the configuration that are not read, each with its position
+  std::vector<std::string> skipped{};       ///< parts of the configuration that are not read, each with its position
+  std::vector<ConfigEntry> unread_files{};  ///< arguments that name files with further arguments, which were not read
   std::vector<Refusal> refusals{};
   std::set<std::string> sections{};  ///< first parts of the keys: `training` of `training.seq_len`
 
@@ -67,6 +68,7 @@ class Configuration {
   void refuse(const IsGiven& is_given, const std::string& model = {}) const;
   /// Appends the names of the skipped parts to a hint about a missing value, because a skipped part may contain the value.
   [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
+  void clear(RunField field) { facts_[field.number()].reset(); }
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
   /// Merges `other` into this configuration. Values that `other` sets replace the present values.
   /// Defaults of `other` only fill unset fields.
@@ -126,9 +128,11 @@ struct ConfigurationChange {
 struct ConfigurationChanges {
   std::vector<ConfigurationChange> arguments;
   std::vector<std::string> unsaid;  ///< choices of the other plan for which the format has no argument: `tensor=2`
+  Configuration changed;            ///< the configuration with the changed arguments
 };
+/// `states_batch`: whether the batch is among the changes, because the samples of a replica do not give it.
 [[nodiscard]] ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
-                                              std::int64_t layers);
+                                              std::int64_t layers, bool states_batch);
 
 /// Returns a file and line for messages: `run.sh:12`; empty if the position is unknown.
 [[nodiscard]] std::string line_text(const std::optional<Place>& place);

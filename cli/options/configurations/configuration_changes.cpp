@@ -34,14 +34,18 @@ class PlanDifference {
         format_(*configuration.format),
         kind_(configuration.word(ConfigField::distributed_type)),
         before_(values_of(own, format_, layers)),
-        after_(values_of(other, format_, layers)) {}
+        after_(values_of(other, format_, layers)) {
+    changes_.changed = configuration;
+  }
 
-  ConfigurationChanges make() {
+  ConfigurationChanges make(bool states_batch) {
     for (const RunField field : fields_in_order()) {
       // An argument is removed if the other plan does not need it.
       const bool goes = before_[field] && !after_[field] && read_.writes(field);
       if ((goes || said(before_, field) != said(after_, field)) && is_compared(field)) compare(field);
     }
+    const ArgumentRow* const batch = states_batch ? row_that_says(ConfigField::global_batch) : nullptr;
+    if (batch != nullptr && !read_.writes(ConfigField::global_batch)) say(*batch, ConfigField::global_batch);
     return std::move(changes_);
   }
 
@@ -58,9 +62,20 @@ class PlanDifference {
                                               [&](const ArgumentRow& row) { return row.field == field && counts(row); });
   }
 
+  /// Whether weights that are kept after forward tell ZeRO-2 from ZeRO-3, as in a file of FSDP2, which names no stage.
+  [[nodiscard]] bool tells_by_reshards() const {
+    const ArgumentRow* const row = row_in_file(PlanChoice::zero);
+    const auto shards = [](const RunValues& values) {
+      return values.is(PlanChoice::zero, "2") || values.is(PlanChoice::zero, "3");
+    };
+    return row != nullptr && row->is_weak && shards(before_) && shards(after_) && has_row(ConfigField::reshards);
+  }
+
   /// Whether changes of a field are listed. If two fields describe one choice, only the field that the file sets is listed.
   /// If the file sets none of them, the field that gives the whole value is listed.
   [[nodiscard]] bool is_compared(RunField field) const {
+    if (tells_by_reshards() && (field == PlanChoice::zero || field == ConfigField::reshards))
+      return field == ConfigField::reshards;
     for (const StandIn& each : stand_ins()) {
       if (each.by == field && !each.is_added && !read_.writes(field) && has_row(each.of)) return false;
       if (each.of == field && !each.is_added && !read_.writes(field) && (read_.writes(each.by) || !has_row(field)) &&
@@ -119,14 +134,43 @@ class PlanDifference {
                    : own_word->empty() ? "yes"
                                        : *own_word,
            .place = entry.place()});
+      become(field, own_word ? after[field] : std::nullopt);
     }
     if (own_word || said(after_, field) == usual(after_, field)) return;
     if (const ArgumentRow* row = row_that_says(field)) {
-      const std::string word = *said_by(format_, *row, after_);
-      add({.argument = std::string(row->key), .now = "", .then = word.empty() ? "yes" : word, .place = std::nullopt});
+      say(*row, field);
     } else if (!is_stand_in(field) && !name_of(field).empty() && !follows(field)) {
       changes_.unsaid.push_back(fmt::format("{}={}", name_of(field), *after_[field]));
     }
+  }
+
+  void say(const ArgumentRow& row, RunField field) {
+    const std::string word = *said_by(format_, row, after_);
+    add({.argument = std::string(row.key), .now = "", .then = word.empty() ? "yes" : word, .place = std::nullopt});
+    become(field, after_[field]);
+  }
+
+  /// Gives the changed configuration the value of a field; its default if `value` is empty.
+  void become(RunField field, const std::optional<std::string>& value) {
+    if (value) {
+      changes_.changed.set(field, {.value = *value, .from = some_entry(field)});
+      return;
+    }
+    changes_.changed.clear(field);
+    for (const UsualValue& each : format_.usual) {
+      if (each.field == field && (each.only_with.empty() || each.only_with == kind_))
+        changes_.changed.set(field, {.value = std::string(each.value)});
+    }
+  }
+
+  /// Returns the entry of the field, or another one, because a value without an entry would be a default of the tool.
+  [[nodiscard]] std::optional<ConfigEntry> some_entry(RunField field) const {
+    if (read_.writes(field)) return read_.find(field)->from;
+    for (std::size_t i = 0; i < RunField::count; ++i) {
+      const Fact* const fact = read_.find(RunField::numbered(i));
+      if (fact != nullptr && fact->from && fact->from->is_known) return fact->from;
+    }
+    return std::nullopt;
   }
 
   void add(ConfigurationChange change) {
@@ -151,9 +195,9 @@ class PlanDifference {
 
 }  // namespace
 
-ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
-                                std::int64_t layers) {
-  return PlanDifference(configuration, own, other, layers).make();
+ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other, std::int64_t layers,
+                                bool states_batch) {
+  return PlanDifference(configuration, own, other, layers).make(states_batch);
 }
 
 }  // namespace ddl

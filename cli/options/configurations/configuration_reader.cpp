@@ -360,7 +360,8 @@ class ConfigurationReader {
         if (is_launchers || is_read(keys_[i]) || is_among(format_->harmless, keys_[i])) continue;
         if (warn_of_misspelling(setting, keys_[i], format_->rows)) continue;
       }
-      const bool asks = is_alone || is_refused || (!is_neutral(setting.value) && (is_known || !says_nothing(setting.value)));
+      const bool asks =
+          is_alone || is_refused || (!is_as_modelled(keys_[i], setting.value) && (is_known || !says_nothing(setting.value)));
       if (asks && listed.insert(keys_[i]).second) result_.not_modelled.push_back(setting);
     }
   }
@@ -417,6 +418,7 @@ class ConfigurationReader {
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from) continue;
       if (!named->from->is_known) {
+        result_.unread_files.push_back(*named->from);
         result_.skipped.push_back(
             fmt::format("{}:{}: this file does not set {}, which names a file: its contents are unknown", path_,
                         named->from->place().line, quote(named->value)));
@@ -436,6 +438,7 @@ class ConfigurationReader {
                                     format_ == nullptr || language_ == ConfigurationLanguage::script ? "" : kind_)
                     .read(read_file(*path, max_configuration_file_bytes));
       } else {
+        result_.unread_files.push_back(*named->from);
         result_.skipped.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
                                               named->from->place().line, quote(named->value)));
         continue;

@@ -47,13 +47,13 @@ class ChoiceReader {
   void make() {
     choose_zero();
     choose_recompute();
-    choose(PlanChoice::offload,
-           read_.word(ConfigField::offload_weights) == "yes" ? "weights" : read_.word(PlanChoice::offload));
+    choose_offload();
     if (deals_experts(read_)) choose(PlanChoice::experts, "whole");
     if (configured_degree(read_, ConfigField::pipeline) > 1) {
       choose_virtual_stages();
       choose_stage_blocks();
     }
+    if (runs_megatron_core(*read_.format)) refuse_as_megatron();
     for (const PlanChoiceRow& row : plan_choices()) {
       if (std::find(of_several_fields.begin(), of_several_fields.end(), row.choice) == of_several_fields.end())
         choose_as_said(row);
@@ -94,11 +94,19 @@ class ChoiceReader {
     return blocks_of(load_model(all_.study.model, all_.study.sequence));
   }
 
+  /// Whether a share of the blocks is recomputed: with selective recomputation, or if one argument gives both.
+  [[nodiscard]] bool takes_share(const std::string& recompute) const {
+    const Fact *kind = read_.find(PlanChoice::recompute), *share = read_.find(ConfigField::recompute_share);
+    const bool is_one =
+        kind != nullptr && kind->from && share != nullptr && share->from && kind->from->key == share->from->key;
+    return recompute == "selective" || (is_one && recompute != "none");
+  }
+
   /// Sets the choices about recomputation. Groups of blocks (`uniform`) are modeled as groups of one block each.
   void choose_recompute() {
     std::string recompute = read_.word(PlanChoice::recompute);
     const std::string share = read_.word(ConfigField::recompute_share);
-    if (!share.empty() && recompute != "none" && configured_degree(read_, ConfigField::pipeline) == 1) {
+    if (!share.empty() && takes_share(recompute) && configured_degree(read_, ConfigField::pipeline) == 1) {
       recompute = "full";
       const auto some = static_cast<std::int64_t>(std::lround(std::stod(share) * static_cast<double>(layers())));
       if (some < layers()) choose(PlanChoice::recompute_blocks, std::clamp<std::int64_t>(some, 1, most_recompute_blocks));
@@ -121,6 +129,18 @@ class ChoiceReader {
                  fmt::format("known: {}", fmt::join(recompute_module_names, ", ")));
     }
     return modules;
+  }
+
+  /// Sets what is offloaded. DeepSpeed offloads weights only with ZeRO-3 [docs/_pages/config-json.md, `offload_param`].
+  void choose_offload() {
+    const bool asks = read_.word(ConfigField::offload_weights) == "yes";
+    const bool offloads = asks && (!read_.says(PlanChoice::zero) || read_.word(PlanChoice::zero) == "3");
+    if (asks && !offloads) {
+      const Fact& fact = *read_.find(ConfigField::offload_weights);
+      all_.warnings.push_back(fmt::format("{}: weights are offloaded only with ZeRO-3, so they stay on the GPU",
+                                          fact.from ? line_text(fact.from->place()) : read_.file));
+    }
+    choose(PlanChoice::offload, offloads ? "weights" : read_.word(PlanChoice::offload));
   }
 
   void choose_virtual_stages() {
@@ -174,6 +194,33 @@ class ChoiceReader {
     }
     if (first && *first > 0) choose(PlanChoice::first_stage_blocks, std::min<std::int64_t>(*first, most_stage_blocks));
     if (last && *last > 0) choose(PlanChoice::last_stage_blocks, std::min<std::int64_t>(*last, most_stage_blocks));
+  }
+
+  /// Throws Error for arguments that Megatron Core refuses [megatron/core/transformer/transformer_block.py,
+  /// `get_num_layers_to_build`; moe/moe_layer.py, `MoELayer.forward`].
+  void refuse_as_megatron() {
+    const std::int64_t pipeline = configured_degree(read_, ConfigField::pipeline);
+    const auto chosen_blocks = [&](PlanChoice choice) {
+      return all_.own.numbers[static_cast<std::size_t>(choice)].value_or(0);
+    };
+    const std::int64_t first = chosen_blocks(PlanChoice::first_stage_blocks),
+                       last = chosen_blocks(PlanChoice::last_stage_blocks),
+                       others = pipeline - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
+    const bool has_slots = read_.word(ConfigField::embedding_slot) == "yes" || read_.word(ConfigField::loss_slot) == "yes";
+    const bool is_laid_out = has_slots || read_.says(ConfigField::stage_layout);
+    if (pipeline > 1 && others > 0 && !is_laid_out && (layers() - first - last) % others != 0) {
+      read_.fail({ConfigField::pipeline},
+                 fmt::format("{} layers do not divide into {} equal stages, as Megatron Core needs", layers() - first - last,
+                             others),
+                 "change the number of stages, or write the layers of the first and last stage");
+    }
+    const bool has_sequences_whole = read_.word(PlanChoice::sequence_parallel) != "yes";
+    if (configured_degree(read_, ConfigField::expert) > 1 && configured_degree(read_, ConfigField::tensor) > 1 &&
+        has_sequences_whole) {
+      read_.fail({PlanChoice::sequence_parallel, ConfigField::tensor},
+                 "experts with tensor parallelism need sequence parallelism in Megatron Core",
+                 "add sequence parallelism (--sequence-parallel), or leave tensor parallelism out");
+    }
   }
 
   /// Sets the virtual stages and the blocks of the first and last stage as in a layout of Megatron Core.

@@ -30,6 +30,15 @@ GpusPerNode gpus_per_node_in(std::string text) {
   return {.device = text.substr(0, colon), .count = text.substr(colon + 1)};
 }
 
+/// Returns the names of the axes with a degree above one, as --placement takes them.
+std::string placement_in_order(std::initializer_list<std::pair<const char*, std::int64_t>> axes) {
+  std::string text;
+  for (const auto& [name, degree] : axes) {
+    if (degree > 1) text += fmt::format("{}{}", text.empty() ? "" : ",", name);
+  }
+  return text;
+}
+
 class Options {
  public:
   Options(const Configuration& configuration, const StudyOptions& study, const PlanOptions& plan, const IsGiven& is_given)
@@ -330,6 +339,14 @@ class Options {
     all_.own.gpus = all_.sought.gpus = gpus_;
     all_.own.strategy = strategy.empty() ? "serial" : strategy;
     all_.own.degrees = degrees;
+    // Megatron Core forms the groups of experts without regard to context parallelism, so experts are on neighboring devices
+    // [megatron/core/parallel_state.py, `initialize_model_parallel`, expert_decoder_rank_generator].
+    if (runs_megatron_core(*read_.format) && expert > 1 && context > 1 && all_.own.placement.empty())
+      all_.own.placement = placement_in_order({{"tensor", tensor},
+                                               {"expert", expert},
+                                               {"context", context},
+                                               {"data", replicas_ / expert},
+                                               {"pipeline", pipeline}});
   }
 
   /// Whether the copies of the shards take the devices that the other axes leave.
@@ -376,6 +393,17 @@ class Options {
                  "the samples of a replica are the samples per device times its devices");
     }
     return static_cast<std::int64_t>(samples);
+  }
+
+  /// Throws Error for a number of accumulation steps that contradicts the batch. Only warns if an option gives the batch.
+  void refuse_steps(std::int64_t steps, std::int64_t global, std::int64_t samples) {
+    const std::string is = fmt::format("a batch of {}, which is {} steps of {} samples on {} replicas", global,
+                                       *all_.own.micro_batches, samples, replicas_);
+    if (!is_given_("--global-batch") && !is_given_("--batch-per-gpu")) {
+      read_.fail({ConfigField::accumulation}, fmt::format("{} accumulation steps contradict {}", steps, is),
+                 "leave one of them out, or give the batch with --global-batch");
+    }
+    all_.warnings.push_back(fmt::format("the {} accumulation steps of {} do not apply to {}", steps, read_.file, is));
   }
 
   void choose_batch() {
@@ -431,14 +459,7 @@ class Options {
                    "the batch is samples per micro-batch × micro-batches × replicas");
       }
       all_.own.micro_batches = *global / at_once;
-      if (steps && pipeline == 1 && *steps != *all_.own.micro_batches && !is_given_("--global-batch") &&
-          !is_given_("--gpus")) {
-        read_.fail(
-            {ConfigField::accumulation},
-            fmt::format("{} accumulation steps contradict a batch of {}, which is {} steps of {} samples on {} replicas",
-                        *steps, *global, *all_.own.micro_batches, samples, replicas_),
-            "leave one of them out");
-      }
+      if (steps && pipeline == 1 && *steps != *all_.own.micro_batches) refuse_steps(*steps, *global, samples);
     } else if (steps) {
       all_.own.micro_batches = steps;
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/report/formats/format.hpp"
+#include "cli/report/formats/whole_bytes.hpp"
 #include "core/csv.hpp"
 #include "core/source_text.hpp"
 
@@ -26,7 +27,8 @@ std::string cell_text(const Json& value) {
 
 }  // namespace
 
-std::string csv_of(const Json& objects) {
+std::string csv_of(const Json& values) {
+  const Json objects = with_whole_bytes(values);
   std::string out;
   const auto add_row = [&](const Json& object, auto cell) {
     std::vector<std::string> cells;

@@ -9,6 +9,7 @@
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/csv.hpp"
 #include "cli/report/formats/text.hpp"
+#include "cli/report/formats/whole_bytes.hpp"
 #include "core/csv.hpp"
 #include "tests/catch.hpp"
 
@@ -28,6 +29,12 @@ std::string text_of(Block block, bool colored = false) {
 }
 
 }  // namespace
+
+TEST_CASE("numbers of bytes are whole, other numbers are not changed") {
+  const Json value{{"total_bytes", 1.5}, {"bytes", {2.25, nullptr}}, {"per_byte", 0.5}, {"in", {{"a_bytes", 3e30}}}};
+  CHECK(with_whole_bytes(value).dump() == R"({"total_bytes":2,"bytes":[2,null],"per_byte":0.5,"in":{"a_bytes":3e+30}})");
+  CHECK(csv_of(Json::array({Json{{"a_bytes", 1.5}, {"b", 1.5}}})) == "a_bytes,b\n2,1.5\n");
+}
 
 TEST_CASE("a share that rounds to zero has no sign") {
   CHECK(share_text(-0.004) == "0 %");

@@ -1,6 +1,7 @@
 // Tests that a job written by `recommend --save-job` is checked with the result of the report that the job comes from.
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -48,6 +49,14 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       "--model cosmoflow-256 --machine abci --strategy data+spatial --degrees data=2,spatial=1x2x2 --placement data,spatial",
       "--model dlrm --machine cpu-cluster --gpus 4",
       "--model resnet50 --machine alps --gpus 16 --congestion p99.5",
+      "--model llama3.2-1b --machine h100 --gpus 16 --batch 64 --synchronization gossip --strategy data",
+      "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --straggler 1.5 --setting attention=flash2",
+      "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --gpu-memory 60GiB --margin 2GiB",
+      "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --compress powersgd --local-steps 4",
+      "--model llama3.2-1b --machine h100 --gpus 16 --for torchtitan --moments half --idle-communicators 2",
+      "--model mixtral-8x7b --machine h200 --strategy expert --degrees expert=8 --routing natural --capacity-factor 1.2",
+      "--model llama3.2-1b@lora=16 --machine h100 --strategy data --degrees data=8 --base nf4 --seq 1024",
+      "--model resnet50 --strategy data --degrees data=4 --ideal",
   };
   for (const std::string& line : lines) {
     INFO(line);
@@ -68,7 +77,30 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       CHECK(said["inputs"][key] == value);
     }
     std::filesystem::remove(path);
+    // The report, which contains the same job, is explained as it was answered.
+    const std::string report = (folder / fmt::format("ddl-saved-plan-{}-test.json", count)).string();
+    std::ofstream(report) << said;
+    const Json explained = run_command({"explain", "--plan", report}).json();
+    CHECK(explained["plan"]["memory"] == plan["memory"]);
+    CHECK(explained["plan"]["time"]["iteration_s"] == plan["time"]["iteration_s"]);
+    CHECK(explained["inputs"]["device_memory_bytes"] == said["inputs"]["device_memory_bytes"]);
+    CHECK(explained["inputs"]["software"] == said["inputs"]["software"]);
+    std::filesystem::remove(report);
   }
+}
+
+TEST_CASE("options override the settings of a report of --plan") {
+  const std::vector<std::string> asked{"recommend", "gpt2", "--machine", "h100", "--degrees", "data=8", "--batch", "64"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), asked.begin(), asked.end());
+    return run_command(words).json();
+  };
+  const std::string report = (std::filesystem::temp_directory_path() / "ddl-overridden-plan-test.json").string();
+  std::ofstream(report) << with({"--straggler", "1.5", "--gpu-memory", "60GiB"});
+  const Json usual = with({}), explained = run_command({"explain", "--plan", report, "--straggler", "1"}).json();
+  CHECK(explained["plan"]["time"]["iteration_s"] == usual["best"]["time"]["iteration_s"]);
+  CHECK(explained["inputs"]["device_memory_bytes"] == 60.0 * 1024 * 1024 * 1024);
+  std::filesystem::remove(report);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "estimator/inputs/settings.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -92,7 +94,7 @@ TEST_CASE("every setting that software may have is applied from a software file"
   }
 }
 
-TEST_CASE("every setting is applied from a job, a table of runs and an option") {
+TEST_CASE("every setting is applied from a job, a table of runs, an option and a report") {
   for (const SettingRow& row : setting_rows()) {
     for (const double value : values_of(row)) {
       const std::string text = print_setting(row, value);
@@ -128,7 +130,14 @@ TEST_CASE("every setting is applied from a job, a table of runs and an option") 
       if (std::find(recovery_keys.begin(), recovery_keys.end(), row.key) != recovery_keys.end())
         command.insert(command.end(), {"--train-tokens", "1B", "--setting", "mtbf=1d checkpoint_time=1s"});
       command.insert(command.end(), {"--setting", words});
-      CHECK_NOTHROW(run_command(command));
+      const nlohmann::ordered_json said = run_command(command).json();
+      // The report of the answer is explained with the same setting.
+      const std::string report = (std::filesystem::temp_directory_path() / "ddl-settings-plan-test.json").string();
+      std::ofstream(report) << said;
+      const nlohmann::ordered_json explained = run_command({"explain", "--plan", report}).json();
+      CHECK(explained["plan"]["time"]["iteration_s"] == said["best"]["time"]["iteration_s"]);
+      CHECK(explained["plan"]["memory"] == said["best"]["memory"]);
+      std::filesystem::remove(report);
     }
   }
 }

@@ -119,10 +119,35 @@ TEST_CASE("remedies train the same batch on the same number of devices, the fast
     return each.kind == Remedy::Kind::micro_batches && each.checked.verdict == Verdict::fits;
   });
   REQUIRE(smaller != found.end());
-  // The plan has the fewest devices that fit: half as many do not fit.
-  Plan half = smaller->checked.estimate.plan;
-  half.micro_batches /= 2;
-  CHECK(check_memory(net.estimator, half)->verdict != Verdict::fits);
+  // The plan has the fewest micro-batches that fit: no smaller number that divides the samples of a replica fits.
+  Plan fewer = smaller->checked.estimate.plan;
+  for (std::int64_t count = 1; count < smaller->checked.estimate.plan.micro_batches; ++count) {
+    fewer.micro_batches = count;
+    if (256 % count == 0) CHECK(check_memory(net.estimator, fewer)->verdict != Verdict::fits);
+  }
+}
+
+TEST_CASE("fewer devices keep the size of micro-batches and the split of the model") {
+  const Resnet net(Bytes(16 * gibibyte));
+  Plan plan = data_plan(8, 8 * 64);
+  const std::optional<MemoryCheck> fewest = fewest_devices(net.estimator, plan, BatchKept::global);
+  REQUIRE(fewest);
+  CHECK(fewest->verdict == Verdict::fits);
+  CHECK(fewest->estimate.plan.mesh.devices() == 1);
+  CHECK(fewest->estimate.plan.micro_batches == 8);
+  plan = data_plan(2, 512);
+  plan.mesh.set(Axis::filter, 2);
+  const std::optional<MemoryCheck> split = fewest_devices(net.estimator, plan, BatchKept::global);
+  REQUIRE(split);
+  CHECK(split->estimate.plan.mesh[Axis::filter] <= 2);
+}
+
+TEST_CASE("an ended search for remedies returns what it found") {
+  const Resnet net(Bytes(16 * gibibyte));
+  const std::optional<MemoryCheck> checked = check_memory(net.estimator, data_plan(4, 1024));
+  REQUIRE(checked);
+  CHECK(remedies(net.estimator, *checked, {}, [] { return false; }).empty());
+  CHECK_FALSE(fewest_devices(net.estimator, data_plan(4, 1024), BatchKept::global, [] { return false; }));
 }
 
 TEST_CASE("a plan that fits has no remedies") {

@@ -1,0 +1,32 @@
+#include "cli/options/configurations/memory_savers.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/options/configurations/recognition.hpp"
+
+namespace ddl {
+namespace {
+
+/// Arguments of all tools that can only lower memory. Sources: the documentation of each tool, as cited in its table in
+/// cli/tools.
+constexpr std::array<std::string_view, 24> savers{
+    // The optimizer updates a weight when its gradient appears, so no gradient stays.
+    "*optimizer_in_bwd", "*optimizer_in_backward", "*early_step_in_backward", "*gradient_release", "*lomo*",
+    // Optimizers with a state of low rank, or for a part of the weights at a time.
+    "*use_galore", "*galore_*", "*use_badam", "*badam_*", "*use_apollo", "*apollo_*", "*lisa_*",
+    // Operators that keep fewer activations.
+    "*use_unsloth", "*unsloth_*", "*liger_*", "*use_liger*", "*tiled_mlp*", "*use_fused_kernels",
+    // Moving to the host, splitting and quantizing what is kept.
+    "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method"};
+
+}  // namespace
+
+const ConfigEntry* unmodelled_saver(const Configuration& configuration) {
+  const auto& all = configuration.not_modelled;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const ConfigEntry& each) { return is_among(savers, argument_key(each.key)); });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace ddl

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "cli/options/configurations/configuration.hpp"
+
+namespace ddl {
+
+/// Returns the first argument that is not modeled and can only lower memory; null if there is none. With such an argument, a
+/// job may fit although the prediction does not.
+[[nodiscard]] const ConfigEntry* unmodelled_saver(const Configuration& configuration);
+
+}  // namespace ddl
