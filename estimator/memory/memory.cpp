@@ -407,6 +407,15 @@ double blocks_between(const Model& model, int first, int last) {
   return std::max(1.0, blocks);
 }
 
+/// Returns how often the activations of all layers of a stage exist at once, where a recomputed block has those of one
+/// micro-batch while its backward runs. `in_flight`: the same without recomputation.
+double held_passes(const StageOf& stage, double in_flight) {
+  if (stage.plan.recompute != Recompute::full) return in_flight;
+  const double blocks = blocks_between(*stage.job.facts.model, stage.first, stage.last);
+  const double kept = std::max(0.0, 1 - static_cast<double>(most_recomputed_blocks(stage.plan)) / blocks);
+  return std::min(in_flight, kept * in_flight + 1 / blocks);
+}
+
 }  // namespace
 
 MemoryChoices::MemoryChoices(const Plan& plan)
@@ -465,6 +474,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =
       most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
+  memory.uncertainty += most_of_routing(stage, held_passes(stage, earlier + 1));
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);
