@@ -159,6 +159,10 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
   if (!best.feasible() || answer.options.study.ideal) return {};
   const Start start = start_of(*answer.study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
   const std::string tools = fmt::format("{}", fmt::join(start.tools, ", "));
+  std::string others_need;
+  for (const StartingTool& each : start.too_small)
+    others_need +=
+        fmt::format("{}{} needs {}", others_need.empty() ? "" : ", ", each.name, humanize(each.estimate.memory.total()));
   if (start.plan) {
     const Seconds step = start.plan->time.step_time();
     const double longer = step / best.time.step_time() - 1;
@@ -168,10 +172,14 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
     return fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
                        plan_word(start.plan->plan), humanize(step), change, tools);
   }
+  if (start.tools.empty() && !others_need.empty())
+    return fmt::format("does not fit with the software of a tool that has launch files ({}); --for finds a plan that fits",
+                       others_need);
   if (start.tools.empty()) return fmt::format("no tool has launch files for this plan ({})", start.reason);
   const std::string& software = answer.study->software().name;
   const char* const others = answer.options.framework.empty() ? " (--for predicts for others)" : "";
-  return software.empty() ? tools : fmt::format("{}; predicted for {}{}", tools, software, others);
+  const std::string unfit = others_need.empty() ? "" : fmt::format("; too large: {}", others_need);
+  return software.empty() ? tools + unfit : fmt::format("{}{}; predicted for {}{}", tools, unfit, software, others);
 }
 
 /// Adds the answer for the recommended plan: as cards for a page, else as lines.
