@@ -44,8 +44,10 @@ std::string compared_with_data(const RecommendAnswer& answer) {
                     : fmt::format("{:.2f}x the speed of plain data parallelism", ratio);
 }
 
-/// Whether the search chose a first plan that offloads to host memory. The search does so only if no other plan fits.
-bool had_to_offload(const RecommendAnswer& answer) {
+bool uses_host(const Plan& plan) { return plan.offload != Offload::none || plan.offload_activations; }
+
+/// Whether the search chose a first plan that offloads to host memory.
+bool chose_offload(const RecommendAnswer& answer) {
   const ChosenOfPlan chosen = chosen_of(answer.options.plan);
   const Plan& plan = answer.shown.front().plan;
   const auto is_taken = [&](const PlanChoiceRow& row) { return row.needs_host && !chosen[row.choice] && row.get(plan) > 0; };
@@ -132,7 +134,11 @@ void add_shown_plans(Document& document, const RecommendAnswer& answer, const Ra
   add_findings(document, answer.shown.front(), study);
   if (const std::string compared = compared_with_data(answer); !compared.empty()) document.line(compared, 2);
   if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
-  if (had_to_offload(answer)) document.line("no plan fits without host memory", 2);
+  if (chose_offload(answer)) {
+    document.line(fits_on_devices(answer) ? "plans without host memory are slower: --offload none shows them"
+                                          : "no plan fits without host memory",
+                  2);
+  }
   if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all)
     add_why_not(document, answer, rows);
 }
@@ -215,6 +221,12 @@ void add_no_plan(Document& document, const RecommendAnswer& answer) {
 }
 
 }  // namespace
+
+bool fits_on_devices(const RecommendAnswer& answer) {
+  const auto fits = [](const Estimate& each) { return each.verdict == Verdict::fits && !uses_host(each.plan); };
+  return std::any_of(answer.result.best.begin(), answer.result.best.end(), fits) ||
+         std::any_of(answer.shown.begin(), answer.shown.end(), fits);
+}
 
 Document document_of(const RecommendAnswer& answer, bool drawn) {
   const Study& study = *answer.study;
