@@ -115,6 +115,26 @@ std::optional<std::string> cannot_start(const Framework& framework, const Study&
   return std::nullopt;
 }
 
+std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus) {
+  std::optional<std::string> reason;
+  constexpr std::array axes{Axis::data, Axis::tensor, Axis::pipeline, Axis::context, Axis::expert};
+  for (const Axis axis : axes) {
+    if ((framework.axes & family_bit(axis)) == 0) continue;
+    for (const int zero : {framework.least_zero, framework.most_zero}) {
+      Estimate simple;
+      simple.plan.mesh.set(axis, static_cast<int>(gpus));
+      simple.plan.global_batch = gpus;
+      simple.plan.zero_stage = axis == Axis::data ? zero : 0;
+      simple.plan.precision = study.precision();
+      simple.plan.optimizer = study.optimizer();
+      std::optional<std::string> own = cannot_start(framework, study, simple);
+      if (!own || (reason && *reason != *own)) return std::nullopt;
+      reason = std::move(own);
+    }
+  }
+  return reason;
+}
+
 void keep_to(const Framework& framework, SearchOptions& options) {
   std::vector<int> stages;
   for (int stage = framework.least_zero; stage <= framework.most_zero; ++stage) stages.push_back(stage);

@@ -34,6 +34,9 @@ inline constexpr std::string_view submitter = "Slurm";
 /// Returns why the framework cannot start the plan; empty if it can.
 [[nodiscard]] std::optional<std::string> cannot_start(const Framework& framework, const Study& study,
                                                       const Estimate& estimate);
+/// Returns why the framework starts no plan of the model on the machine: the reason against plans of each of its axes, if
+/// all have the same. Empty if some plan may start.
+[[nodiscard]] std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus);
 /// Restricts a search to strategies and ZeRO stages of the framework. Strategies that the user named are kept.
 void keep_to(const Framework& framework, SearchOptions& options);
 /// Returns the names of all tools with launch files for the plan: `PyTorch`, `torchtitan`.
