@@ -355,6 +355,11 @@ std::optional<double> scale_of_other_precision(const ModelFacts& facts, const Ma
 
 }  // namespace
 
+Optimizer usual_optimizer(const Model& model, const ModelFacts& facts) {
+  if (is_usually_half(model)) return Optimizer::adam;
+  return facts.tables.empty() ? Optimizer::momentum : Optimizer::sgd;
+}
+
 Study::Study(StudySpec spec, StudyInputs inputs)
     : spec_(std::move(spec)),
       model_(std::move(inputs.model)),
@@ -366,7 +371,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       assumptions_(spec_.assumptions),
       precision_(spec_.precision ? *spec_.precision
                                  : usual_precision(model_, machine_.device, coefficients_, *inputs.profiles)),
-      optimizer_(spec_.optimizer.value_or(is_usually_half(model_) ? Optimizer::adam : Optimizer::momentum)),
+      optimizer_(spec_.optimizer.value_or(usual_optimizer(model_, facts_))),
       profiles_(std::move(inputs.profiles)),
       warnings_(model_.warnings) {
   warnings_.insert(warnings_.end(), profiles_->warnings.begin(), profiles_->warnings.end());

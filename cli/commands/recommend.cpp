@@ -140,8 +140,18 @@ void find_possible(RecommendAnswer& answer) {
   }
 }
 
+[[noreturn]] void refuse_framework(const Framework& framework, std::string_view what, const std::string& reason) {
+  throw Error(fmt::format("--for {}: {}: {}", framework.name, what, reason),
+              fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
+                          framework.software));
+}
+
 void search_into(RecommendAnswer& answer) {
   const RecommendOptions& options = answer.options;
+  if (const Framework* const framework = framework_named(options.framework)) {
+    if (const auto reason = starts_nothing(*framework, *answer.study, answer.gpus))
+      refuse_framework(*framework, "no plan can be started", *reason);
+  }
   SearchOptions search_options = search_options_of(answer);
   const std::int64_t rows = options.top.value_or(0);
   const Interrupt interrupt;
@@ -156,11 +166,7 @@ void search_into(RecommendAnswer& answer) {
   if (const Framework* const framework = framework_named(options.framework)) {
     const std::string reason =
         keep_startable(answer.result.best, *framework, *answer.study, *answer.estimator, search_options);
-    if (!reason.empty())
-      throw Error(
-          fmt::format("--for {}: no plan that fits can be started: {}", framework->name, reason),
-          fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
-                      framework->software));
+    if (!reason.empty()) refuse_framework(*framework, "no plan that fits can be started", reason);
   }
 
   for (const auto& [family, zero_stage] : search_options.families) {
@@ -381,6 +387,11 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
     if (Interrupt::asked()) break;
     SupposedOutcome outcome = supposed_outcome(text, answer.shown.front().plan, *then->study, *then->estimator);
     if (!then->single && then->best() != nullptr) outcome.best = *then->best();
+    // The search replaces the fastest plan by a simpler one that ties. It is not better than the plan of the answer.
+    const bool by_time = answer.objective == Objective::time || answer.objective == Objective::cost;
+    if (outcome.best && by_time && outcome.same.feasible() && outcome.same.verdict <= outcome.best->verdict &&
+        outcome.same.time.step_time() <= outcome.best->time.step_time())
+      outcome.best = outcome.same;
     answer.what_if.push_back(std::move(outcome));
   }
 }

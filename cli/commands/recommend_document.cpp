@@ -45,8 +45,10 @@ std::string compared_with_data(const RecommendAnswer& answer) {
                     : fmt::format("{:.2f}x the speed of plain data parallelism", ratio);
 }
 
-/// Whether the search chose a first plan that offloads to host memory. The search does so only if no other plan fits.
-bool had_to_offload(const RecommendAnswer& answer) {
+bool uses_host(const Plan& plan) { return plan.offload != Offload::none || plan.offload_activations; }
+
+/// Whether the search chose a first plan that offloads to host memory.
+bool chose_offload(const RecommendAnswer& answer) {
   const ChosenOfPlan chosen = chosen_of(answer.options.plan);
   const Plan& plan = answer.shown.front().plan;
   const auto is_taken = [&](const PlanChoiceRow& row) { return row.needs_host && !chosen[row.choice] && row.get(plan) > 0; };
@@ -133,7 +135,11 @@ void add_shown_plans(Document& document, const RecommendAnswer& answer, const Ra
   add_findings(document, answer.shown.front(), study);
   if (const std::string compared = compared_with_data(answer); !compared.empty()) document.line(compared, 2);
   if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
-  if (had_to_offload(answer)) document.line("no plan fits without host memory", 2);
+  if (chose_offload(answer)) {
+    document.line(fits_on_devices(answer) ? "plans without host memory are slower: --offload none shows them"
+                                          : "no plan fits without host memory",
+                  2);
+  }
   if (answer.shown.size() > 1 && answer.objective != Objective::memory && !answer.options.all)
     add_why_not(document, answer, rows);
 }
@@ -160,6 +166,10 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
   if (!best.feasible() || answer.options.study.ideal) return {};
   const Start start = start_of(*answer.study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
   const std::string tools = fmt::format("{}", fmt::join(start.tools, ", "));
+  std::string others_need;
+  for (const StartingTool& each : start.too_small)
+    others_need +=
+        fmt::format("{}{} needs {}", others_need.empty() ? "" : ", ", each.name, humanize(each.estimate.memory.total()));
   if (start.plan) {
     const Seconds step = start.plan->time.step_time();
     const double longer = step / best.time.step_time() - 1;
@@ -169,10 +179,14 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
     return fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
                        plan_word(start.plan->plan), humanize(step), change, tools);
   }
+  if (start.tools.empty() && !others_need.empty())
+    return fmt::format("does not fit with the software of a tool that has launch files ({}); --for finds a plan that fits",
+                       others_need);
   if (start.tools.empty()) return fmt::format("no tool has launch files for this plan ({})", start.reason);
   const std::string& software = answer.study->software().name;
   const char* const others = answer.options.framework.empty() ? " (--for predicts for others)" : "";
-  return software.empty() ? tools : fmt::format("{}; predicted for {}{}", tools, software, others);
+  const std::string unfit = others_need.empty() ? "" : fmt::format("; too large: {}", others_need);
+  return software.empty() ? tools + unfit : fmt::format("{}{}; predicted for {}{}", tools, unfit, software, others);
 }
 
 /// Adds the answer for the recommended plan: as cards for a page, else as lines.
@@ -208,6 +222,12 @@ void add_no_plan(Document& document, const RecommendAnswer& answer) {
 }
 
 }  // namespace
+
+bool fits_on_devices(const RecommendAnswer& answer) {
+  const auto fits = [](const Estimate& each) { return each.verdict == Verdict::fits && !uses_host(each.plan); };
+  return std::any_of(answer.result.best.begin(), answer.result.best.end(), fits) ||
+         std::any_of(answer.shown.begin(), answer.shown.end(), fits);
+}
 
 Document document_of(const RecommendAnswer& answer, bool drawn) {
   const Study& study = *answer.study;

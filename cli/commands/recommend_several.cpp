@@ -46,6 +46,7 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
     add_reserved(*answer);
     if (!answer->shown.empty()) {
       outcome.best = answer->shown.front();
+      outcome.fits_on_devices = fits_on_devices(*answer);
     } else {
       outcome.problem = "no plan is possible";
       if (const Estimate* nearest = nearest_miss(answer->result.rejected)) outcome.nearest = *nearest;

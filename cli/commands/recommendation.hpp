@@ -81,6 +81,8 @@ struct RecommendAnswer {
 Option add_per_layer(const Command& command, bool& per_layer);
 /// With --per-layer, searches layouts of layers, and ranks the best plan first if it is faster by more than a tie.
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options);
+/// Returns whether some plan of the answer fits without host memory.
+[[nodiscard]] bool fits_on_devices(const RecommendAnswer& answer);
 /// Adds --risk.
 Option add_risk(const Command& command, std::optional<double>& risk);
 /// Throws Error if the objective is not the time or the cost, which is proportional to it.

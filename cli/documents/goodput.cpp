@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/documents/throughput.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
@@ -14,19 +15,25 @@ namespace ddl {
 
 std::optional<Goodput> goodput_of(const Estimate& estimate, const Study& study, const Training& training) {
   if (!training.is_whole()) return std::nullopt;
-  return goodput_of(study.job(), estimate);
+  return goodput_of(study.job(), estimate, stepping_time(estimate, study, training));
 }
 
 std::string goodput_text(const Goodput& goodput) {
   const FailureModel& model = goodput.model;
   constexpr double hardly = 0.01, seen = 0.0005;
   std::string text =
-      fmt::format("{}: a failure every {}, {}a checkpoint every {} (waits {} for {}",
+      fmt::format("{}: a failure every {}, ",
                   goodput.share < hardly ? "the training hardly progresses" : fmt::format("{:.3g} %", 100 * goodput.share),
-                  humanize(model.between_failures), goodput.is_best ? "at best " : "", humanize(goodput.every),
-                  humanize(model.checkpoint), humanize(goodput.bytes));
-  if (model.background > Seconds{}) text += fmt::format(", written in {}", humanize(model.background));
-  text += fmt::format("), restarts of {}{}", humanize(model.restart), goodput.assumed_restart ? " (assumed)" : "");
+                  humanize(model.between_failures));
+  if (goodput.has_checkpoints) {
+    text += fmt::format("{}a checkpoint every {} (waits {} for {}", goodput.is_best ? "at best " : "",
+                        humanize(goodput.every), humanize(model.checkpoint), humanize(goodput.bytes));
+    if (model.background > Seconds{}) text += fmt::format(", written in {}", humanize(model.background));
+    text += ")";
+  } else {
+    text += "no checkpoint before the end";
+  }
+  text += fmt::format(", restarts of {}{}", humanize(model.restart), goodput.assumed_restart ? " (assumed)" : "");
   if (goodput.spare_nodes > 0)
     text += fmt::format(", {}", count_text(static_cast<std::int64_t>(goodput.spare_nodes), "spare node"));
   if (goodput.repair_share >= seen) text += fmt::format(", {:.2g} % waiting for repairs", 100 * goodput.repair_share);
@@ -36,9 +43,10 @@ std::string goodput_text(const Goodput& goodput) {
 nlohmann::ordered_json goodput_to_json(const std::optional<Goodput>& goodput) {
   if (!goodput) return nullptr;
   const FailureModel& model = goodput->model;
+  using Json = nlohmann::ordered_json;
   return {{"share", goodput->share},
           {"between_failures_s", model.between_failures.value()},
-          {"checkpoint_every_s", goodput->every.value()},
+          {"checkpoint_every_s", goodput->has_checkpoints ? Json(goodput->every.value()) : Json(nullptr)},
           {"checkpoint_s", model.checkpoint.value()},
           {"background_s", model.background.value()},
           {"checkpoint_bytes", goodput->bytes.value()},
@@ -58,7 +66,12 @@ void refuse_useless_recovery(const Study& study, const Training& training) {
       throw Error(option + " has an effect only on a whole training", "add --train-tokens 1T or --epochs 90");
     if (!knows_failures(job)) throw Error(option + " has no effect without failures", "add --mtbf '5.8 years per GPU'");
   }
-  if (!training.is_whole() || !job.assumptions.recovery.failures.interval || knows_checkpoints(job)) return;
+  const Recovery& recovery = job.assumptions.recovery;
+  if (recovery.failures.interval && recovery.checkpoint_time && *recovery.checkpoint_time >= *recovery.failures.interval)
+    throw Error(fmt::format("a checkpoint of {} is never complete with a failure every {}",
+                            humanize(*recovery.checkpoint_time), humanize(*recovery.failures.interval)),
+                "--mtbf must be longer than --checkpoint-time");
+  if (!training.is_whole() || !recovery.failures.interval || knows_checkpoints(job)) return;
   throw Error(fmt::format("--mtbf needs the time of a checkpoint, but the datasheet of {} has no shared storage",
                           study.machine().name),
               "add --checkpoint-bandwidth 100GB/s or --checkpoint-time 30s");

@@ -79,7 +79,7 @@ class TermsMaker {
   }
 
   void weights() {
-    if (plan_.offload == Offload::weights) {
+    if (streams_weights(plan_)) {
       const double there = std::min(counts_.all, 2 * counts_.largest_layer);
       add(MemoryItem::weights,
           fmt::format("two layers at a time: {} × {}, the rest in host memory", parameters_text(there),
@@ -103,9 +103,11 @@ class TermsMaker {
       add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient, plan_.zero_stage >= 2);
       return add_rest(MemoryItem::gradients, "those of the current layers of backward, or of the fused update");
     }
+    const bool move = moves_gradients(plan_, study_.assumptions());
     add(MemoryItem::gradients,
-        fmt::format("of {} × {}, those that exist at the peak: backward creates them layer by layer",
-                    parameters_text(counts_.trained), bytes_each(each_.gradient)),
+        fmt::format("of {} × {}, those that exist at the peak: backward creates them layer by layer{}",
+                    parameters_text(counts_.trained), bytes_each(each_.gradient),
+                    move ? ", and moves them to host memory" : ""),
         memory_.gradients);
     told_ = Bytes{};
   }

@@ -205,9 +205,7 @@ void add_winners(Document& document, const Points& points, bool batches) {
 /// Returns the smallest number of devices on which a plan fits, and the smallest number on which a
 /// plan fits without offloading to host memory.
 std::string fewest_text(const Points& points, bool batches) {
-  const auto offloads = [](const StudyOutcome& each) {
-    return each.best->plan.offload != Offload::none || each.best->plan.offload_activations;
-  };
+  const auto offloads = [](const StudyOutcome& each) { return !each.fits_on_devices; };
   const StudyOutcome *fewest = nullptr, *on_devices = nullptr;
   for (const StudyOutcome& each : points) {
     if (!has_plan(each) || each.best->verdict != Verdict::fits) continue;

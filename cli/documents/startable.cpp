@@ -11,6 +11,7 @@
 #include "calibration/inputs/host_facts.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/tools/configuration_format.hpp"
+#include "core/error.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/search/rank.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
@@ -114,6 +115,26 @@ std::optional<std::string> cannot_start(const Framework& framework, const Study&
   return std::nullopt;
 }
 
+std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus) {
+  std::optional<std::string> reason;
+  constexpr std::array axes{Axis::data, Axis::tensor, Axis::pipeline, Axis::context, Axis::expert};
+  for (const Axis axis : axes) {
+    if ((framework.axes & family_bit(axis)) == 0) continue;
+    for (const int zero : {framework.least_zero, framework.most_zero}) {
+      Estimate simple;
+      simple.plan.mesh.set(axis, static_cast<int>(gpus));
+      simple.plan.global_batch = gpus;
+      simple.plan.zero_stage = axis == Axis::data ? zero : 0;
+      simple.plan.precision = study.precision();
+      simple.plan.optimizer = study.optimizer();
+      std::optional<std::string> own = cannot_start(framework, study, simple);
+      if (!own || (reason && *reason != *own)) return std::nullopt;
+      reason = std::move(own);
+    }
+  }
+  return reason;
+}
+
 void keep_to(const Framework& framework, SearchOptions& options) {
   std::vector<int> stages;
   for (int stage = framework.least_zero; stage <= framework.most_zero; ++stage) stages.push_back(stage);
@@ -158,13 +179,60 @@ std::optional<Estimate> nearest_startable(const Estimator& estimator, const Esti
   return fastest_of(further, estimator, estimate.verdict, starts);
 }
 
+namespace {
+
+/// Returns the software with which a launcher runs a plan.
+std::string_view software_of(std::string_view launcher, const Study& study, const Estimate& estimate) {
+  std::string_view software;
+  for (const Framework& each : frameworks()) {
+    if (each.launcher != launcher) continue;
+    software = each.software;
+    if (!cannot_start(each, study, estimate)) break;
+  }
+  return software;
+}
+
+/// Predicts a plan with other software, and otherwise the same inputs.
+Estimate predicted_with(std::string_view software, const Study& study, const Estimate& estimate) {
+  if (software.empty() || software == study.software().name) return estimate;
+  StudySpec spec = study.spec();
+  spec.software = software;
+  try {
+    const Study own(spec);
+    Estimate predicted = Estimator(own.job()).estimate(estimate.plan);
+    return predicted.time.step_time() > Seconds{} ? predicted : estimate;
+  } catch (const Error&) {
+    return estimate;  // the options contradict this software
+  }
+}
+
+}  // namespace
+
+std::vector<StartingTool> predicted_starts(const Study& study, const Estimate& estimate) {
+  std::vector<StartingTool> tools;
+  std::vector<std::pair<std::string_view, Estimate>> known;  // by software, which several tools share
+  for (const std::string_view name : tools_that_start(study, estimate)) {
+    const std::string_view software = software_of(name, study, estimate);
+    auto found = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == software; });
+    if (found == known.end()) found = known.emplace(known.end(), software, predicted_with(software, study, estimate));
+    tools.push_back({name, found->second});
+  }
+  return tools;
+}
+
 Start start_of(const Study& study, const Estimator& estimator, const std::vector<const Estimate*>& plans,
                const FixedChoices& fixed) {
   Start start;
   if (plans.empty()) return start;
   const auto is_started = [&](const Estimate& estimate) { return is_startable(study, estimate); };
-  start.tools = tools_that_start(study, *plans.front());
-  if (!start.tools.empty()) return start;
+  for (StartingTool& tool : predicted_starts(study, *plans.front())) {
+    if (tool.estimate.feasible()) {
+      start.tools.push_back(tool.name);
+    } else {
+      start.too_small.push_back(std::move(tool));
+    }
+  }
+  if (!start.tools.empty() || !start.too_small.empty()) return start;
   for (const Launcher& launcher : launchers()) {
     const LaunchOutcome outcome = launch_outcome(launcher, study, *plans.front());
     if (const auto* cannot = std::get_if<CannotLaunch>(&outcome); cannot != nullptr && start.reason.empty())
@@ -177,7 +245,14 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
                   (found->verdict == start.plan->verdict && found->time.step_time() < start.plan->time.step_time()));
     if (is_better) start.plan = std::move(found);
   }
-  if (start.plan) start.tools = tools_that_start(study, *start.plan);
+  if (!start.plan) return start;
+  std::optional<Estimate> fastest;
+  for (const StartingTool& tool : predicted_starts(study, *start.plan)) {
+    if (!tool.estimate.feasible()) continue;
+    start.tools.push_back(tool.name);
+    if (!fastest || tool.estimate.time.step_time() < fastest->time.step_time()) fastest = tool.estimate;
+  }
+  start.plan = std::move(fastest);
   return start;
 }
 

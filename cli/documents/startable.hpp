@@ -34,6 +34,9 @@ inline constexpr std::string_view submitter = "Slurm";
 /// Returns why the framework cannot start the plan; empty if it can.
 [[nodiscard]] std::optional<std::string> cannot_start(const Framework& framework, const Study& study,
                                                       const Estimate& estimate);
+/// Returns why the framework starts no plan of the model on the machine: the reason against plans of each of its axes, if
+/// all have the same. Empty if some plan may start.
+[[nodiscard]] std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus);
 /// Restricts a search to strategies and ZeRO stages of the framework. Strategies that the user named are kept.
 void keep_to(const Framework& framework, SearchOptions& options);
 /// Returns the names of all tools with launch files for the plan: `PyTorch`, `torchtitan`.
@@ -61,11 +64,22 @@ struct FixedChoices {
 [[nodiscard]] std::string keep_startable(std::vector<Estimate>& best, const Framework& framework, const Study& study,
                                          const Estimator& estimator, const SearchOptions& options);
 
+/// A tool with launch files for a plan, and the plan as predicted with the software of this tool.
+struct StartingTool {
+  std::string_view name;
+  Estimate estimate{};
+};
+/// Returns all tools with launch files for the plan. If the software of a tool cannot predict the plan, `estimate` itself is
+/// the prediction.
+[[nodiscard]] std::vector<StartingTool> predicted_starts(const Study& study, const Estimate& estimate);
+
 /// The tools that start a plan; if none starts it, a plan that some tool starts.
 struct Start {
-  std::vector<std::string_view> tools{};  ///< the tools that start the plan, or else `plan`
-  std::optional<Estimate> plan{};         ///< set if no tool starts the first plan, but some tool starts this plan
-  std::string reason{};                   ///< why the first launcher cannot start the first plan, if no tool starts it
+  std::vector<std::string_view> tools{};  ///< the tools that start the plan, or else `plan`, and in which it fits
+  std::vector<StartingTool> too_small{};  ///< tools with launch files for the first plan, in which it does not fit
+  /// Set if the first plan starts in no tool, but some tool starts this plan, as predicted with that tool's software.
+  std::optional<Estimate> plan{};
+  std::string reason{};  ///< why the first launcher cannot start the first plan, if no tool starts it
 };
 /// Finds the tools that start the first of these plans. If there are none, finds the fastest plan that some tool starts,
 /// among the plans near each of these plans (nearest_startable).

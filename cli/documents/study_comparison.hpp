@@ -22,6 +22,7 @@ struct StudyOutcome {
   std::shared_ptr<Study> study;     ///< empty if there is no answer
   std::optional<Estimate> best;     ///< the best plan; does not fit only if the user requested this plan
   std::optional<Estimate> nearest;  ///< if no plan is possible, the plan that exceeds the memory by the least
+  bool fits_on_devices = true;      ///< whether some plan fits without host memory
   std::string problem, hint;        ///< empty if there is a plan
   std::vector<Default> defaults;
   std::int64_t gpus = 1, global_batch = 1;

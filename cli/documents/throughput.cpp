@@ -20,24 +20,6 @@ Rate rate_of(const Throughput& throughput, const Plan& plan) {
   return {throughput.tokens ? "tokens/s" : "samples/s", all / static_cast<double>(plan.mesh.devices())};
 }
 
-/// The time of all steps of a training, without failures and checkpoints.
-Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training) {
-  if (training.convergence) {
-    const std::int64_t batch = estimate.plan.global_batch;
-    return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
-  }
-  if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
-  if (training.samples)
-    return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
-  if (!training.tokens) return estimate.epoch;
-  // A unit of work is a rate. A training has at least one step.
-  if (!training.unit.empty()) {
-    const double tokens_per_step = static_cast<double>(estimate.plan.global_batch * study.model().sequence_length);
-    return estimate.time.step_time() * (*training.tokens / tokens_per_step);
-  }
-  return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
-}
-
 std::string share_in_brackets(std::string_view name, const std::optional<double>& share) {
   return share ? fmt::format(" ({} {})", name, share_text(*share)) : std::string();
 }
@@ -91,6 +73,23 @@ std::string name_of(const Training& training) {
 std::string purpose_of(const Training& training) {
   if (training.convergence) return "to " + training.convergence->target;
   return (training.is_whole() ? "for " : "per ") + name_of(training);
+}
+
+Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training) {
+  if (training.convergence) {
+    const std::int64_t batch = estimate.plan.global_batch;
+    return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
+  }
+  if (training.epochs) return estimate.epoch * static_cast<double>(*training.epochs);
+  if (training.samples)
+    return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
+  if (!training.tokens) return estimate.epoch;
+  // A unit of work is a rate. A training has at least one step.
+  if (!training.unit.empty()) {
+    const double tokens_per_step = static_cast<double>(estimate.plan.global_batch * study.model().sequence_length);
+    return estimate.time.step_time() * (*training.tokens / tokens_per_step);
+  }
+  return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
 }
 
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {

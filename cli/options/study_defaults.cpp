@@ -126,7 +126,11 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     defaults.push_back({"--mixed-precision", std::string(mixed_precision_text(study)), std::string(meanings[mixed])});
   }
   if (unset("--optimizer")) {
-    defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())), half ? "default for " + models : ""});
+    const bool has_tables = !study.job().facts.tables.empty();
+    defaults.push_back({"--optimizer", std::string(to_string(study.optimizer())),
+                        half         ? "default for " + models
+                        : has_tables ? "default for models with embedding tables"
+                                     : ""});
   }
   if (unset("--allreduce") && !options.ideal) {
     defaults.push_back(allreduce_default(study.coefficients().software));

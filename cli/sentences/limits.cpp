@@ -10,7 +10,7 @@ namespace ddl {
 namespace {
 
 /// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 37> limit_codes{"batch",
+constexpr std::array<std::string_view, 38> limit_codes{"batch",
                                                        "no_extents",
                                                        "extent",
                                                        "halo",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 37> limit_codes{"batch",
                                                        "recompute_modules",
                                                        "tables",
                                                        "local_steps",
+                                                       "allreduce",
                                                        "compression",
                                                        "synchronization",
                                                        "no_host",
@@ -136,6 +137,8 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return fmt::format(
           "{:.0f} local steps need replicas that no other axis divides: data without ZeRO, or shard groups of ZeRO",
           limit.wanted);
+    case Limit::Kind::allreduce:
+      return fmt::format("ZeRO-{:.0f} reduces and scatters gradients, so it has no allreduce to prescribe", limit.wanted);
     case Limit::Kind::compression:
       if (limit.available > 0) return fmt::format("ZeRO-{:.0f} cannot shard sparse gradients", limit.wanted);
       return fmt::format(

@@ -72,11 +72,13 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const MemoryBreakdown& memory = estimate.memory;
   const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
   double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
-  if (const double experts = job.facts.expert_parameters / plan.mesh[Axis::expert]; plan.mesh[Axis::expert] > 1) {
-    // Fewer ranks hold the same experts.
-    const double others = job.facts.parameters - job.facts.expert_parameters;
-    held *= others / (others + experts);
-  }
+  // Ranks divide experts and distributed tables among each other.
+  const bool divides_tables = plan.tables != Tables::replicated;
+  const double experts = plan.mesh[Axis::expert] > 1 ? job.facts.expert_parameters : 0.0;
+  const double tables = divides_tables ? job.facts.table_parameters : 0.0;
+  const double others = job.facts.parameters - experts - tables;
+  if (const double divided = experts / plan.mesh[Axis::expert] + tables / plan.mesh[Axis::data]; divided > 0)
+    held *= others / (others + divided);
   if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25)
     findings.push_back({Kind::memory_redundancy, held, Finding::Copies{replicas}});
   if (plan.mesh.batch_parts() > 1 && plan.global_batch <= plan.mesh.batch_parts())

@@ -100,7 +100,7 @@ bool knows_checkpoints(const Job& job) {
   return job.assumptions.recovery.checkpoint_time.has_value() || checkpoint_bandwidth(job, 1).has_value();
 }
 
-std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate) {
+std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate, Seconds length) {
   const Failures failures = failures_of(job);
   const Seconds step = estimate.time.step_time();
   if (!failures.interval || !knows_checkpoints(job) || step.value() <= 0) return std::nullopt;
@@ -120,6 +120,11 @@ std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate) {
   result.is_best = !recovery.checkpoint_every.has_value();
   const Seconds every = recovery.checkpoint_every.value_or(best_checkpoint_interval(result.model));
   result.every = max(max(every, result.model.background), step);
+  if (length > Seconds{} && length <= result.every) {
+    result.has_checkpoints = false;
+    result.every = length;
+    result.model.checkpoint = result.model.background = Seconds{};
+  }
   result.spare_nodes = recovery.spare_nodes;
   if (recovery.repair) {
     const double in_repair = *recovery.repair / result.model.between_failures;

@@ -30,9 +30,10 @@ struct FailureModel {
 /// The part of a whole training's time that failures and checkpoints leave to the steps.
 struct Goodput {
   FailureModel model;
-  Seconds every{};      ///< training time between checkpoints
-  bool is_best = true;  ///< whether the program chose `every`
-  Bytes bytes{};        ///< of a checkpoint
+  Seconds every{};              ///< training time between checkpoints
+  bool is_best = true;          ///< whether the program chose `every`
+  bool has_checkpoints = true;  ///< false if the training ends before its first checkpoint
+  Bytes bytes{};                ///< of a checkpoint
   bool assumed_restart = false;
   double spare_nodes = 0;
   double repair_share = 0;  ///< share of the time in which the job waits for the repair of a node
@@ -49,7 +50,9 @@ inline constexpr Seconds usual_restart{600};
 [[nodiscard]] bool knows_failures(const Job& job);
 /// Returns whether the time for which a checkpoint stops the training is known.
 [[nodiscard]] bool knows_checkpoints(const Job& job);
-/// Returns the goodput of a plan; empty if failures or checkpoints are unknown, or if the plan has no predicted time.
-[[nodiscard]] std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate);
+/// Returns the goodput of a training of `length` without failures; empty if failures or checkpoints are unknown, or if the
+/// plan has no predicted time. A training that is shorter than the time between checkpoints writes none, and begins anew
+/// after a failure.
+[[nodiscard]] std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate, Seconds length);
 
 }  // namespace ddl

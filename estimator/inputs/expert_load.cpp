@@ -38,6 +38,11 @@ double expert_load(const Assumptions& assumptions, double experts, double ranks)
   return assumptions.capacity_factor ? std::min(load, *assumptions.capacity_factor) : load;
 }
 
+double natural_load(const Assumptions& assumptions, double experts, double ranks) {
+  const double load = routed_load(Routing::natural, experts, ranks);
+  return std::min(load, assumptions.capacity_factor.value_or(load));
+}
+
 bool is_load_unknown(const Assumptions& assumptions) {
   return !assumptions.routing && !assumptions.expert_imbalance &&
          !(assumptions.padded_experts && assumptions.capacity_factor);

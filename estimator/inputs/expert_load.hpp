@@ -12,6 +12,8 @@ namespace ddl {
 [[nodiscard]] double routed_load(Routing routing, double experts, double ranks);
 /// Returns the number of tokens that the busiest rank computes, divided by the mean over ranks. Ranks wait for this rank.
 [[nodiscard]] double expert_load(const Assumptions& assumptions, double experts, double ranks);
+/// Returns the load that a router trained with an auxiliary loss makes, but at most the capacity.
+[[nodiscard]] double natural_load(const Assumptions& assumptions, double experts, double ranks);
 /// Returns whether the user has not said how tokens are spread over experts.
 [[nodiscard]] bool is_load_unknown(const Assumptions& assumptions);
 

@@ -225,6 +225,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   if (context.facts.keeps_output(context.index(), kept_form(context.plan, context.assumptions)))
     costs[LayerBytes::kept] += costs[LayerBytes::output];
   costs[LayerBytes::kept] += memory.all_kept();
+  if (holds_routed_tokens(context.facts, context.layer)) costs[LayerBytes::kept_of_experts] = costs[LayerBytes::kept];
   costs[LayerCount::workspaces_estimated] = memory.workspace.estimated;
   costs[LayerCount::workspaces_unknown] = memory.workspace.unknown;
   // The batch stays in memory as long as its first reader's backward may need it.

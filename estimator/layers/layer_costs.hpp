@@ -73,9 +73,10 @@ enum class LayerCount {
   workspaces_unknown     ///< number of kernels whose scratch memory is unknown
 };
 enum class LayerBytes {
-  kept,   ///< activations that are kept for backward
-  input,  ///< input |x| as stored in memory
-  output  ///< output |y| as stored in memory
+  kept,             ///< activations that are kept for backward
+  kept_of_experts,  ///< the part of `kept` that has one row for each token that the rank's experts receive
+  input,            ///< input |x| as stored in memory
+  output            ///< output |y| as stored in memory
 };
 
 /// The costs of one layer on one rank: its shard, and the times of all its problems and exchanges.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/kernels/kernel_time.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {
@@ -40,6 +42,12 @@ bool has_linear_entropy(const ShardContext& context) {
 
 }  // namespace
 
+bool holds_routed_tokens(const ModelFacts& facts, int layer) {
+  if (layer < 0) return false;
+  const auto index = static_cast<std::size_t>(layer);
+  return facts.in_experts[index] || facts.model->layers[index].operation->type() == "dispatch";
+}
+
 LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard) {
   ShardMemory own = shard_memory(context, shard, job.machine.device.is_processor);
   const auto bytes = [&](const TensorShape& shape, int tensor) {
@@ -65,6 +73,19 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
       own.own = own.own * share;
     } else {
       memory.output = memory.output * share;
+    }
+  }
+  // The rank with the most tokens needs the most memory.
+  const double load = expert_load(job.assumptions, static_cast<double>(context.facts.experts),
+                                  static_cast<double>(expert_parts(context.plan)));
+  if (load != 1) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (holds_routed_tokens(context.facts, inputs[i])) memory.inputs[i] = memory.inputs[i] * load;
+    }
+    if (holds_routed_tokens(context.facts, context.layer)) {
+      for (Bytes* each : {&memory.output, &own.own, &own.copies, &own.statistics, &own.gathered, &own.scratch_forward,
+                          &own.scratch_backward})
+        *each = *each * load;
     }
   }
   memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};

@@ -24,6 +24,9 @@ struct LayerMemory {
 
   [[nodiscard]] Bytes all_kept() const { return kept[0] + kept[1] + kept[2] + kept[3] + kept[4]; }
 };
+/// Returns whether the output of a layer has the tokens that a rank's experts receive.
+[[nodiscard]] bool holds_routed_tokens(const ModelFacts& facts, int layer);
+/// Returns the memory on the rank whose experts receive the most tokens (expert_load).
 [[nodiscard]] LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard);
 
 }  // namespace ddl

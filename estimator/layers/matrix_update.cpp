@@ -50,11 +50,11 @@ class Preconditioning {
       result.of_batch = (product(rows, rows, positions) + product(columns, columns, positions)) / between_sums;
       result.distributed = decompositions(nine / 2) / every_;
       result.summed = squares / between_sums;
-      result.gathered = plan_.zero_stage > 0 ? 0 : (squares + rows * columns * matrices_) / every_;
+      result.gathered = (squares + rows * columns * matrices_) / every_;
     } else if (plan_.optimizer == Optimizer::shampoo) {
       // A root is the product of the eigenvectors, scaled, and their transpose.
       result.distributed = products * 2 + decompositions(nine / 2 + 1) / every_;
-      result.gathered = plan_.zero_stage > 0 ? 0 : rows * columns * matrices_;
+      result.gathered = rows * columns * matrices_;
     } else {
       constexpr double sums = 1, rotations = 4, of_iteration = 3, of_factors = 4.0 / 3;
       result.time = products * (sums + rotations) + decompositions(of_iteration + of_factors) / every_;

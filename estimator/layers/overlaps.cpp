@@ -63,8 +63,8 @@ double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
 }  // namespace
 
 bool hides_expert_exchanges(const Software& software, const Plan& plan) {
-  const bool alternates =
-      plan.mesh[Axis::pipeline] == 1 || (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
+  const bool alternates = plan.mesh[Axis::pipeline] == 1 || order_of(plan.schedule).course == Course::both_ways ||
+                          (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
   // If backward recomputes the dispatch of tokens, the recomputed dispatch is not overlapped.
   const bool again = plan.recompute == Recompute::full ||
                      (plan.recompute == Recompute::selective && plan.recompute_modules.contains(RecomputeModule::moe));

@@ -123,6 +123,7 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   if (has_primary_fp8(plan, assumptions)) bytes.weight -= item_bytes(plan.precision);
   change_state(facts, plan, assumptions, bytes);
   bytes.optimizer += exchange_state_bytes(plan, assumptions);
+  bytes.has_gradients_on_host = moves_gradients(plan, assumptions);
   const double frozen = facts.parameters - facts.trained_parameters;
   if (assumptions.base && is_mixed(plan.precision) && facts.parameters > 0) {
     // Other frozen weights, such as embeddings and norms, are in half precision.
@@ -151,18 +152,27 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   // When backward begins, all weights gathered for forward are in memory, unless they are freed in
   // between. Offloaded weights are in memory while their layer and the next layer use them.
   const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
-  const double weights = plan.offload == Offload::weights ? std::min(counts.all, 2 * counts.largest_layer)
-                                                          : held(counts.all, counts.largest_layer, shards_weights);
+  const double weights = streams_weights(plan) ? std::min(counts.all, 2 * counts.largest_layer)
+                                               : held(counts.all, counts.largest_layer, shards_weights);
   const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
   memory.weights = Bytes((weights + second) * each.weight);
-  memory.gradients =
-      Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
+  if (!each.has_gradients_on_host)
+    memory.gradients =
+        Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
   const double state = plan.offload == Offload::none && !is_paged(plan.optimizer) ? each.optimizer : 0.0;
   memory.optimizer = Bytes(counts.trained * state / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
 }
 
+bool moves_gradients(const Plan& plan, const Assumptions& assumptions) {
+  const bool has_buffer = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::full_gradients;
+  return plan.offload != Offload::none && !has_buffer && (plan.zero_stage >= 2 || plan.mesh.replicas() == 1);
+}
+
+bool streams_weights(const Plan& plan) { return plan.offload == Offload::weights && (plan.zero_stage < 3 || plan.reshard); }
+
 bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
+  if (moves_gradients(plan, assumptions)) return false;
   const bool one_buffer = is_mixed(plan.precision) && sums_in_full(assumptions.mixed_precision);
   return plan.micro_batches > 1 || plan.mesh[Axis::pipeline] > 1 || one_buffer || assumptions.older_framework;
 }
@@ -338,7 +348,8 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
     : recompute(plan.recompute),
       recompute_blocks(MemoryChoices(plan).recompute_blocks),
       recompute_modules(MemoryChoices(plan).recompute_modules),
-      gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0) {}
+      gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0),
+      moves_gradients(ddl::moves_gradients(plan, assumptions)) {}
 
 PassPeaks pass_peaks(const StageOf& rank) {
   // The parameters of layers outside this stage do not affect a pass.
@@ -394,6 +405,15 @@ double blocks_between(const Model& model, int first, int last) {
     before = block;
   }
   return std::max(1.0, blocks);
+}
+
+/// Returns how often the activations of all layers of a stage exist at once, where a recomputed block has those of one
+/// micro-batch while its backward runs. `in_flight`: the same without recomputation.
+double held_passes(const StageOf& stage, double in_flight) {
+  if (stage.plan.recompute != Recompute::full) return in_flight;
+  const double blocks = blocks_between(*stage.job.facts.model, stage.first, stage.last);
+  const double kept = std::max(0.0, 1 - static_cast<double>(most_recomputed_blocks(stage.plan)) / blocks);
+  return std::min(in_flight, kept * in_flight + 1 / blocks);
 }
 
 }  // namespace
@@ -454,6 +474,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =
       most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
+  memory.uncertainty += most_of_routing(stage, held_passes(stage, earlier + 1));
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);

@@ -88,6 +88,7 @@ struct MemoryBreakdown {
 /// master copy, which is part of the optimizer's state (16 bytes in total with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
+  bool has_gradients_on_host = false;  ///< moves_gradients()
 };
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision,
                                              MixedPrecision mixed = MixedPrecision::half_gradients);
@@ -110,6 +111,15 @@ struct ParameterCounts {
 [[nodiscard]] MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan, const ParameterBytes& each);
 /// Returns the memory of a rank on which all parameters are trained.
 [[nodiscard]] MemoryBreakdown parameter_memory(double parameters, const Plan& plan, double largest_layer = 0);
+
+/// Returns whether gradients move to host memory as backward makes them, so that the device holds those of the current
+/// layer only. They do if the host updates the weights and a rank has the sum of its gradients during backward: with ZeRO-2
+/// and ZeRO-3, or without replicas [Ren21, section 4.1; PyTorch docs, fully_shard, CPUOffloadPolicy]. A gradient buffer
+/// for all gradients stays on the device [NVIDIA/Megatron-LM, core/optimizer/cpu_offloading].
+[[nodiscard]] bool moves_gradients(const Plan& plan, const Assumptions& assumptions);
+/// Returns whether the device holds the weights of two layers at a time, and the host holds all. Weights that ZeRO-3 keeps
+/// gathered after forward stay on the device [PyTorch docs, fully_shard, reshard_after_forward].
+[[nodiscard]] bool streams_weights(const Plan& plan);
 
 /// Returns whether all gradients exist from the start of a step to its end. They do if backward
 /// accumulates into gradients more than once, if gradients lie in one buffer, or if the framework
@@ -204,6 +214,7 @@ struct PassChoices {
   std::int64_t recompute_blocks;
   RecomputeModules recompute_modules;
   double gradient_copies;  ///< number of shard groups if backward keeps shards of the gradients; else 0
+  bool moves_gradients;
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
 

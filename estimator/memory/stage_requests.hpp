@@ -41,7 +41,8 @@ class StageRequests {
         saves_products_(plan_.recompute == Recompute::selective &&
                         job_.assumptions.selective == SelectiveRecompute::products),
         kept_form_(kept_form(plan_, job_.assumptions)),
-        whole_gradients_(has_whole_gradients(plan_, job_.assumptions)) {
+        whole_gradients_(has_whole_gradients(plan_, job_.assumptions)),
+        moves_gradients_(moves_gradients(plan_, job_.assumptions)) {
     const MixedPrecision mixed = job_.assumptions.mixed_precision;
     // Backward computes these gradients in half precision. They are then added to the accumulated gradients.
     const bool sums = is_mixed(plan_.precision) && mixed == MixedPrecision::accumulated;
@@ -584,8 +585,8 @@ class StageRequests {
     each_parameter(layer, true, [&](double all) {
       const double items = all * table_.memory(layer).touched_share;
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
-      if (whole_gradients_) {
-        sink_.free(block);  // the gradient is added to the existing gradient
+      if (whole_gradients_ || moves_gradients_) {
+        sink_.free(block);  // the gradient is added to the existing gradient, or is copied to the host
       } else if (shards_gradients(plan_)) {
         const Block shard =
             sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
@@ -607,7 +608,7 @@ class StageRequests {
   Recompute recompute_;
   bool saves_products_ = false;  ///< whether whole blocks are recomputed, except for some products and attention
   KeptForm kept_form_;
-  bool whole_gradients_, has_state_ = false;
+  bool whole_gradients_, moves_gradients_, has_state_ = false;
   double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{};

@@ -1,11 +1,14 @@
 #include "estimator/memory/unmodelled.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/layers/job.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/layers/layer_memory.hpp"
+#include "estimator/strategies/expert.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
@@ -41,6 +44,14 @@ Bytes most_unmodelled(const StageOf& stage, Bytes activations) {
   // tutorials/resource-tables.md]. The rules of this program predict 6.42 GB, a fifth less.
   constexpr double share = 0.21;
   return activations * share + kept_by_quantized(stage);
+}
+
+Bytes most_of_routing(const StageOf& stage, double held) {
+  const Assumptions& assumptions = stage.job.assumptions;
+  const auto experts = static_cast<double>(stage.job.facts.experts), ranks = static_cast<double>(expert_parts(stage.plan));
+  if (!is_load_unknown(assumptions) || ranks <= 1) return {};
+  const double more = natural_load(assumptions, experts, ranks) / expert_load(assumptions, experts, ranks) - 1;
+  return stage.all_costs()[LayerBytes::kept_of_experts] * (std::max(0.0, more) * held);
 }
 
 }  // namespace ddl

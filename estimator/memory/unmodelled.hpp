@@ -11,4 +11,8 @@ namespace ddl {
 /// tensors. The other part are the inputs of quantized frozen layers, which older versions of bitsandbytes keep.
 [[nodiscard]] Bytes most_unmodelled(const StageOf& stage, Bytes activations);
 
+/// Returns how much more memory the rank with the most tokens may need, if the user does not say how tokens are spread over
+/// experts: natural_load() instead of equal numbers. `held`: micro-batches whose activations of all layers exist at once.
+[[nodiscard]] Bytes most_of_routing(const StageOf& stage, double held);
+
 }  // namespace ddl

@@ -36,6 +36,7 @@ struct Limit {
     recompute_modules,
     tables,  ///< tables distributed by a plan with other axes than data, with ZeRO, or without tables or columns for all
     local_steps,      ///< several local steps of ranks that shard their state, or with a single rank
+    allreduce,        ///< a prescribed allreduce of gradients that ZeRO reduces and scatters
     compression,      ///< compressed sums of gradients that ZeRO shards
     synchronization,  ///< workers without a barrier that shard their state, or that other axes of replicas divide
     no_host,          ///< offloading to a host that the machine file does not describe

@@ -278,6 +278,53 @@ class Search {
 
 }  // namespace
 
+namespace {
+
+bool uses_host(const Plan& plan) {
+  return std::any_of(plan_choices().begin(), plan_choices().end(),
+                     [&](const PlanChoiceRow& row) { return row.needs_host && row.get(plan) > 0; });
+}
+
+/// Returns the strategies with one axis among those that are searched.
+std::vector<NamedFamily> pure_strategies(const SearchOptions& options) {
+  std::vector<NamedFamily> pure = options.families;
+  for (Family family = 0; options.families.empty() && family < (Family{1} << axis_count); ++family) {
+    if (is_meaningful(family)) pure.push_back({family, std::nullopt});
+  }
+  std::erase_if(pure, [](const NamedFamily& each) { return std::popcount(each.family) > 1; });
+  return pure;
+}
+
+/// If the best plan spends time to save memory, searches strategies of one axis with the optimizer in host memory. The best
+/// of their plans is added as the first if it is faster by more than a tie: without offloading, a plan is simpler.
+void try_offloading(const Estimator& estimator, const SearchOptions& options, SearchResult& result) {
+  constexpr int value = static_cast<int>(Offload::optimizer);
+  const Estimate& first = result.best.front();
+  const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::offload)];
+  const bool is_admitted = !admitted || std::find(admitted->begin(), admitted->end(), value) != admitted->end();
+  const bool is_short = first.plan.recompute != Recompute::none || first.plan.micro_batches > 1;
+  if (!is_admitted || !is_short || options.chosen[PlanChoice::offload] || uses_host(first.plan)) return;
+  SearchOptions offloading = options;
+  offloading.families = pure_strategies(options);
+  if (offloading.families.empty()) return;
+  offloading.top = 1;
+  offloading.on_better = nullptr;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (row.needs_host && !offloading.chosen[row.choice]) offloading.chosen[row.choice] = 0;
+  }
+  offloading.chosen[PlanChoice::offload] = value;
+  SearchResult found = Search(estimator, offloading).result();
+  result.considered += found.considered;
+  result.pruned += found.pruned;
+  result.estimated += found.estimated;
+  result.feasible += found.feasible;
+  if (found.best.empty() || verdict_for(found.best.front(), options) > verdict_for(first, options)) return;
+  if (found.best.front().time.step_time() * (1 + options.tie) < first.time.step_time())
+    result.best.insert(result.best.begin(), std::move(found.best.front()));
+}
+
+}  // namespace
+
 SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   SearchResult result = Search(estimator, options).result();
   const auto is_open = [&](const PlanChoiceRow& row) {
@@ -289,7 +336,12 @@ SearchResult search(const Estimator& estimator, const SearchOptions& options) {
   const auto fits = [](const SearchResult& each) {
     return !each.best.empty() && each.best.front().verdict == Verdict::fits;
   };
-  if (!may_offload || result.stopped || fits(result) || (options.allow_risk && !result.best.empty())) return result;
+  if (!may_offload || result.stopped) return result;
+  if (fits(result) || (options.allow_risk && !result.best.empty())) {
+    if (options.tie > 0 && !options.all && options.objective != Objective::memory)
+      try_offloading(estimator, options, result);
+    return result;
+  }
   SearchOptions with_host = options;
   with_host.offloads = true;
   SearchResult offloaded = Search(estimator, with_host).result();

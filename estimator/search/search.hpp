@@ -51,8 +51,9 @@ struct SearchOptions {
   const TimeErrors* errors = nullptr;
   /// Whether some tool starts a plan. Among tied plans, such plans rank before others. Ignored unless `tie` is used, too.
   std::function<bool(const Estimate& estimate)> is_startable;
-  /// Whether choices that use host memory are always searched. Otherwise these choices are searched
-  /// only if no plan fits without them, or if each plan that may fit is at risk.
+  /// Whether choices that use host memory are always searched. Otherwise these choices are searched if no plan fits without
+  /// them, or if each plan that may fit is at risk. With `tie`, strategies of one axis are also searched with the optimizer
+  /// in host memory if the best plan recomputes or has several micro-batches. A plan that is faster ranks first.
   bool offloads = false;
   /// A function that the search calls from time to time with the number of finished plans and the
   /// number of all plans. If the function returns false, the search ends.

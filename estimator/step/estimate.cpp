@@ -149,6 +149,18 @@ Estimate Estimator::estimate_beyond_devices(const Plan& plan) const {
   return result;
 }
 
+Seconds Estimator::lone_update(const Plan& plan) const {
+  const bool is_sparse = plan.tables != Tables::replicated || job_.assumptions.sparse_gradients;
+  if (!is_sparse || job_.times_whole_layers() || job_.kernels.serial().empty()) return serial_update_;
+  Seconds update = serial_update_;
+  for (const LookupTable& table : job_.facts.tables) {
+    const double rows = std::min(table.rows, table.lookups * static_cast<double>(plan.global_batch));
+    const Seconds all = job_.kernels.serial()[static_cast<std::size_t>(table.layer)].update;
+    update += min(all, job_.kernels.update_cost(rows * table.columns).time) - all;
+  }
+  return update;
+}
+
 void Estimator::complete(Estimate& result) const {
   const Plan& plan = result.plan;
   if (stages(plan).empty()) return;
@@ -168,10 +180,7 @@ void Estimator::complete(Estimate& result) const {
   const Breakdown& time = result.time;
   const double ranks = static_cast<double>(plan.mesh.devices());
   const double batch = static_cast<double>(plan.global_batch);
-  // If the batch is larger than the data set, an epoch has one step. In the closed forms, an epoch then has a fraction of a
-  // step.
-  const double steps = job_.samples_per_epoch / batch;
-  result.epoch = time.step_time() * (job_.assumptions.linear_kernels ? steps : std::max(1.0, steps));
+  result.epoch = time.step_time() * (job_.samples_per_epoch / batch);
   // For comparison, one device processes the batch in micro-batches of the reference size, or of
   // this plan's size, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
@@ -179,7 +188,7 @@ void Estimator::complete(Estimate& result) const {
   const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
   // The time of one device is equal for all plans with one batch, because no other size of
   // micro-batches makes a device faster.
-  const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + serial_update_;
+  const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + lone_update(plan);
   result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
   // Recomputed work does not count as redundant work.
   const LayerCosts& total = costs.total();

@@ -197,11 +197,11 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   add_by_basis(ErrorSource::layer_exchange, exchanges, exchanges.of(ErrorSource::layer_exchange), to_layers);
   if (is_load_unknown(job.assumptions) && expert_parts(plan) > 1 && kernels.all() > 0) {
     const double load =
-        routed_load(Routing::natural, static_cast<double>(facts.experts), static_cast<double>(expert_parts(plan)));
+        natural_load(job.assumptions, static_cast<double>(facts.experts), static_cast<double>(expert_parts(plan)));
     const double all = std::max(exchanges.of(ErrorSource::layer_exchange), of_experts.exchanges);
     const double share = to_kernels.slower * of_experts.kernels / kernels.all() +
                          (all > 0 ? to_layers.slower * of_experts.exchanges / all : 0.0);
-    result.routing = std::min(share, 1.0) * std::log(std::min(load, job.assumptions.capacity_factor.value_or(load)));
+    result.routing = std::min(share, 1.0) * std::log(load);
   }
   add_by_basis(ErrorSource::halo, exchanges, exchanges.of(ErrorSource::halo),
                sensitivity_to(usual, seconds,

@@ -34,6 +34,7 @@ void data_limits(const LimitContext& context, Limits& limits) {
   if (assumptions.synchronization != Synchronization::sync && plan.mesh.replicas() > 1 && !is_whole)
     limits.add({Limit::Kind::synchronization, static_cast<double>(plan.zero_stage), data, -1});
   const bool is_sharded = plan.zero_stage > 0 && plan.mesh.replicas() > 1;
+  if (is_sharded && assumptions.allreduce) limits.add({Limit::Kind::allreduce, static_cast<double>(plan.zero_stage), 0, -1});
   if (is_sharded && are_sparse(assumptions, context.facts))
     limits.add({Limit::Kind::compression, static_cast<double>(plan.zero_stage), 1, -1});
   if (is_sharded && !may_scatter(assumptions.compression))
@@ -59,7 +60,7 @@ void data_shard(const ShardContext& context, LayerShard& shard) {
 
 bool limits_zero(const Assumptions& assumptions, const ModelFacts& facts) {
   return assumptions.local_steps > 1 || assumptions.synchronization != Synchronization::sync ||
-         !may_scatter(assumptions.compression) || are_sparse(assumptions, facts);
+         !may_scatter(assumptions.compression) || are_sparse(assumptions, facts) || assumptions.allreduce.has_value();
 }
 
 const Strategy data_strategy{Axis::data, "each rank trains the whole model on a shard of the batch", data_limits,

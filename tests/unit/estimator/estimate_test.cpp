@@ -218,6 +218,29 @@ TEST_CASE("an epoch has as many steps as its samples fill") {
   CHECK(estimate.epoch.value() == Approx(31.25 * 108));
 }
 
+TEST_CASE("an epoch of fewer samples than a batch is a part of a step") {
+  const Matrix matrix(Assumptions{});
+  const Estimate estimate = Estimator(matrix.job).estimate(plan_of(4000));
+  CHECK(estimate.epoch.value() == Approx(estimate.time.step_time().value() / 4));
+}
+
+TEST_CASE("an estimate does not depend on the plans that were estimated before") {
+  for (const Optimizer optimizer : {Optimizer::kfac, Optimizer::shampoo, Optimizer::muon}) {
+    const OwnedJob owned(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
+                         optimizer);
+    Plan plan;
+    plan.mesh.set(Axis::data, 4);
+    plan.global_batch = 64;
+    plan.optimizer = optimizer;
+    Plan sharded = plan;
+    sharded.zero_stage = 1;
+    const Estimator estimator(owned.job);
+    const Seconds first = estimator.estimate(plan).time.step_time();
+    CHECK(estimator.estimate(sharded).time.step_time() == Estimator(owned.job).estimate(sharded).time.step_time());
+    CHECK(estimator.estimate(plan).time.step_time() == first);
+  }
+}
+
 TEST_CASE("the parts of a serial step are its passes and its update") {
   const Matrix matrix(Assumptions{});
   const Breakdown time = Estimator(matrix.job).estimate(plan_of(32)).time;

@@ -1,6 +1,10 @@
 #include "estimator/inputs/expert_load.hpp"
 
+#include "estimator/step/estimate.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
 
 namespace {
 
@@ -36,6 +40,56 @@ TEST_CASE("a capacity bounds the tokens of the fullest rank, and padding makes a
   assumptions.routing = Routing::natural;
   assumptions.expert_imbalance = 1.1;
   CHECK(expert_load(assumptions, 64, 64) == 1.1);
+}
+
+/// Four expert-parallel ranks of a small mixture of experts.
+MemoryBreakdown memory_of(const Assumptions& assumptions, Recompute recompute = Recompute::none) {
+  Model model = parse_model(
+      "format: 1\nmodel: mixture\nfamily: llama\nparameters: {layers: 4, hidden: 64, heads: 4, feed_forward: 256, "
+      "vocabulary: 32, tokens: 64, experts: 8, active: 2}\n",
+      "mixture.yaml");
+  const OwnedJob owned(std::move(model), nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp32, Optimizer::sgd);
+  Plan plan;
+  plan.mesh.set(Axis::expert, 4);
+  plan.global_batch = 64;
+  plan.recompute = recompute;
+  return Estimator(owned.job).estimate(plan).memory;
+}
+
+TEST_CASE("the rank with the most tokens keeps the activations of its tokens") {
+  Assumptions assumptions;
+  assumptions.routing = Routing::balanced;
+  const MemoryBreakdown balanced = memory_of(assumptions);
+  const auto more = [&](double load) {
+    Assumptions other;
+    other.expert_imbalance = load;
+    return (memory_of(other).activations - balanced.activations).value();
+  };
+  // A rank has 16 samples of 64 tokens, each for two experts: 2,048 rows. A row is kept by the products of 64 inputs (gate
+  // and up) and 256 inputs (down), and by the two operands of their elementwise product: at least 4 tensors in 4 layers.
+  CHECK(more(2) >= 2048.0 * (64 + 3 * 256) * 4 * 4);
+  CHECK(more(3) == Approx(2 * more(2)).epsilon(0.01));
+  CHECK(more(1) == 0);
+  assumptions.routing = Routing::natural;
+  CHECK(memory_of(assumptions).activations > balanced.activations);
+  assumptions.capacity_factor = 1;
+  CHECK(memory_of(assumptions).activations == balanced.activations);
+}
+
+TEST_CASE("the upper bound of memory covers natural routing, unless the routing is stated") {
+  Assumptions stated;
+  stated.routing = Routing::balanced;
+  const MemoryBreakdown open = memory_of({}), balanced = memory_of(stated);
+  CHECK(open.total() == balanced.total());
+  stated.routing = Routing::natural;
+  CHECK(open.upper_bound() - balanced.upper_bound() >= (memory_of(stated).total() - balanced.total()) * 0.7);
+  CHECK(open.uncertainty > balanced.uncertainty);
+  // A recomputed block holds its tokens for the time of its own backward only.
+  stated.routing = Routing::balanced;
+  const auto added = [&](Recompute recompute) {
+    return (memory_of({}, recompute).uncertainty - memory_of(stated, recompute).uncertainty).value();
+  };
+  CHECK(added(Recompute::full) == Approx(added(Recompute::none) / 4));
 }
 
 }  // namespace

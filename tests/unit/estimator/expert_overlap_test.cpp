@@ -117,6 +117,18 @@ TEST_CASE("a pipeline hides All-to-alls if its stages are interleaved, between i
   CHECK(piped.time()[Part::bubble].value() == Approx(piped.time_without()[Part::bubble].value()));
 }
 
+TEST_CASE("DualPipe hides All-to-alls behind micro-batches of the other direction") {
+  Mixture both_ways(16);
+  both_ways.plan.mesh.set(Axis::pipeline, 4);
+  both_ways.plan.schedule = Schedule::dual_pipe;
+  // At most five of the sixteen micro-batches are in flight before the first pair.
+  const Breakdown with = both_ways.time(), without = both_ways.time_without();
+  CHECK(with.step_time() < without.step_time());
+  CHECK(both_ways.hidden() == Approx(11.0 / 16));
+  both_ways.plan.recompute = Recompute::full;
+  CHECK(both_ways.time().step_time() == both_ways.time_without().step_time());
+}
+
 TEST_CASE("GPipe, full recomputation and a study without overlap hide no All-to-all") {
   Mixture gpipe(8);
   gpipe.plan.mesh.set(Axis::pipeline, 2);

@@ -113,6 +113,26 @@ TEST_CASE("a job waits for repairs as Erlang's loss formula says") {
   }
 }
 
+TEST_CASE("a training that is shorter than the time between checkpoints waits for none") {
+  Assumptions assumptions;
+  assumptions.recovery.failures = {.interval = Seconds(hour), .of = FailingUnit::job};
+  assumptions.recovery.failures.restart = Seconds(minute);
+  assumptions.recovery.checkpoint_time = Seconds(30);
+  const OwnedJob owned(load_model("alexnet"), nodes_of_four(), assumptions, 1000);
+  Plan plan;
+  plan.global_batch = 4;
+  const Estimate estimate = Estimator(owned.job).estimate(plan);
+  const auto short_one = goodput_of(owned.job, estimate, Seconds(minute)),
+             long_one = goodput_of(owned.job, estimate, Seconds(day));
+  REQUIRE(short_one);
+  REQUIRE(long_one);
+  CHECK(long_one->has_checkpoints);
+  CHECK(long_one->model.checkpoint.value() == 30);
+  CHECK_FALSE(short_one->has_checkpoints);
+  // T / (M e^(R/M) (e^(T/M) - 1)), where T is the length of the training.
+  CHECK(short_one->share == Approx(minute / (hour * std::exp(1.0 / 60) * std::expm1(1.0 / 60))));
+}
+
 TEST_CASE("a checkpoint holds trained weights, master copies and the optimizer's state once") {
   Estimate estimate;
   const OwnedJob owned(load_model("gpt3-175b"), nodes_of_four(), Assumptions{}, 1000);

@@ -1,5 +1,6 @@
 // Tests offloading to host memory, and the time of the transfers.
 
+#include "estimator/memory/memory.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -59,7 +60,9 @@ TEST_CASE("the optimizer in host memory: no state on the device, gradients are c
   CHECK(on.memory.optimizer.value() == 8 * 80000);
   CHECK(off.memory.optimizer.value() == 0);
   CHECK(off.memory.weights == on.memory.weights);
-  CHECK(off.memory.gradients == on.memory.gradients);
+  // Backward copies the gradients of each layer of 10,000 parameters to the host, and then frees them.
+  CHECK(on.memory.gradients.value() == 8 * 40000);
+  CHECK(off.memory.gradients.value() <= 40000);
   // For each of 80,000 parameters, 4 bytes of gradient are copied to the host and 4 bytes of weight are copied back, over
   // half a link. The host reads weight, gradient and two moments, and writes all but the gradient: 28 bytes, at a quarter of
   // the memory's bandwidth.
@@ -80,6 +83,38 @@ TEST_CASE("weights in host memory are on the device for two layers, and are copi
   plan.micro_batches = 4;
   const Estimate four = owned.estimate(plan);
   CHECK(four.time[Part::gradient_exchange].value() == Approx(4 * off.time[Part::gradient_exchange].value()));
+}
+
+TEST_CASE("gradients move to the host with several micro-batches, if no replica has another part of their sum") {
+  const Blocks owned(with_host());
+  const auto gradients = [&](int data, int zero_stage) {
+    Plan plan = plan_of(Offload::optimizer, data, zero_stage);
+    plan.micro_batches = 4;
+    return owned.estimate(plan).memory.gradients.value();
+  };
+  CHECK(gradients(1, 0) <= 40000);
+  CHECK(gradients(4, 2) <= 40000);
+  CHECK(gradients(4, 3) <= 40000);
+  // Without ZeRO-2, ranks add up gradients of micro-batches before they exchange them.
+  CHECK(gradients(4, 0) >= 8 * 40000);
+  CHECK(gradients(4, 1) >= 8 * 40000);
+}
+
+TEST_CASE("a gradient buffer for all gradients stays on the device") {
+  Plan plan = plan_of(Offload::optimizer);
+  plan.precision = Precision::bf16;
+  Assumptions assumptions;
+  CHECK(moves_gradients(plan, assumptions));
+  assumptions.mixed_precision = MixedPrecision::full_gradients;
+  CHECK_FALSE(moves_gradients(plan, assumptions));
+}
+
+TEST_CASE("weights that ZeRO-3 keeps gathered after forward are on the device, also if the host has a copy") {
+  const Blocks owned(with_host());
+  Plan plan = plan_of(Offload::weights, 4, 3);
+  CHECK(owned.estimate(plan).memory.weights.value() == 2 * 40000);
+  plan.reshard = false;
+  CHECK(owned.estimate(plan).memory.weights.value() == 8 * 40000);
 }
 
 TEST_CASE(

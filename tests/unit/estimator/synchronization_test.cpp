@@ -10,6 +10,7 @@
 
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/step/estimate.hpp"
+#include "estimator/strategies/data.hpp"
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -209,6 +210,23 @@ TEST_CASE("workers without a barrier are replicas, and one worker has nothing to
   plan.mesh.set(Axis::data, 8);
   CHECK(exchange_state_bytes(plan, assumptions) == 0);
   CHECK(exchange_state_bytes(plan, without_barrier(Synchronization::gossip)) == 4);
+}
+
+TEST_CASE("a prescribed allreduce excludes ZeRO, which has none") {
+  Assumptions assumptions;
+  assumptions.allreduce = AllreduceAlgorithm::parameter_server;
+  const Model model = load_model("alexnet");
+  const ModelFacts facts = facts_of(model);
+  const Software software;
+  Plan plan = data_parallel(8);
+  CHECK(limits_of({facts, plan, software, &assumptions}).empty());
+  for (const int stage : {1, 2, 3}) {
+    plan.zero_stage = stage;
+    CHECK(limits_of({facts, plan, software, &assumptions}).begin()->kind == Limit::Kind::allreduce);
+  }
+  plan.mesh.set(Axis::data, 1);
+  CHECK(limits_of({facts, plan, software, &assumptions}).empty());
+  CHECK(limits_zero(assumptions, facts));
 }
 
 }  // namespace workers_tests
