@@ -64,14 +64,15 @@ std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimat
 
 }  // namespace
 
-LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate) {
+LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate,
+                             std::span<const Launch> written) {
   const Device& device = study.machine().device;
   const std::string maker = maker_of(device.name);
   if (!device.is_processor && maker != "NVIDIA" && maker != "AMD")
     return CannotLaunch{fmt::format("its files start GPUs of NVIDIA and AMD, not {}", device.name)};
   if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
   if (!estimate.plan.segments.empty()) return CannotLaunch{"its files have one layout for all layers"};
-  return launcher.launch({study, estimate});
+  return launcher.launch({study, estimate, written});
 }
 
 std::span<const Framework> frameworks() {

@@ -30,7 +30,9 @@ struct Framework {
 /// The launcher that submits the launch script of another launcher.
 inline constexpr std::string_view submitter = "Slurm";
 /// Calls a launcher, unless no launcher supports the device or the model's packed sequences.
-[[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate);
+/// `written`: the files of the launchers before it, one of which the submitter starts.
+[[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate,
+                                           std::span<const Launch> written = {});
 /// Returns why the framework cannot start the plan; empty if it can.
 [[nodiscard]] std::optional<std::string> cannot_start(const Framework& framework, const Study& study,
                                                       const Estimate& estimate);

@@ -88,6 +88,12 @@ std::string told_first_node(const LaunchNodes& nodes, std::string_view command) 
   return fmt::format("{}{}", nodes.nodes == 1 ? "" : "MASTER_ADDR=FIRST_NODE ", command);
 }
 
+JobCommand job_script(std::string_view script, std::string_view variables) {
+  return {.program = std::string(script),
+          .command = fmt::format("bash \"$SLURM_SUBMIT_DIR/{}\" \"$@\"", script),
+          .variables = std::string(variables)};
+}
+
 std::string axes_other_than(const Plan& plan, Family axes) {
   std::string names;
   for (const Axis axis : spoken_axes) {

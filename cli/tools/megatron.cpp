@@ -381,6 +381,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
            arguments.shell(), torchrun_command(launch_nodes(request))),
        true}};
   launch.start = told_first_node(launch_nodes(request), "MEGATRON=/path/to/Megatron-LM launch/megatron.sh");
+  launch.job = job_script("launch/megatron.sh", "MEGATRON=/path/to/Megatron-LM");
   launch.notes = std::move(run.notes);
   return launch;
 }

@@ -231,6 +231,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
                   {"launch/measure.py", script("measure")},
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
+  launch.job = job_script("launch/run.sh");
   if (!is_tensor && !is_sharded && is_mixed(plan.precision) &&
       study.assumptions().mixed_precision != MixedPrecision::autocast) {
     launch.notes.emplace_back(

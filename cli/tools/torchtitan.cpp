@@ -221,6 +221,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
        "# For torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
       {"launch/torchtitan.sh", program, true}};
   launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
+  launch.job = job_script("launch/torchtitan.sh");
   if (request.study.software().name != "torchtitan")
     launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");
   return launch;
