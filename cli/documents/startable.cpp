@@ -11,6 +11,7 @@
 #include "calibration/inputs/host_facts.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/tools/configuration_format.hpp"
+#include "cli/tools/launched_settings.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/search/rank.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
@@ -56,7 +57,7 @@ std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimat
     shape.plan = plan;
     if (!estimator.limits(plan).empty() || !starts(shape)) continue;
     Estimate estimate = estimator.estimate(plan);
-    if (!estimate.feasible() || estimate.verdict > most) continue;
+    if (!estimate.feasible() || estimate.verdict > most || !starts(estimate)) continue;
     if (!best || estimate.time.step_time() < best->time.step_time()) best = std::move(estimate);
   }
   return best;
@@ -72,7 +73,19 @@ LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const
     return CannotLaunch{fmt::format("its files start GPUs of NVIDIA and AMD, not {}", device.name)};
   if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
   if (!estimate.plan.segments.empty()) return CannotLaunch{"its files have one layout for all layers"};
-  return launcher.launch({study, estimate, written});
+  const LaunchRequest request{study, estimate, written};
+  if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
+  LaunchOutcome outcome = launcher.launch(request);
+  auto* const launch = std::get_if<Launch>(&outcome);
+  if (launch == nullptr || launcher.name == submitter) return outcome;
+  if (std::optional<CannotLaunch> lacks = lacks_settings(request, launch->carried)) return *lacks;
+  const LaunchNodes nodes = launch_nodes(request);
+  const std::int64_t full = study.machine().devices_per_node();
+  if (nodes.nodes > 1 && nodes.devices_per_node < full) {
+    launch->notes.push_back(fmt::format("the files start {} of the {} devices of each node; the prediction fills nodes",
+                                        nodes.devices_per_node, full));
+  }
+  return outcome;
 }
 
 std::span<const Framework> frameworks() {

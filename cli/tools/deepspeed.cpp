@@ -144,6 +144,8 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   launch.start = fmt::format("deepspeed {}--num_gpus {} YOUR_SCRIPT.py --deepspeed --deepspeed_config launch/deepspeed.json",
                              nodes.nodes == 1 ? "" : fmt::format("--hostfile HOSTFILE --num_nodes {} ", nodes.nodes),
                              nodes.devices_per_node);
+  // The loss is in the user's script.
+  launch.carried = {"mixed_precision=half accumulated", "gradient_sums=half", "cross_entropy"};
   launch.job = {.program = "YOUR_SCRIPT.py",
                 .command = torchrun_command(nodes) +
                            " \\\n  \"$@\" --deepspeed --deepspeed_config \"$SLURM_SUBMIT_DIR/launch/deepspeed.json\"",

@@ -26,9 +26,11 @@ struct JobCommand {
 
 /// The files that run a plan, and the command that starts the run.
 struct Launch {
-  std::vector<FolderFile> files{};   ///< paths are relative to the folder of the plan: `launch/train.py`
-  std::string start{};               ///< a shell command, to be run in the folder of the plan
-  JobCommand job{};                  ///< the same start from a batch job
+  std::vector<FolderFile> files{};  ///< paths are relative to the folder of the plan: `launch/train.py`
+  std::string start{};              ///< a shell command, to be run in the folder of the plan
+  JobCommand job{};                 ///< the same start from a batch job
+  /// The settings of the training that the files carry (lacks_settings), as `compress=fp16 bf16` or `moments`.
+  std::vector<std::string_view> carried{};
   std::vector<std::string> notes{};  ///< differences between the runtime and the prediction's assumptions
 };
 
@@ -69,6 +71,8 @@ struct LaunchNodes {
   std::int64_t nodes = 1, devices_per_node = 1;
 };
 [[nodiscard]] LaunchNodes launch_nodes(const LaunchRequest& request);
+/// Returns why equal nodes cannot run the plan: they would be more nodes than the machine needs. Empty if they can.
+[[nodiscard]] std::optional<CannotLaunch> lacks_equal_nodes(const LaunchRequest& request);
 
 /// Returns the command that starts a script on every device: `torchrun --standalone
 /// --nproc-per-node=8`. With several nodes, the user must run the command on each node.

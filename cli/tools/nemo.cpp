@@ -261,6 +261,7 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
                     "--config-name=nemo \"$@\"",
                 .on_each_device = true,
                 .variables = "NEMO=/path/to/NeMo"};
+  launch.carried = {"mixed_precision=full half", "cross_entropy=in-place"};
   launch.notes = std::move(run.notes);
   return launch;
 }
