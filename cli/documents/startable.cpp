@@ -12,6 +12,7 @@
 #include "cli/options/strategies.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "cli/tools/launched_settings.hpp"
+#include "cli/tools/network_of.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/search/rank.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
@@ -97,7 +98,7 @@ std::span<const Framework> frameworks() {
       {"deepspeed", deepspeed_json.software, "DeepSpeed", data},
       {"nemo", nemo_yaml.software, "NeMo", data | tensor | pipeline | context | expert},
       {"fsdp", "fsdp", "PyTorch", data | tensor, 2, 3},
-      {"ddp", "pytorch", "PyTorch", data, 0, 0},
+      {"ddp", "pytorch", "PyTorch", data, 0, 0, MixedPrecision::autocast},
   }};
   return all;
 }
@@ -128,7 +129,12 @@ std::optional<std::string> cannot_start(const Framework& framework, const Study&
   return std::nullopt;
 }
 
-void keep_to(const Framework& framework, SearchOptions& options) {
+void keep_to(const Framework& framework, const Model& model, SearchOptions& options) {
+  // No framework divides attention heads among ranks in unequal parts.
+  const std::int64_t heads = family_number(model, "heads"), groups = family_number(model, "kv_heads");
+  options.admits = [heads, groups](const Mesh& mesh) {
+    return heads % mesh[Axis::tensor] == 0 && groups % mesh[Axis::tensor] == 0;
+  };
   std::vector<int> stages;
   for (int stage = framework.least_zero; stage <= framework.most_zero; ++stage) stages.push_back(stage);
   options.admitted[PlanChoice::zero] = std::move(stages);
