@@ -150,6 +150,22 @@ TEST_CASE("launchers refuse what their runtimes refuse at the start") {
   plan = plan_of(Axis::data, 1, 0);
   plan.offload = Offload::weights;
   CHECK_FALSE(starts("llama3-8b", plan, "torchtitan"));
+  // torchtitan distributes 32 layers, the embedding and the head to 3 stages, but not to 64.
+  for (const int stages : {3, 64}) {
+    plan = plan_of(Axis::data, 1, 0);
+    plan.mesh.set(Axis::data, 8);
+    plan.mesh.set(Axis::pipeline, stages);
+    plan.micro_batches = stages;
+    plan.global_batch = std::int64_t{8} * stages;
+    INFO(stages << " stages");
+    CHECK(starts("llama3-8b", plan, "torchtitan") == (stages == 3));
+  }
+  plan = plan_of(Axis::pipeline, 2, 0);
+  plan.schedule = Schedule::zero_bubble_v;
+  plan.micro_batches = 2;
+  const std::string uncompiled = text_of(outcome_of({.plan = plan}, "torchtitan"));
+  CHECK(uncompiled.find("ZBVZeroBubble") != std::string::npos);
+  CHECK(uncompiled.find("[compile]\nenable = false") != std::string::npos);
   // 17 GPUs fill no equal nodes of at most 8; 12 GPUs are two nodes of 6.
   plan = plan_of(Axis::data, 1, 0);
   plan.mesh.set(Axis::data, 17);
