@@ -91,7 +91,7 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
     if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
   }
   if (const Framework* const framework = framework_named(options.framework)) {
-    keep_to(*framework, search_options);
+    keep_to(*framework, answer.study->model(), search_options);
     search_options.top = 0;  // the best plan of each strategy may be replaced by a slower plan that can be started
   }
   return search_options;
@@ -403,6 +403,9 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     const Framework* const framework = framework_named(options.framework);
     if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
     if (options.study.software.empty()) options.study.software = framework->software;
+    Settings& settings = options.study.settings;
+    if (framework->mixed_precision && settings.find("mixed_precision") == nullptr)
+      settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::option, {}});
   }
   options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();

@@ -55,11 +55,14 @@ struct Started {
 std::vector<Started> started_by(std::string_view named, const Study& study, const Estimate& estimate,
                                 std::vector<FolderFile>& files) {
   std::vector<Started> all;
+  std::vector<Launch> written;
   for (const Launcher& launcher : launchers()) {
     if (!named.empty() && launcher.name != named && launcher.name != submitter) continue;
-    all.push_back({launcher.name, launch_outcome(launcher, study, estimate)});
-    if (const auto* launch = std::get_if<Launch>(&all.back().outcome))
+    all.push_back({launcher.name, launch_outcome(launcher, study, estimate, written)});
+    if (const auto* launch = std::get_if<Launch>(&all.back().outcome)) {
       files.insert(files.end(), launch->files.begin(), launch->files.end());
+      written.push_back(*launch);
+    }
   }
   return all;
 }

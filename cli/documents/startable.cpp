@@ -11,6 +11,8 @@
 #include "calibration/inputs/host_facts.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/tools/configuration_format.hpp"
+#include "cli/tools/launched_settings.hpp"
+#include "cli/tools/network_of.hpp"
 #include "core/error.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/search/rank.hpp"
@@ -57,7 +59,7 @@ std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimat
     shape.plan = plan;
     if (!estimator.limits(plan).empty() || !starts(shape)) continue;
     Estimate estimate = estimator.estimate(plan);
-    if (!estimate.feasible() || estimate.verdict > most) continue;
+    if (!estimate.feasible() || estimate.verdict > most || !starts(estimate)) continue;
     if (!best || estimate.time.step_time() < best->time.step_time()) best = std::move(estimate);
   }
   return best;
@@ -65,14 +67,27 @@ std::optional<Estimate> fastest_of(const std::vector<Plan>& plans, const Estimat
 
 }  // namespace
 
-LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate) {
+LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate,
+                             std::span<const Launch> written) {
   const Device& device = study.machine().device;
   const std::string maker = maker_of(device.name);
   if (!device.is_processor && maker != "NVIDIA" && maker != "AMD")
     return CannotLaunch{fmt::format("its files start GPUs of NVIDIA and AMD, not {}", device.name)};
   if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
   if (!estimate.plan.segments.empty()) return CannotLaunch{"its files have one layout for all layers"};
-  return launcher.launch({study, estimate});
+  const LaunchRequest request{study, estimate, written};
+  if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
+  LaunchOutcome outcome = launcher.launch(request);
+  auto* const launch = std::get_if<Launch>(&outcome);
+  if (launch == nullptr || launcher.name == submitter) return outcome;
+  if (std::optional<CannotLaunch> lacks = lacks_settings(request, launch->carried)) return *lacks;
+  const LaunchNodes nodes = launch_nodes(request);
+  const std::int64_t full = study.machine().devices_per_node();
+  if (nodes.nodes > 1 && nodes.devices_per_node < full) {
+    launch->notes.push_back(fmt::format("the files start {} of the {} devices of each node; the prediction fills nodes",
+                                        nodes.devices_per_node, full));
+  }
+  return outcome;
 }
 
 std::span<const Framework> frameworks() {
@@ -84,7 +99,7 @@ std::span<const Framework> frameworks() {
       {"deepspeed", deepspeed_json.software, "DeepSpeed", data},
       {"nemo", nemo_yaml.software, "NeMo", data | tensor | pipeline | context | expert},
       {"fsdp", "fsdp", "PyTorch", data | tensor, 2, 3},
-      {"ddp", "pytorch", "PyTorch", data, 0, 0},
+      {"ddp", "pytorch", "PyTorch", data, 0, 0, MixedPrecision::autocast},
   }};
   return all;
 }
@@ -135,7 +150,12 @@ std::optional<std::string> starts_nothing(const Framework& framework, const Stud
   return reason;
 }
 
-void keep_to(const Framework& framework, SearchOptions& options) {
+void keep_to(const Framework& framework, const Model& model, SearchOptions& options) {
+  // No framework divides attention heads among ranks in unequal parts.
+  const std::int64_t heads = family_number(model, "heads"), groups = family_number(model, "kv_heads");
+  options.admits = [heads, groups](const Mesh& mesh) {
+    return heads % mesh[Axis::tensor] == 0 && groups % mesh[Axis::tensor] == 0;
+  };
   std::vector<int> stages;
   for (int stage = framework.least_zero; stage <= framework.most_zero; ++stage) stages.push_back(stage);
   options.admitted[PlanChoice::zero] = std::move(stages);

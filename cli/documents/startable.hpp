@@ -21,6 +21,8 @@ struct Framework {
   std::string_view launcher;  ///< the name of its launcher (launchers())
   Family axes;                ///< the axes of plans that the framework can start; the launcher may refuse some of them
   int least_zero = 0, most_zero = 3;
+  /// the memory layout that its launch files have, if its software has no layout of its own; unset: the software's
+  std::optional<MixedPrecision> mixed_precision{};
 };
 [[nodiscard]] std::span<const Framework> frameworks();
 [[nodiscard]] std::vector<std::string_view> framework_names();
@@ -30,15 +32,18 @@ struct Framework {
 /// The launcher that submits the launch script of another launcher.
 inline constexpr std::string_view submitter = "Slurm";
 /// Calls a launcher, unless no launcher supports the device or the model's packed sequences.
-[[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate);
+/// `written`: the files of the launchers before it, one of which the submitter starts.
+[[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate,
+                                           std::span<const Launch> written = {});
 /// Returns why the framework cannot start the plan; empty if it can.
 [[nodiscard]] std::optional<std::string> cannot_start(const Framework& framework, const Study& study,
                                                       const Estimate& estimate);
 /// Returns why the framework starts no plan of the model on the machine: the reason against plans of each of its axes, if
 /// all have the same. Empty if some plan may start.
 [[nodiscard]] std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus);
-/// Restricts a search to strategies and ZeRO stages of the framework. Strategies that the user named are kept.
-void keep_to(const Framework& framework, SearchOptions& options);
+/// Restricts a search to strategies, ZeRO stages and tensor degrees of the framework. Strategies that the user named are
+/// kept.
+void keep_to(const Framework& framework, const Model& model, SearchOptions& options);
 /// Returns the names of all tools with launch files for the plan: `PyTorch`, `torchtitan`.
 [[nodiscard]] std::vector<std::string_view> tools_that_start(const Study& study, const Estimate& estimate);
 /// Returns whether some tool starts a plan.

@@ -99,8 +99,9 @@ std::optional<CannotLaunch> missing_value(const ConfigurationFormat& format, con
     for (const MissingValue& each : format.missing) {
       if (each.field == field) return CannotLaunch{std::string(each.reason)};
     }
-    return CannotLaunch{
-        fmt::format("its files have no {}{} {}", field.choice() ? "--" : "", name_of(field), *values[field])};
+    const std::string name = name_of(field);
+    if (name.empty()) return CannotLaunch{"its files have no argument for a part of the plan"};
+    return CannotLaunch{fmt::format("its files have no {}{} {}", field.choice() ? "--" : "", name, *values[field])};
   }
   return std::nullopt;
 }

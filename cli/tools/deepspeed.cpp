@@ -131,6 +131,11 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   text.set("optimizer.params.lr", is_sgd ? 1e-3 : 1e-4);
   if (plan.optimizer == Optimizer::adam) text.set("optimizer.params.adam_w_mode", false);
   if (plan.optimizer == Optimizer::adamw) text.set("optimizer.params.weight_decay", 0.1);
+  const bool is_adam = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
+  // ZeRO stops at the start with other optimizers, unless the file allows them [DeepSpeed, deepspeed/runtime/engine.py,
+  // _do_optimizer_sanity_check; deepspeed/runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS].
+  if (plan.zero_stage > 0 && !is_adam) text.set("zero_allow_untested_optimizer", true);
+  if (plan.offload != Offload::none && !is_adam) text.set("zero_force_ds_cpu_optimizer", false);
   if (plan.zero_stage > 0) text.set("zero_optimization.contiguous_gradients", true);
   if (plan.offload != Offload::none) text.set("zero_optimization.offload_optimizer.pin_memory", true);
   if (plan.offload == Offload::weights) text.set("zero_optimization.offload_param.pin_memory", true);
@@ -138,7 +143,16 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   text.set("wall_clock_breakdown", false);
   text.set("steps_per_print", 10);
   launch.files = {{"launch/deepspeed.json", text.json()}};
-  launch.start = "deepspeed YOUR_SCRIPT.py --deepspeed --deepspeed_config launch/deepspeed.json";
+  const LaunchNodes nodes = launch_nodes(request);
+  launch.start = fmt::format("deepspeed {}--num_gpus {} YOUR_SCRIPT.py --deepspeed --deepspeed_config launch/deepspeed.json",
+                             nodes.nodes == 1 ? "" : fmt::format("--hostfile HOSTFILE --num_nodes {} ", nodes.nodes),
+                             nodes.devices_per_node);
+  // The loss is in the user's script.
+  launch.carried = {"mixed_precision=half accumulated", "gradient_sums=half", "cross_entropy"};
+  launch.job = {.program = "YOUR_SCRIPT.py",
+                .command = torchrun_command(nodes) +
+                           " \\\n  \"$@\" --deepspeed --deepspeed_config \"$SLURM_SUBMIT_DIR/launch/deepspeed.json\"",
+                .arguments = "YOUR_SCRIPT.py"};
   return launch;
 }
 

@@ -76,6 +76,16 @@ LaunchNodes launch_nodes(const LaunchRequest& request) {
   return {devices / on_node, on_node};
 }
 
+std::optional<CannotLaunch> lacks_equal_nodes(const LaunchRequest& request) {
+  const std::int64_t devices = request.plan().mesh.devices(), full = request.study.machine().devices_per_node();
+  const std::int64_t needed = (devices + full - 1) / full;
+  if (launch_nodes(request).nodes <= needed) return std::nullopt;
+  return CannotLaunch{
+      fmt::format("its files start equally many devices on each node, but {} devices are not equally many on {} "
+                  "nodes: --gpus {} or {}",
+                  devices, needed, (needed - 1) * full, needed * full)};
+}
+
 std::string torchrun_command(const LaunchNodes& nodes) {
   if (nodes.nodes == 1) return fmt::format("torchrun --standalone --nproc-per-node={}", nodes.devices_per_node);
   return fmt::format(
@@ -86,6 +96,12 @@ std::string torchrun_command(const LaunchNodes& nodes) {
 
 std::string told_first_node(const LaunchNodes& nodes, std::string_view command) {
   return fmt::format("{}{}", nodes.nodes == 1 ? "" : "MASTER_ADDR=FIRST_NODE ", command);
+}
+
+JobCommand job_script(std::string_view script, std::string_view variables) {
+  return {.program = std::string(script),
+          .command = fmt::format("bash \"$SLURM_SUBMIT_DIR/{}\" \"$@\"", script),
+          .variables = std::string(variables)};
 }
 
 std::string axes_other_than(const Plan& plan, Family axes) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/tools/launched_settings.hpp"
 #include "estimator/layers/overlaps.hpp"
 
 namespace ddl {
@@ -298,6 +299,28 @@ bool divides(const Plan& plan, std::int64_t layers) {
   return first % chunks == 0 && last % chunks == 0 && (others == 0 ? rest == 0 : rest % (others * chunks) == 0);
 }
 
+/// Returns why Megatron Core stops at the start of the plan; empty if it does not.
+/// Sources: Megatron-LM, megatron/core/transformer/transformer_config.py, __post_init__ (heads, query groups);
+/// megatron/core/tensor_parallel/layers.py (widths); megatron/training/arguments.py, validate_args (sequences, Muon);
+/// megatron/core/transformer/moe/moe_layer.py, forward (experts); megatron/core/optimizer/distrib_optimizer.py (Adam).
+std::optional<std::string> refused_by_core(const Plan& plan, const Transformer& model) {
+  const std::int64_t parts = plan.mesh[Axis::tensor], contexts = plan.mesh[Axis::context];
+  if (model.heads % parts != 0) return fmt::format("{} attention heads do not divide into {} parts", model.heads, parts);
+  if (model.kv_heads % parts != 0)
+    return fmt::format("{} key-value heads do not divide into {} parts", model.kv_heads, parts);
+  if (model.feed_forward % parts != 0)
+    return fmt::format("the width {} of the MLPs does not divide into {} parts", model.feed_forward, parts);
+  if (parts > 1 && plan.sequence_parallel && model.tokens % (parts * contexts) != 0)
+    return fmt::format("{} tokens do not divide into {} parts", model.tokens, parts * contexts);
+  if (contexts > 1 && model.tokens % (2 * contexts) != 0)
+    return fmt::format("{} tokens do not divide into two parts for each of {} context ranks", model.tokens, contexts);
+  if (model.experts > 1 && parts > 1 && !plan.sequence_parallel)
+    return "its experts need sequence parallelism beside tensor parallelism: --sequence-parallel yes";
+  const bool is_adam = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
+  if (plan.zero_stage > 0 && !is_adam) return "its distributed optimizer is Adam: --zero 0, or --optimizer adamw";
+  return std::nullopt;
+}
+
 }  // namespace
 
 MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat& format) {
@@ -330,11 +353,58 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   } else if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32) {
     run.refused = CannotLaunch{"its files use mixed precision: --precision bf16"};
   }
+  if (const std::optional<std::string> reason = refused_by_core(plan, *model); !run.refused && reason)
+    run.refused = CannotLaunch{*reason};
   if (!run.refused && !divides(plan, model->layers)) {
     run.refused = CannotLaunch{fmt::format("{} layers do not divide into {} equal stages", model->layers, stages)};
   }
   return run;
 }
+
+namespace {
+
+/// The settings of a training that the arguments carry.
+const std::vector<std::string_view>& carried_settings() {
+  static const std::vector<std::string_view> carried{
+      "mixed_precision=full half", "gradient_sums",  "master_weights=fp32 half",    "moments",
+      "capacity_factor",           "padded_experts", "cross_entropy=in-place fused"};
+  return carried;
+}
+
+/// Adds the arguments for the settings that the user gave, and that follow from the plan. Returns why Megatron-LM has none.
+std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, const Transformer& model,
+                                               ConfigText& arguments) {
+  const Plan& plan = request.plan();
+  const auto word = [&](std::string_view value) { return value == "half" ? "fp16" : std::string(value); };
+  const std::optional<std::string> masters = asked_setting(request, "master_weights"),
+                                   moments = asked_setting(request, "moments"),
+                                   mixed = asked_setting(request, "mixed_precision"),
+                                   sums = asked_setting(request, "gradient_sums");
+  const bool is_asked =
+      is_mixed(plan.precision) && (masters.value_or("fp32") != "fp32" || moments.value_or("fp32") != "fp32");
+  if (is_asked && plan.zero_stage == 0)
+    return CannotLaunch{"only its distributed optimizer has other formats of moments and master weights: --zero 1"};
+  if (is_asked || plan.offload == Offload::optimizer) arguments.set("--use-precision-aware-optimizer", nullptr);
+  if (is_asked && masters) arguments.set("--main-params-dtype", word(*masters));
+  if (is_asked && moments) {
+    arguments.set("--exp-avg-dtype", word(*moments));
+    arguments.set("--exp-avg-sq-dtype", word(*moments));
+  }
+  if (plan.precision == Precision::bf16 && (mixed == "half" || sums == "half"))
+    arguments.set("--grad-reduce-in-bf16", nullptr);
+  if (plan.precision == Precision::fp16 && (mixed == "full" || sums == "full"))
+    arguments.set("--accumulate-allreduce-grads-in-fp32", nullptr);
+  if (asked_setting(request, "cross_entropy") == "fused") arguments.set("--cross-entropy-loss-fusion", nullptr);
+  if (model.experts == 1) return std::nullopt;
+  const std::optional<std::string> capacity = asked_setting(request, "capacity_factor");
+  const bool is_padded = asked_setting(request, "padded_experts") == "yes";
+  if (is_padded && !capacity) return CannotLaunch{"it pads experts to a capacity only: --capacity-factor"};
+  if (capacity) arguments.set("--moe-expert-capacity-factor", *capacity);
+  if (is_padded) arguments.set("--moe-pad-expert-input-to-capacity", nullptr);
+  return std::nullopt;
+}
+
+}  // namespace
 
 LaunchOutcome launch_megatron(const LaunchRequest& request) {
   MegatronRun run = megatron_run(request, megatron_arguments);
@@ -344,7 +414,15 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   values.set(ConfigField::tokenizer_kind, null_tokenizer);
   values.set(ConfigField::vocabulary, run.model.vocabulary - 1);
   const Software& software = request.study.coefficients().software;
-  if (software.overlaps_gradients.value_or(false)) values.set(ConfigField::overlap, "yes");
+  const bool is_muon = request.plan().optimizer == Optimizer::muon;
+  if (software.overlaps_gradients.value_or(false)) {
+    // Megatron-LM refuses the overlap with Muon [megatron/training/arguments.py, validate_args].
+    if (is_muon) {
+      run.notes.emplace_back("it does not overlap the exchange of gradients with Muon");
+    } else {
+      values.set(ConfigField::overlap, "yes");
+    }
+  }
   if (std::optional<CannotLaunch> lacks = refused(request, megatron_arguments, values)) return *lacks;
   const Plan& plan = request.plan();
   const bool offloads = plan.offload == Offload::optimizer;
@@ -361,7 +439,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
     if (plan.mesh[Axis::expert] > 1 && hides_expert_exchanges(software, plan))
       arguments.set("--overlap-moe-expert-parallel-comm", nullptr);
   }
-  if (offloads) arguments.set("--use-precision-aware-optimizer", nullptr);
+  if (std::optional<CannotLaunch> lacks = add_asked_settings(request, run.model, arguments)) return *lacks;
   for (const auto& [key, value] :
        {std::pair{"--lr", "0.0001"}, {"--train-iters", "100"}, {"--eval-iters", "0"}, {"--log-interval", "10"}}) {
     arguments.set(key, value);
@@ -381,6 +459,8 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
            arguments.shell(), torchrun_command(launch_nodes(request))),
        true}};
   launch.start = told_first_node(launch_nodes(request), "MEGATRON=/path/to/Megatron-LM launch/megatron.sh");
+  launch.job = job_script("launch/megatron.sh", "MEGATRON=/path/to/Megatron-LM");
+  launch.carried = carried_settings();
   launch.notes = std::move(run.notes);
   return launch;
 }

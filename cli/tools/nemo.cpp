@@ -254,6 +254,14 @@ LaunchOutcome launch_nemo(const LaunchRequest& request) {
   launch.start =
       "export NEMO=/path/to/NeMo; srun python $NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py "
       "--config-path=$PWD/launch --config-name=nemo";
+  launch.job = {.program = "megatron_gpt_pretraining.py",
+                .command =
+                    "python \"${NEMO:?name the checkout of NeMo}/examples/nlp/language_modeling/"
+                    "megatron_gpt_pretraining.py\" \\\n  --config-path=\"$SLURM_SUBMIT_DIR/launch\" "
+                    "--config-name=nemo \"$@\"",
+                .on_each_device = true,
+                .variables = "NEMO=/path/to/NeMo"};
+  launch.carried = {"mixed_precision=full half", "cross_entropy=in-place"};
   launch.notes = std::move(run.notes);
   return launch;
 }

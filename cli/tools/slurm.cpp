@@ -15,27 +15,19 @@ std::string job_name(const std::string& text) {
   return name.substr(0, 60);
 }
 
-/// Returns the script of the first runtime that supports the plan; empty if no runtime does.
-std::string started_script(const LaunchRequest& request) {
-  if (std::holds_alternative<Launch>(launch_torchrun(request))) return "launch/run.sh";
-  if (std::holds_alternative<Launch>(launch_megatron(request))) return "launch/megatron.sh";
-  if (std::holds_alternative<Launch>(launch_torchtitan(request))) return "launch/torchtitan.sh";
-  return {};
-}
-
 }  // namespace
 
 LaunchOutcome launch_slurm(const LaunchRequest& request) {
-  const std::string script = started_script(request);
-  if (script.empty())
-    return CannotLaunch{"there is no launch script: PyTorch, Megatron-LM and torchtitan cannot run the plan"};
+  if (request.written.empty()) return CannotLaunch{"there are no launch files for it to start"};
+  const JobCommand& job = request.written.front().job;
   const auto [nodes, on_node] = launch_nodes(request);
   const bool has_gpus = !request.study.machine().device.is_processor;
-  std::string text =
-      "#!/bin/bash\n"
-      "# Launches the script once on each node. Account, partition and time are those of your cluster: add them here.\n";
+  std::string text = "#!/bin/bash\n";
+  text +=
+      fmt::format("# Launches {} once on each {}. Account, partition and time are those of your cluster: add them here.\n",
+                  job.program, job.on_each_device ? "device" : "node");
   text += fmt::format("#SBATCH --job-name={}\n", job_name(request.study.model().name));
-  text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n", nodes);
+  text += fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node={}\n", nodes, job.on_each_device ? on_node : 1);
   if (has_gpus) text += fmt::format("#SBATCH --gpus-per-node={}\n", on_node);
   text +=
       "#SBATCH --exclusive\n"
@@ -44,11 +36,13 @@ LaunchOutcome launch_slurm(const LaunchRequest& request) {
       "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
       "export MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))\n"
       "# Slurm runs a copy of this file: the folder is the one where sbatch was called.\n";
-  text += fmt::format("srun bash \"$SLURM_SUBMIT_DIR/{}\" \"$@\"\n", script);
+  text += fmt::format("srun {}\n", job.command);
   Launch launch;
   launch.files = {{"launch/job.sbatch", text, true}};
-  launch.start = "sbatch launch/job.sbatch";
-  if (nodes > 1) launch.notes.push_back(fmt::format("runs {} on all {} nodes; node 0 is the rendezvous", script, nodes));
+  launch.start = fmt::format("{}{}sbatch launch/job.sbatch{}{}", job.variables, job.variables.empty() ? "" : " ",
+                             job.arguments.empty() ? "" : " ", job.arguments);
+  if (nodes > 1)
+    launch.notes.push_back(fmt::format("runs {} on all {} nodes; node 0 is the rendezvous", job.program, nodes));
   return launch;
 }
 

@@ -115,8 +115,13 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   set("RECOMPUTE", to_string(plan.recompute));
   set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
   set("PRECISION", is_processor && plan.precision == Precision::tf32 ? "fp32" : to_string(plan.precision));
-  set("GRADIENTS_IN_HALF", study.assumptions().mixed_precision == MixedPrecision::half_gradients);
+  const bool has_half_gradients = study.assumptions().mixed_precision == MixedPrecision::half_gradients;
+  set("GRADIENTS_IN_HALF", study.assumptions().gradient_sums.value_or(
+                               has_half_gradients ? GradientSums::half : GradientSums::full) == GradientSums::half);
   set("OPTIMIZER", to_string(plan.optimizer));
+  set("COMPRESSION", compression_names[study.assumptions().compression]);
+  set("COMPRESSION_RANK", static_cast<std::int64_t>(study.assumptions().compression_rank));
+  set("LOCAL_STEPS", static_cast<std::int64_t>(study.assumptions().local_steps));
   set("COMPILE", study.software().name == "pytorch-compiled" || study.software().name == "torchtitan");
   set("CHANNELS_LAST", has_layout(model) && study.assumptions().memory_format == MemoryFormat::channels_last);
   set("PARAMETERS", model.parameters());
@@ -127,6 +132,8 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
     set("ATTENTION", family_flag(model, "fused") ? "sdpa" : "eager");
     set("TOKENS", model.sequence_length);
     set("CONFIG", network->config);
+    // Whether weights get memory only after they are sharded.
+    set("DEFERRED", plan.zero_stage >= 2 || plan.mesh[Axis::tensor] > 1);
   } else {
     set("MODEL", model.name);
     Json shape = Json::array({model.input.channels});
@@ -172,12 +179,16 @@ constexpr std::array known_choices{PlanChoice::zero,
                                    PlanChoice::secondary_shards,
                                    PlanChoice::sequence_parallel};
 
+/// The optimizers of train.py (build_optimizer).
+constexpr std::array known_optimizers{Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::adamw,
+                                      Optimizer::adafactor};
+
 /// Returns why the scripts do not support the plan's choices; empty if they do. Does not check the
 /// plan's axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
-  if (plan.optimizer == Optimizer::lamb) return "it has no LAMB";
-  if (plan.optimizer == Optimizer::adam8bit) return "it has no 8-bit Adam";
+  if (std::find(known_optimizers.begin(), known_optimizers.end(), plan.optimizer) == known_optimizers.end())
+    return fmt::format("its script has no --optimizer {}", to_string(plan.optimizer));
   if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";
   if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no samples";
   for (const PlanChoiceRow& row : plan_choices()) {
@@ -186,6 +197,28 @@ std::optional<std::string> refused_choice(const Plan& plan) {
     return fmt::format("its script has no --{} {}", row.option, row.name(row.get(plan)));
   }
   return std::nullopt;
+}
+
+/// Returns whether the plan fits if each rank has weights and gradients in fp32, and copies of the weights in half
+/// precision, as autocast has them. True if the plan's memory is not known.
+bool fits_in_autocast(const LaunchRequest& request) {
+  const MemoryBreakdown& memory = request.estimate.memory;
+  // Half precision: 2 bytes each for weights and gradients, and a third of Adam's 12 bytes is the master copy.
+  const bool is_adam = request.plan().optimizer == Optimizer::adam || request.plan().optimizer == Optimizer::adamw;
+  const Bytes master = is_adam ? memory.optimizer / 3.0 : Bytes{};
+  return memory.total() + 2.0 * memory.weights + memory.gradients - master <= request.study.machine().device.memory;
+}
+
+/// The settings of a training that the scripts carry.
+std::vector<std::string_view> carried_by(bool is_data_parallel, int zero_stage) {
+  std::vector<std::string_view> carried{"cross_entropy=operators"};
+  if (!is_data_parallel) {
+    carried.insert(carried.end(), {"mixed_precision=half full", "gradient_sums"});
+    return carried;
+  }
+  carried.emplace_back("mixed_precision=autocast half");
+  if (zero_stage == 0) carried.insert(carried.end(), {"compress=fp16 bf16 powersgd", "local_steps"});
+  return carried;
 }
 
 }  // namespace
@@ -222,6 +255,12 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
 
+  const bool is_data_parallel = !is_tensor && !is_sharded;
+  const bool differs =
+      is_data_parallel && is_mixed(plan.precision) && study.assumptions().mixed_precision != MixedPrecision::autocast;
+  if (differs && !fits_in_autocast(request))
+    return CannotLaunch{"its script keeps weights in fp32 under autocast, which does not fit: --mixed-precision autocast"};
+
   const std::string_view parallel = is_tensor ? "parallel_tensor" : is_sharded ? "parallel_fsdp" : "parallel_ddp";
   Launch launch;
   launch.files = {{"launch/plan.py", plan_module(request, network ? &*network : nullptr)},
@@ -231,8 +270,9 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
                   {"launch/measure.py", script("measure")},
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
-  if (!is_tensor && !is_sharded && is_mixed(plan.precision) &&
-      study.assumptions().mixed_precision != MixedPrecision::autocast) {
+  launch.job = job_script("launch/run.sh");
+  launch.carried = carried_by(is_data_parallel, plan.zero_stage);
+  if (differs) {
     launch.notes.emplace_back(
         "the script keeps weights in fp32 under autocast: predict this with --mixed-precision autocast");
   }

@@ -164,6 +164,36 @@ std::string torchtitan_model(std::string_view name, std::string_view flavor) {
   return {};
 }
 
+bool splits_backward(Schedule schedule) {
+  return schedule == Schedule::zero_bubble || schedule == Schedule::zero_bubble_v || schedule == Schedule::dual_pipe;
+}
+
+/// Returns why torchtitan stops at the start of the plan; empty if it does not.
+/// Sources: torchtitan 0.2.2, torchtitan/models/llama3/infra/parallelize.py (heads, offload);
+/// distributed/pipeline_parallel.py, generate_llm_fqn_per_model_part (stages); distributed/parallel_dims.py, seq_len_divisor
+/// (sequences).
+std::optional<CannotLaunch> refused_at_start(const LaunchRequest& request) {
+  const Plan& plan = request.plan();
+  const Model& model = request.study.model();
+  const std::int64_t parts = plan.mesh[Axis::tensor], contexts = plan.mesh[Axis::context];
+  const std::int64_t stages = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
+  for (const char* heads : {"heads", "kv_heads"}) {
+    if (family_number(model, heads) % parts != 0)
+      return CannotLaunch{fmt::format("{} {} do not divide into {} parts", family_number(model, heads),
+                                      std::string_view(heads) == "heads" ? "attention heads" : "key-value heads", parts)};
+  }
+  const std::int64_t divisor = parts * (contexts > 1 ? 2 * contexts : 1);
+  if (model.sequence_length % divisor != 0)
+    return CannotLaunch{fmt::format("{} tokens do not divide into {} parts", model.sequence_length, divisor)};
+  const std::int64_t layers = family_number(model, "layers") + 2;  // with the embedding and the head
+  if (stages > layers)
+    return CannotLaunch{
+        fmt::format("it has {} layers with the embedding and the head, fewer than {} stages", layers, stages)};
+  if (plan.offload != Offload::none && plan.zero_stage == 0)
+    return CannotLaunch{"it only offloads weights that FSDP shards: --zero 3"};
+  return std::nullopt;
+}
+
 }  // namespace torchtitan_tables
 
 const ConfigurationFormat torchtitan_toml{.name = "torchtitan",
@@ -190,13 +220,23 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   values.set(ConfigField::model, flavor->name);
   values.set(ConfigField::flavor, flavor->flavor);
   values.set(ConfigField::sequence, model.sequence_length);
-  values.set(ConfigField::compiled, "yes");
+  // Zero-bubble schedules run the two passes of backward separately, which compiled blocks do not support
+  // [pytorch/pytorch, issue 161904].
+  const bool is_compiled = plan.mesh[Axis::pipeline] == 1 || !torchtitan_tables::splits_backward(plan.schedule);
+  values.flag(ConfigField::compiled, is_compiled);
+  // torchtitan itself distributes the layers of unequal stages, and counts the embedding and the head as a layer each.
+  values.clear(ConfigField::embedding_slot);
+  values.clear(ConfigField::loss_slot);
   if (plan.offload == Offload::none) values.clear(PlanChoice::offload);
   if (std::optional<CannotLaunch> lacks = refused(request, torchtitan_toml, values)) return *lacks;
+  if (std::optional<CannotLaunch> lacks = torchtitan_tables::refused_at_start(request)) return *lacks;
   const bool has_contexts = plan.mesh[Axis::context] > 1;
   if (plan.zero_stage == 0 && has_contexts) return CannotLaunch{"it shards among the ranks of context: --zero 3"};
   if (plan.zero_stage > 0 && plan.shard_group == 1 && !has_contexts)
     return CannotLaunch{"a group of one rank has no shards: --zero 0"};
+  const bool is_predicted_compiled = request.study.software().name == torchtitan_toml.software;
+  if (!is_compiled && is_predicted_compiled)
+    return CannotLaunch{"its compiled blocks do not run in zero-bubble schedules: --schedule 1f1b, or --software fsdp"};
   if (layers % (std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages) != 0 && plan.virtual_stages > 1)
     return CannotLaunch{fmt::format("{} layers do not divide into {} equal virtual stages", layers,
                                     plan.mesh[Axis::pipeline] * plan.virtual_stages)};
@@ -214,7 +254,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
     text.set("parallelism.pipeline_parallel_last_stage_less_layers", 0);
   }
   if (plan.recompute == Recompute::selective) text.set("activation_checkpoint.selective_ac_option", "op");
-  text.set("compile.components", ConfigText::Json{"model", "loss"});
+  if (is_compiled) text.set("compile.components", ConfigText::Json{"model", "loss"});
   const std::string program = fmt::format(
       "#!/bin/bash\n# Launches an installed torchtitan 0.2 on this node.\nset -eu\n"
       "exec {} \\\n  -m torchtitan.train --job.config_file \"$(dirname \"$0\")/torchtitan.toml\" \"$@\"\n",
@@ -225,7 +265,10 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
        "# For torchtitan 0.2; later versions are configured in Python and take the same values.\n" + text.toml()},
       {"launch/torchtitan.sh", program, true}};
   launch.start = told_first_node(launch_nodes(request), "launch/torchtitan.sh");
-  if (request.study.software().name != "torchtitan")
+  launch.job = job_script("launch/torchtitan.sh");
+  launch.carried = {"mixed_precision=half full", "gradient_sums=full"};
+  launch.carried.emplace_back(is_compiled ? "cross_entropy=fused" : "cross_entropy=operators");
+  if (is_compiled && !is_predicted_compiled)
     launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");
   return launch;
 }

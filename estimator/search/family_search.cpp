@@ -69,6 +69,10 @@ Plan FamilySearch::plan_of(const Mesh& mesh) const {
 
 bool FamilySearch::admits(const Mesh& mesh) {
   const Plan plan = plan_of(mesh);
+  if (options_.admits && !options_.admits(mesh)) {
+    shapeless_ += space_.count(plan);
+    return false;
+  }
   const Limits limits = estimator_.limits(plan);
   if (limits.empty()) return true;
   shapeless_ += space_.count(plan);

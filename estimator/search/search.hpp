@@ -34,6 +34,8 @@ struct SearchOptions {
   /// The number of families to return, best first; 0: all families. Families that provably rank lower are not estimated.
   std::int64_t top = 0;
   bool all = false;  ///< whether to estimate every plan, and prune none
+  /// Whether the degrees of a mesh are searched; empty: all degrees are.
+  std::function<bool(const Mesh& mesh)> admits;
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;

@@ -34,6 +34,8 @@ PLANS = {
     "fsdp with recomputation in halves": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "3", "--recompute", "full"]
     + ["--software", "fsdp", "--precision", "bf16"],
     "ddp with zero-1": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "1", "--optimizer", "adamw"],
+    "ddp with compressed gradients": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "0", "--compress", "fp16"],
+    "ddp with local steps": [LLAMA, "--strategy", "data", "--degrees", "data=2", "--zero", "0", "--local-steps", "2"],
     "fsdp of a network in halves": ["resnet18", "--strategy", "data", "--degrees", "data=2", "--zero", "2", "--precision", "bf16"]
     + ["--software", "fsdp"],
     "fsdp with a second copy of weights": [LLAMA, "--strategy", "data", "--degrees", "data=4", "--zero", "3"]

@@ -7,10 +7,14 @@ import torchvision
 from torch import nn
 
 
-def build_model():
+def build_model(device):
     with_auxiliary = plan.MODEL in ("googlenet", "inception_v3")
     options = {"aux_logits": True, "init_weights": True} if with_auxiliary else {}
-    return torchvision.models.get_model(plan.MODEL, weights=None, **options)
+    return torchvision.models.get_model(plan.MODEL, weights=None, **options).to(device)
+
+
+def fill_model(model, device):
+    """build_model has filled the model already: each rank has room for its weights."""
 
 
 def blocks_of(model):

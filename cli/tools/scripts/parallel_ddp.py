@@ -4,8 +4,10 @@ import contextlib
 
 import plan
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
-from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -22,16 +24,34 @@ class Parallel:
             again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
             apply_activation_checkpointing(model, check_fn=lambda module: any(module is block for block in again))
         device_ids = [self.device.index] if self.device.type == "cuda" else None
-        return DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
+        model = DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
+        if plan.COMPRESSION == "fp16":
+            model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+        elif plan.COMPRESSION == "bf16":
+            model.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        elif plan.COMPRESSION == "powersgd":
+            # The first 10 steps, which measure.py does not time, exchange whole gradients.
+            state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=plan.COMPRESSION_RANK, start_powerSGD_iter=10)
+            model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        elif plan.COMPRESSION != "none":
+            raise SystemExit(f"the compression {plan.COMPRESSION} is not supported by this script")
+        return model
+
+    def loss_context(self):
+        return contextlib.nullcontext()
 
     def optimizer(self, model, build):
         if plan.ZERO_STAGE == 1:
             return ShardedOptimizer(model.parameters(), build)
-        return build(model.parameters())
+        optimizer = build(model.parameters())
+        if plan.LOCAL_STEPS > 1:
+            # Local SGD: ranks average their weights every few steps, and exchange no gradients.
+            return PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(period=plan.LOCAL_STEPS, warmup_steps=0))
+        return optimizer
 
     def exchange_gradients(self, model, last):
         """Each rank sums the gradients of its micro-batches. Ranks exchange gradients only with the last micro-batch."""
-        return contextlib.nullcontext() if last else model.no_sync()
+        return contextlib.nullcontext() if last and plan.LOCAL_STEPS == 1 else model.no_sync()
 
 
 def ShardedOptimizer(parameters, build):

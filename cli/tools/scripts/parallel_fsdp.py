@@ -43,6 +43,9 @@ class Parallel:
             fully_shard(block, **options, mp_policy=self.policy())
         return fully_shard(model, **options, mp_policy=self.policy())
 
+    def loss_context(self):
+        return contextlib.nullcontext()
+
     def optimizer(self, model, build):
         return build(model.parameters())
 

@@ -7,8 +7,8 @@ import torch
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import Replicate
-from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, loss_parallel, parallelize_module
 
 
 class Parallel:
@@ -44,7 +44,8 @@ class Parallel:
             self.mesh["tensor"],
             {
                 "model.embed_tokens": RowwiseParallel(input_layouts=Replicate()),
-                "lm_head": ColwiseParallel(output_layouts=Replicate()),
+                # Each rank keeps the logits of its part of the vocabulary (loss_context).
+                "lm_head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False),
             },
         )
         if plan.RECOMPUTE == "full":
@@ -60,6 +61,9 @@ class Parallel:
         for block in blocks:
             fully_shard(block, **options)
         return fully_shard(model, **options)
+
+    def loss_context(self):
+        return loss_parallel()
 
     def optimizer(self, model, build):
         return build(model.parameters())

@@ -12,7 +12,7 @@ import time
 import plan
 import torch
 import torch.distributed as dist
-from model import blocks_of, build_model, loss_of, synthetic_batch
+from model import blocks_of, build_model, fill_model, loss_of, synthetic_batch
 from parallel import Parallel
 
 
@@ -66,17 +66,17 @@ class Training:
 
         self.parallel = Parallel(self.device)
         torch.manual_seed(seed)  # equal weights on every rank
-        model = build_model()
+        model = build_model(self.device).train()
         parameters = sum(p.numel() for p in model.parameters())
         if abs(parameters / plan.PARAMETERS - 1) > 0.02:
             raise SystemExit(f"the model has {parameters:,} parameters, the plan was made for {plan.PARAMETERS:,}")
-        model = model.to(self.device).train()
         if plan.CHANNELS_LAST:
             model = model.to(memory_format=torch.channels_last)
         if plan.COMPILE:
             for block in blocks_of(model):
                 block.compile()
         self.model = self.parallel.wrap(model, blocks_of(model))
+        fill_model(self.model, self.device)
         self.optimizer = self.parallel.optimizer(self.model, lambda parameters: build_optimizer(parameters, learning_rate, self.device))
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=plan.PRECISION == "fp16" and on_gpu)
 
@@ -98,12 +98,13 @@ class Training:
         total = 0.0
         for index, (samples, targets) in enumerate(micro_batches):
             with self.parallel.exchange_gradients(self.model, index + 1 == len(micro_batches)):
-                with self.autocast():
-                    loss = loss_of(self.model, samples, targets)
                 # Gradients are averaged over the data-parallel ranks. With this weight, every
                 # sample counts equally.
                 weight = len(samples) * plan.DATA / plan.GLOBAL_BATCH
-                self.scaler.scale(loss * weight).backward()
+                with self.parallel.loss_context():
+                    with self.autocast():
+                        loss = loss_of(self.model, samples, targets)
+                    self.scaler.scale(loss * weight).backward()
             total += loss.detach() * weight
         self.scaler.step(self.optimizer)
         self.scaler.update()

@@ -46,6 +46,29 @@ TEST_CASE("the launcher of --for starts the best plan, which is predicted with t
   }
 }
 
+TEST_CASE("--for searches tensor degrees that divide the attention heads") {
+  // Tensor degrees of 5 or 10 do not divide the 32 heads and the 8 key-value heads of Llama 3 8B.
+  for (const char* gpus : {"10", "40"}) {
+    const Json report =
+        run_command({"recommend", "llama3-8b", "--machine", "h100", "--gpus", gpus, "--batch", gpus, "--for", "megatron"})
+            .json();
+    REQUIRE_FALSE(report.at("plans").empty());
+    for (const Json& plan : report.at("plans")) {
+      if (!plan.at("rank").is_null()) CHECK(8 % plan.at("degrees").value("tensor", 1) == 0);
+    }
+  }
+}
+
+TEST_CASE("--for ddp predicts the fp32 weights that its script keeps under autocast") {
+  const auto memory_of = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"recommend", "llama3.2-1b", "--machine", "h100",  "--gpus",
+                                   "8",         "--batch",     "64",        "--for", "ddp"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_command(words).json().at("plans").at(0).at("memory").dump();
+  };
+  CHECK(memory_of({}) == memory_of({"--mixed-precision", "autocast"}));
+}
+
 TEST_CASE("if no tool starts the best plan, a plan that differs in a choice is named, unless the user fixed the choice") {
   const std::vector<std::string> question{"recommend", "llama3-8b",    "--machine",     "dgx-h100", "--gpus",
                                           "16",        "--strategies", "data+pipeline", "--top",    "1"};
