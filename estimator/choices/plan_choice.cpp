@@ -5,9 +5,9 @@
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/strategies/context.hpp"
-#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
@@ -103,7 +103,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
       {.choice = PlanChoice::first_stage_blocks,
        .key = "first_stage_blocks",
        .option = "first-stage-blocks",
-       .meaning = "the number of blocks of the first pipeline stage; 0: as the software cuts stages",
+       .meaning = "the number of blocks of the first pipeline stage; 0 is as the software cuts stages",
        .noun = "number of blocks of the first stage",
        .last = most_stage_blocks,
        .first_number = 0,
@@ -128,7 +128,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
       {.choice = PlanChoice::last_stage_blocks,
        .key = "last_stage_blocks",
        .option = "last-stage-blocks",
-       .meaning = "the number of blocks of the last pipeline stage; 0: as the software cuts stages",
+       .meaning = "the number of blocks of the last pipeline stage; 0 is as the software cuts stages",
        .noun = "number of blocks of the last stage",
        .last = most_stage_blocks,
        .first_number = 0,
