@@ -5,9 +5,9 @@
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/strategies/context.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
-#include "estimator/strategies/embedding_tables.hpp"
 #include "estimator/strategies/tensor.hpp"
 
 namespace ddl {
