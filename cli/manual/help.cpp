@@ -122,7 +122,7 @@ void add_options(HelpWriter& help, const CommandDescription& command, HelpForm f
   }
   if (has_many && form != HelpForm::all) {
     help.line(fmt::format("\n'{} --help-all' shows all {} options in groups.", command.path, command.options.size()));
-    help.line("'ddl-oracle help TERM' finds the options for a term, such as lora, throughput or nccl.");
+    help.line("'ddl-oracle help TERM' finds options for a term, such as lora or throughput.");
   }
   if (form == HelpForm::brief && !has_many)
     help.line(fmt::format("\n'{} --help' shows examples and more about each option.", command.path));
