@@ -48,6 +48,9 @@ class Parallel:
                 "lm_head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False),
             },
         )
+        if model.config.tie_word_embeddings:
+            # Both modules have got their own part of the same matrix.
+            model.lm_head.weight = model.model.embed_tokens.weight
         if plan.RECOMPUTE == "full":
             # Recomputes all blocks, or only the first blocks.
             again = list(blocks)[: plan.RECOMPUTE_BLOCKS or None]
