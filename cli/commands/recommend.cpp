@@ -312,32 +312,6 @@ RecommendOptions with_published_batches(RecommendOptions options) {
   return options;
 }
 
-/// Returns the changes after which the configuration has the best plan. Lists no arguments if the best plan is no better, or
-/// if the arguments of the tool cannot state it. Placement is left out, because tools decide it themselves.
-ConfigurationChanges changes_to(const Estimate& best, const ConfiguredPlan& configured, std::int64_t layers,
-                                const RecommendOptions& options, const IsGiven& is_given) {
-  const Estimate& own = configured.estimate;
-  if (!is_better(best, own)) return {};
-  const auto read_again = [&](const Configuration& changed) -> std::optional<Plan> {
-    try {
-      const ConfiguredOptions again = options_of(changed, options.study, options.plan, is_given);
-      std::optional<Plan> plan = plan_study(again.study, again.own).plan;
-      if (plan) plan->placement = best.plan.placement;
-      return plan;
-    } catch (const Error&) {  // the tool refuses the arguments
-      return std::nullopt;
-    }
-  };
-  ConfigurationChanges changes = changes_of(configured.configuration, own.plan, best.plan, layers, false);
-  std::optional<Plan> plan = read_again(changes.changed);
-  if (plan && plan->global_batch != best.plan.global_batch) {
-    changes = changes_of(configured.configuration, own.plan, best.plan, layers, true);
-    plan = read_again(changes.changed);
-  }
-  if (plan != best.plan) changes.arguments.clear();
-  return changes;
-}
-
 /// Searches for the best plan for the work of a configuration. Also predicts the plan in the configuration.
 std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, const Command& command) {
   ConfiguredPlan configured{.configuration = read_configuration(options.like, script_values_in(options.set_words)),
@@ -352,13 +326,13 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   sought.plan = asked.sought;
   const PlanStudy own_study = plan_study(asked.study, asked.own);
   assert(own_study.plan);
-  const Plan& own = *own_study.plan;
   const std::shared_ptr<RecommendAnswer> answer = answer_of(sought, command);
-  configured.estimate = answer->estimator->estimate(own);
+  configured.estimate = answer->estimator->estimate(*own_study.plan);
   add_intervals(configured.estimate, *answer->study, *answer->estimator);
   refuse_impossible(configured, answer->study->model());
   if (const Estimate* best = answer->best())
-    configured.changes = changes_to(*best, configured, blocks_of(answer->study->model()), options, is_given);
+    configured.changes =
+        changes_to(*best, configured, blocks_of(answer->study->model()), options.study, options.plan, is_given);
   remove_said(answer->defaults, asked.said);
   std::vector<std::string>& warnings = configured.configuration.warnings;
   warnings.insert(warnings.end(), asked.warnings.begin(), asked.warnings.end());

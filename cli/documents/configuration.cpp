@@ -10,9 +10,11 @@
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
+#include "cli/options/plan_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
+#include "core/error.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
@@ -47,6 +49,30 @@ std::string or_none(const std::string& value) { return value.empty() ? "-" : vis
 bool is_better(const Estimate& best, const Estimate& own) {
   if (best.verdict != own.verdict) return best.verdict < own.verdict;
   return best.plan != own.plan && faster_by(own, best) > 0;
+}
+
+ConfigurationChanges changes_to(const Estimate& best, const ConfiguredPlan& configured, std::int64_t layers,
+                                const StudyOptions& study, const PlanOptions& plan_options, const IsGiven& is_given) {
+  const Estimate& own = configured.estimate;
+  if (!is_better(best, own)) return {};
+  const auto read_again = [&](const Configuration& changed) -> std::optional<Plan> {
+    try {
+      const ConfiguredOptions again = options_of(changed, study, plan_options, is_given);
+      std::optional<Plan> plan = plan_study(again.study, again.own).plan;
+      if (plan) plan->placement = best.plan.placement;
+      return plan;
+    } catch (const Error&) {  // the tool refuses the arguments
+      return std::nullopt;
+    }
+  };
+  ConfigurationChanges changes = changes_of(configured.configuration, own.plan, best.plan, layers, false);
+  std::optional<Plan> plan = read_again(changes.changed);
+  if (plan && plan->global_batch != best.plan.global_batch) {
+    changes = changes_of(configured.configuration, own.plan, best.plan, layers, true);
+    plan = read_again(changes.changed);
+  }
+  if (plan != best.plan) changes.arguments.clear();
+  return changes;
 }
 
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {

@@ -19,6 +19,11 @@ struct ConfiguredPlan {
 
 /// Returns whether the best plan of a search is better than the configuration's plan: it fits more surely, or is faster.
 [[nodiscard]] bool is_better(const Estimate& best, const Estimate& own);
+/// Returns the changes after which the configuration has the best plan. Lists no arguments if the best plan is no better, or
+/// if the arguments of the tool cannot state it. Placement is left out, because tools decide it themselves.
+[[nodiscard]] ConfigurationChanges changes_to(const Estimate& best, const ConfiguredPlan& configured, std::int64_t layers,
+                                              const StudyOptions& study, const PlanOptions& plan_options,
+                                              const IsGiven& is_given);
 /// Throws Error at the argument that makes the shape of the plan impossible.
 void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 

@@ -8,12 +8,9 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
-#include "calibration/inputs/setting_values.hpp"
-#include "cli/options/job_file.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
-#include "cli/options/price.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -223,49 +220,6 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const ModelFa
   if (std::popcount(plan.mesh.family()) > 1) add("--placement", "placement", placement_text(plan), "innermost first");
 }
 
-/// Takes what a saved job states about the study, unless options give it. Returns the names of the options that it set.
-std::vector<std::string> take_job(StudyOptions& study, const JobFile& job, const std::string& folder,
-                                  const Command& command) {
-  std::vector<std::string> said;
-  const StudySpec saved = spec_of(job, folder);
-  const auto take = [&](const char* option, const auto& value, auto& into, bool is_given) {
-    if (!is_given || command.count(option) > 0) return;
-    into = value;
-    said.emplace_back(option);
-  };
-  const auto take_name = [&](const char* option, const std::string& name, std::string& into) {
-    take(option, name, into, !name.empty());
-  };
-  // The saved name contains the sizes of --input-shape and the rank of --lora.
-  if (command.count("--input-shape") == 0 && command.count("--lora") == 0) take_name("--model", saved.model, study.model);
-  take("--seq", saved.sequence, study.sequence, saved.sequence.has_value());
-  take("--packed-length", saved.packed_length, study.packed_length, saved.packed_length.has_value());
-  take_name("--dataset", saved.dataset, study.dataset);
-  take_name("--machine", saved.machine, study.machine);
-  take_name("--coefficients", saved.coefficients, study.coefficients);
-  take_name("--software", saved.software, study.software);
-  if (!saved.profiles.files.empty() && command.count("--profile") == 0) study.any_device = saved.profiles.any_device;
-  take("--profile", saved.profiles.files, study.profiles, !saved.profiles.files.empty());
-  take("--gpu-memory", saved.device_memory, study.memory.gpu_memory, saved.device_memory.has_value());
-  take("--margin", job.margin, study.memory.margin, job.margin.has_value());
-  study.saved = saved.settings;
-  saved.settings.for_each([&](const SettingRow& row, const SettingValue&) {
-    std::string option(row.key);
-    said.push_back(option);
-    std::ranges::replace(option, '_', '-');
-    said.push_back("--" + option);
-  });
-  return said;
-}
-
-/// Takes the price of a report, unless it is the machine's own price or --price gives another one.
-void take_price(StudyOptions& study, const PlanFile& file, const Command& command) {
-  if (!file.price || command.count("--price") > 0) return;
-  const Machine machine = load_machine(study.machine);
-  if (machine.price_per_gpu_hour == file.price && machine.currency == file.currency) return;
-  study.prices = {{.device = {}, .per_hour = *file.price, .currency = file.currency}};
-}
-
 std::vector<std::string> strategy_words() {
   const std::vector<std::string_view> names = axis_names();
   return {names.begin(), names.end()};
@@ -393,47 +347,6 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   return all;
 }
 
-std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan, const ModelFacts& facts) {
-  std::vector<std::string> without_effect;
-  const ChosenOfPlan chosen = chosen_of(options);
-  for (const PlanChoiceRow& row : plan_choices()) {
-    const std::optional<int> value = chosen[row.choice];
-    if (value.value_or(0) == 0) continue;
-    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, *value);
-    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes;
-    if (counts && row.get(plan) == value) continue;
-    without_effect.push_back(fmt::format("--{} {} has no effect on {}", row.option, row.name(*value), plan_word(plan)));
-  }
-  return without_effect;
-}
-
-std::vector<std::string> keys_without_effect(const Plan& plan, const ModelFacts& facts) {
-  std::vector<std::string> without_effect;
-  for (const PlanChoiceRow& row : plan_choices()) {
-    const int value = row.get(plan);
-    if (value == row.get(Plan{})) continue;
-    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, value);
-    if (row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes) continue;
-    const std::string said = row.first_number ? std::to_string(*row.first_number + value) : std::string(row.name(value));
-    without_effect.push_back(fmt::format("'{}: {}' has no effect on {}", row.option, said, plan_word(plan)));
-  }
-  return without_effect;
-}
-
-std::vector<std::string> settings_without_effect(const Study& study, const Plan& plan, bool as_option) {
-  std::vector<std::string> without_effect;
-  study.spec().settings.for_each([&](const SettingRow& row, const SettingValue& value) {
-    if (row.counts == nullptr || row.counts(study.job().facts, plan) || value.origin < SettingOrigin::job) return;
-    if (as_option && value.origin != SettingOrigin::option) return;
-    std::string key(row.key);
-    if (as_option) std::ranges::replace(key, '_', '-');
-    const std::string text = print_setting(row, value.value);
-    const std::string said = as_option ? fmt::format("--{} {}", key, text) : fmt::format("'{}: {}'", key, text);
-    without_effect.push_back(fmt::format("{} has no effect on {}", said, plan_word(plan)));
-  });
-  return without_effect;
-}
-
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
   if (model.usual_batch) return *model.usual_batch;
@@ -458,35 +371,6 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Pl
                 fmt::format("leave {} out to see possible plans",
                             options.plan_file.empty() && options.plan_word.empty() ? "--strategy and --degrees" : "--plan"));
   }
-}
-
-std::vector<std::string> take_from_plan(StudyOptions& study, const PlanOptions& options, const Command& command) {
-  std::vector<std::string> said;
-  if (options.plan_file.empty()) return said;
-  const PlanFile file = read_plan(read_file(options.plan_file), options.plan_file);
-  study.ideal = study.ideal || file.ideal;
-  if (file.job) {
-    const ParsedJob parsed = parse_job(*file.job, options.plan_file + ", inputs/job");
-    const std::string folder = std::filesystem::path(options.plan_file).parent_path().string();
-    said = take_job(study, parsed.job, folder, command);
-    take_price(study, file, command);
-    return said;
-  }
-  const auto take = [&](const char* option, const std::optional<std::string>& reported, std::string& into,
-                        const auto& load) {
-    if (!reported || command.count(option) > 0) return;
-    try {
-      load(*reported);
-    } catch (const Error&) {
-      return;  // the model or machine is a user's file, and the report has no path
-    }
-    into = *reported;
-    said.emplace_back(option);
-  };
-  if (!study.sequence)
-    take("--model", file.model, study.model, [](const std::string& name) { static_cast<void>(load_model(name)); });
-  take("--machine", file.machine, study.machine, [](const std::string& name) { static_cast<void>(load_machine(name)); });
-  return said;
 }
 
 PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {

@@ -1,0 +1,55 @@
+// Choices and settings that have no effect on a plan.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/inputs/setting_values.hpp"
+#include "cli/options/plan_options.hpp"
+
+namespace ddl {
+
+std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan, const ModelFacts& facts) {
+  std::vector<std::string> without_effect;
+  const ChosenOfPlan chosen = chosen_of(options);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const std::optional<int> value = chosen[row.choice];
+    if (value.value_or(0) == 0) continue;
+    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, *value);
+    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes;
+    if (counts && row.get(plan) == value) continue;
+    without_effect.push_back(fmt::format("--{} {} has no effect on {}", row.option, row.name(*value), plan_word(plan)));
+  }
+  return without_effect;
+}
+
+std::vector<std::string> keys_without_effect(const Plan& plan, const ModelFacts& facts) {
+  std::vector<std::string> without_effect;
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const int value = row.get(plan);
+    if (value == row.get(Plan{})) continue;
+    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, value);
+    if (row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes) continue;
+    const std::string said = row.first_number ? std::to_string(*row.first_number + value) : std::string(row.name(value));
+    without_effect.push_back(fmt::format("'{}: {}' has no effect on {}", row.option, said, plan_word(plan)));
+  }
+  return without_effect;
+}
+
+std::vector<std::string> settings_without_effect(const Study& study, const Plan& plan, bool as_option) {
+  std::vector<std::string> without_effect;
+  study.spec().settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+    if (row.counts == nullptr || row.counts(study.job().facts, plan) || value.origin < SettingOrigin::job) return;
+    if (as_option && value.origin != SettingOrigin::option) return;
+    std::string key(row.key);
+    if (as_option) std::ranges::replace(key, '_', '-');
+    const std::string text = print_setting(row, value.value);
+    const std::string said = as_option ? fmt::format("--{} {}", key, text) : fmt::format("'{}: {}'", key, text);
+    without_effect.push_back(fmt::format("{} has no effect on {}", said, plan_word(plan)));
+  });
+  return without_effect;
+}
+
+}  // namespace ddl
