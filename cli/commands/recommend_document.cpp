@@ -73,6 +73,19 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
                      is_started ? " that a tool starts" : "");
 }
 
+/// Names the plan that a simpler one replaced; empty if it is less than 0.5 % faster, or if plans were replaced for other
+/// reasons.
+std::string faster_text(const RecommendAnswer& answer) {
+  const std::optional<Estimate>& fastest = answer.result.fastest;
+  const Estimate& first = answer.shown.front();
+  if (!fastest || !answer.options.framework.empty() || fastest->plan.mesh.family() != first.plan.mesh.family() ||
+      fastest->time.step_time() * 1.005 >= first.time.step_time())
+    return {};
+  return fmt::format("{} takes {}, {} less; within {:.0f} % of the fastest, the simplest plan is recommended",
+                     plan_word(fastest->plan), humanize(fastest->time.step_time()),
+                     share_text(1 - fastest->time.step_time() / first.time.step_time()), usual_tie * 100);
+}
+
 void add_table(Document& document, const RecommendAnswer& answer, const RankedRows& rows, const Training& training) {
   Table table = ranked_table(answer.shown, rows, *answer.study, training);
   if (const std::size_t more = plans_not_shown(answer); more > 0) {
@@ -89,6 +102,7 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (answer.single) return;
   if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
+  if (const std::string faster = faster_text(answer); !faster.empty()) document.paragraph(faster);
   const bool has_segments = std::any_of(answer.shown.begin(), answer.shown.end(),
                                         [](const Estimate& each) { return !each.plan.segments.empty(); });
   if (answer.options.per_layer && !has_segments) {

@@ -262,8 +262,14 @@ class Search {
       return is_better(ranked(a, options_), ranked(b, options_));
     });
     if (options_.tie > 0 && !options_.all && options_.objective != Objective::memory) {
+      const std::vector<Estimate> fastest = result.best;
       const auto wanted = options_.top > 0 ? static_cast<std::size_t>(options_.top) : result.best.size();
       Ties(commons_.estimator, options_, commons_.space).settle(result.best, wanted);
+      for (const Estimate& each : fastest) {
+        const Estimate& first = result.best.front();
+        if (each.plan.mesh.family() == first.plan.mesh.family() && each.time.step_time() < first.time.step_time())
+          result.fastest = each;
+      }
     }
     std::stable_sort(result.ranked.begin(), result.ranked.end(), is_better);
   }
@@ -319,8 +325,9 @@ void try_offloading(const Estimator& estimator, const SearchOptions& options, Se
   result.estimated += found.estimated;
   result.feasible += found.feasible;
   if (found.best.empty() || verdict_for(found.best.front(), options) > verdict_for(first, options)) return;
-  if (found.best.front().time.step_time() * (1 + options.tie) < first.time.step_time())
-    result.best.insert(result.best.begin(), std::move(found.best.front()));
+  if (found.best.front().time.step_time() * (1 + options.tie) >= first.time.step_time()) return;
+  result.best.insert(result.best.begin(), std::move(found.best.front()));
+  result.fastest = std::move(found.fastest);
 }
 
 }  // namespace

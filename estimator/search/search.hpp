@@ -82,12 +82,13 @@ struct SearchCounts {
 };
 
 struct SearchResult : SearchCounts {
-  std::vector<Estimate> best;      ///< the best feasible plan of each family, ranked
-  std::vector<Estimate> rejected;  ///< for each family without a feasible plan: the most nearly feasible one, with limits
-  std::vector<Family> behind;      ///< families that were not estimated, because `top` other families beat all their plans
-  std::vector<RankedPlan> ranked;  ///< with `all`, every feasible plan, ranked
-  std::vector<Estimate> first;     ///< with `all`, the estimates of the first `top` plans
-  bool stopped = false;            ///< whether the search was stopped before all plans were examined
+  std::vector<Estimate> best;       ///< the best feasible plan of each family, ranked
+  std::optional<Estimate> fastest;  ///< the fastest plan of the first plan's family, if a simpler plan that ties replaced it
+  std::vector<Estimate> rejected;   ///< for each family without a feasible plan: the most nearly feasible one, with limits
+  std::vector<Family> behind;       ///< families that were not estimated, because `top` other families beat all their plans
+  std::vector<RankedPlan> ranked;   ///< with `all`, every feasible plan, ranked
+  std::vector<Estimate> first;      ///< with `all`, the estimates of the first `top` plans
+  bool stopped = false;             ///< whether the search was stopped before all plans were examined
   /// If the search was stopped: a lower bound of the step times of all plans that were not examined, in seconds. Zero if
   /// no bound is known.
   Seconds least_left{};
