@@ -127,6 +127,9 @@ struct ConfigurationFormat {
   bool loads_half = false;
   /// Whether sizes in a configuration change the model that it names.
   bool resizes_named = false;
+  /// The end of the path of the file with the tool's defaults, which users name in their commands. Set for tools with
+  /// default sizes of the model.
+  std::string_view defaults_file{};
   /// Returns the common name of a model that the tool calls `name`, in the size `flavor`. Returns an empty text if the tool
   /// uses the common name.
   std::string (*model_named)(std::string_view name, std::string_view flavor) = nullptr;

@@ -16,13 +16,16 @@ constexpr auto gates = argument_words("gpt2=no", "llama=yes", "mistral=yes", "mi
 constexpr auto biases = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixtral=no", "qwen=no", "qwen3=no");
 constexpr auto qkv_biases = argument_words("qwen=yes", "gpt2=", "llama=", "mistral=", "mixtral=", "qwen3=");
 constexpr auto head_norms = argument_words("qwen3=yes", "gpt2=", "llama=", "mistral=", "mixtral=", "qwen=");
-// Defaults of the sizes depend on the type.
-constexpr auto layers = argument_words("gpt2=12", "llama=32", "*=");
-constexpr auto widths = argument_words("gpt2=768", "llama=4096", "*=");
-constexpr auto heads = argument_words("gpt2=12", "llama=32", "*=");
-constexpr auto groups = argument_words("llama=32", "*=");
-constexpr auto inner = argument_words("llama=11008", "*=");
-constexpr auto lengths = argument_words("gpt2=1024", "llama=2048", "*=");
+// Defaults of the sizes depend on the type [models/llama.py, from which the other decoders inherit; models/mistral.py and
+// models/mixtral.py].
+constexpr auto layers = argument_words("gpt2=12", "llama=32", "mistral=32", "mixtral=32", "qwen*=32", "*=");
+constexpr auto widths = argument_words("gpt2=768", "llama=4096", "mistral=4096", "mixtral=4096", "qwen*=4096", "*=");
+constexpr auto heads = argument_words("gpt2=12", "llama=32", "mistral=32", "mixtral=32", "qwen*=32", "*=");
+constexpr auto groups = argument_words("llama=32", "mistral=8", "mixtral=8", "qwen*=32", "*=");
+constexpr auto inner = argument_words("llama=11008", "mistral=14336", "mixtral=14336", "qwen*=11008", "*=");
+constexpr auto lengths = argument_words("gpt2=1024", "llama=2048", "mistral=8192", "mixtral=8192", "qwen*=2048", "*=");
+constexpr auto experts = argument_words("mixtral=8", "*=");
+constexpr auto active_experts = argument_words("mixtral=2", "*=");
 constexpr auto ties = argument_words("gpt2=yes", "llama=no", "mistral=no", "mixtral=no", "qwen=no", "qwen3=no");
 // A policy gives the precisions of weights (p), computation (c) and output (o), or one for all.
 constexpr auto precisions = argument_words("*bfloat16*=bf16", "*bf16*=bf16", "*f32*=fp32", "*float32*=fp32");
@@ -53,6 +56,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak({"model.type", ConfigField::kv_heads, "", groups}),
     weak({"model.type", ConfigField::feed_forward, "", inner}),
     weak({"model.type", ConfigField::sequence, "", lengths}),
+    weak({"model.type", ConfigField::experts, "", experts}),
+    weak({"model.type", ConfigField::active_experts, "", active_experts}),
     weak({"model.type", ConfigField::norm, "", norms}),
     weak({"model.type", ConfigField::position, "", positions}),
     weak({"model.type", ConfigField::gated, "", gates}),
@@ -61,8 +66,12 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak({"model.type", ConfigField::query_key_norm, "", head_norms}),
     weak({"model.type", ConfigField::tied, "", ties}),
     {"data.tokenizer", ConfigField::tokenizer},
+    // Supervised fine-tuning names the tokenizer at the top [main/sft.py].
+    weak({"tokenizer", ConfigField::tokenizer}),
     {"model.gradient_checkpointing", PlanChoice::recompute, "", recomputed},
     {"trainer.mp", ConfigField::precision, "", precisions},
+    {"trainer.quantization.fp8", ConfigField::fp8, "", flags},
+    {"trainer.fp8", ConfigField::fp8, "", flags},
     {"trainer.train_batch_size", ConfigField::global_batch, "", counts},
     {"trainer.per_device_parallelism", ConfigField::micro_batch, "", counts},
     {"trainer.model_axis_size", ConfigField::tensor},
@@ -85,7 +94,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "rms"},
                                                   {PlanChoice::recompute, "full"}});
 
 constexpr auto not_modelled = argument_names("trainer.parameter_axis_resources*", "trainer.replica_dcn_axis_size",
-                                             "trainer.quantization*", "trainer.model_averaging*", "trainer.fp8*");
+                                             "trainer.quantization*", "trainer.model_averaging*");
 
 constexpr auto marks =
     argument_names("trainer.per_device_parallelism", "trainer.mp", "trainer.fsdp_axis", "trainer.tensor_parallel_axes",
@@ -105,6 +114,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.type", "no supported family of models is built from its sizes", other_model, true,
      "gemma* olmo* whisper backpack gpt2_hyena hyena mpt mini"},
     {"model.hybrid_norm", "no supported family of models has such norms", other_model, true},
+    // Names of main/eval_lm.py, main/eval_sliding_lm.py and main/export_lm_to_hf.py.
+    {"checkpoint_path", "it reads a checkpoint without training", "give the configuration of the training instead"},
+    {"hf_checkpoint", "it reads a checkpoint without training", "give the configuration of the training instead"},
     {"use_hf_model_config", "the sizes of the model are not in this file", other_model, true},
     {"lora.*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"peft_save_path", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16",

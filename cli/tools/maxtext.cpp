@@ -119,6 +119,7 @@ const ConfigurationFormat maxtext_overrides{
     .harmless = maxtext_tables::harmless,
     .refused = maxtext_tables::refused,
     .also = ConfigurationLanguage::yaml,
+    .defaults_file = "base.yml",
 };
 
 }  // namespace ddl

@@ -15,6 +15,8 @@ namespace megatron_tables {
 constexpr auto norms = argument_words("LayerNorm=layer", "RMSNorm=rms");
 constexpr auto positions =
     argument_words("learned_absolute=learned", "rope=rope", "none=none", "yarn=rope", "alibi>alibi", "rotary>rope");
+constexpr auto head_types = argument_words("multiquery=yes", "multihead=");
+constexpr auto shared_heads = argument_words("multiquery=1", "multihead=");
 constexpr auto granularities = argument_words("full=full", "selective=selective");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "allgather=ring");
 // MindSpeed's names [Ascend/MindSpeed, docs/features]. The hybrid of both exchanges is not modeled.
@@ -23,7 +25,8 @@ constexpr auto algorithms =
                    "hybrid_cp_algo=", "hybrid_adaptive_cp_algo=", "mamba_cp_algo=");
 constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=2", "optim_grads_params=3");
 // Megatron-LM's Adam with weight decay is AdamW.
-constexpr auto optimizers = argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon");
+constexpr auto optimizers =
+    argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon", "adamw>adamw");
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
 // `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
@@ -45,6 +48,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--group-query-attention", ConfigField::grouped_queries, "yes"},
     {"--num-query-groups", ConfigField::kv_heads},
     {"--num-key-value-heads", ConfigField::kv_heads},
+    // Multi-query attention [bigcode-project/Megatron-LM, megatron/arguments.py].
+    only_read({"--attention-head-type", ConfigField::grouped_queries, "", head_types}),
+    only_read({"--attention-head-type", ConfigField::kv_heads, "", shared_heads}),
     {"--kv-channels", ConfigField::head_size},
     {"--ffn-hidden-size", ConfigField::feed_forward},
     {"--vocab-size", ConfigField::vocabulary},
@@ -81,6 +87,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
     {"--use-flash-attn-v2", ConfigField::attention, "fused"},
+    only_read({"--use-flash-attn-triton", ConfigField::attention, "fused"}),
     {"--tokenizer-type", ConfigField::tokenizer_kind},
     {"--tokenizer-model", ConfigField::tokenizer},
     only_read({"--tokenizer-name-or-path", ConfigField::tokenizer}),
@@ -131,6 +138,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--fp8-e4m3", ConfigField::fp8, "yes"},
     {"--fp4-format", ConfigField::fp4, "", fp4_formats},
     {"--optimizer-cpu-offload", PlanChoice::offload, "optimizer"},
+    only_read({"--cpu-optimizer", PlanChoice::offload, "optimizer"}),
     only_read({"--cpu-offloading", PlanChoice::offload_activations, "yes"}),
     only_read({"--fine-grained-activation-offloading", PlanChoice::offload_activations, "yes"}),
     {"--expert-tensor-parallel-size", ConfigField::expert_tensor},
@@ -144,7 +152,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak(only_read({"--use-precision-aware-optimizer", ConfigField::master_weights, "half"})),
     only_read({"--exp-avg-dtype", ConfigField::moments, "", moments}),
     only_read({"--cross-entropy-loss-fusion", ConfigField::loss, "fused"}),
-    // The Ulysses argument is from deepspeedai/Megatron-DeepSpeed, megatron/arguments.py.
+    // The arguments below, `--cpu-optimizer` and `--use-flash-attn-triton` are from deepspeedai/Megatron-DeepSpeed,
+    // megatron/arguments.py.
+    only_read({"--enable-zbh1-pipeline", PlanChoice::schedule, "zb-h1"}),
     only_read({"--ds-sequence-parallel-size", ConfigField::context}),
     only_read({"--ds-sequence-parallel-size", PlanChoice::context_exchange, "ulysses"}),
 });
@@ -227,6 +237,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--hybrid-layer-pattern", "not all of its layers are transformer blocks", other_model, true},
     {"--hybrid-attention-ratio", "not all of its layers are transformer blocks", other_model, true},
     {"--experimental-attention-variant", "no supported family of models has such attention", other_model, true},
+    // The gates double the query weights. Models with gates also have blocks of linear attention, which `--spec` builds.
+    {"--attention-output-gate", "its blocks have gated or linear attention", other_model, true},
+    {"--use-gated-attention", "its blocks have gated or linear attention", other_model, true},
     {"--linear-attention-freq", "no supported family of models has such attention", other_model, true},
     {"--full-attention-interval", "not all of its layers are transformer blocks", other_model, true},
     {"--linear-num-key-heads", "not all of its layers are transformer blocks", other_model, true},

@@ -180,6 +180,9 @@ constexpr auto other_model = "name the trained model with --model; the other arg
 constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
+    // Its degrees and batch are in sections of their own, which NeMo does not have
+    // [aws-neuron/neuronx-distributed-training, examples/conf].
+    {"distributed_strategy.*", "this plan of NeuronX Distributed Training is not read", as_options},
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
     {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},

@@ -190,6 +190,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
     {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true},
     {"--multi-latent-attention", "multi-head latent attention cannot be built from these sizes", other_model, true},
+    // As for Megatron-LM (megatron.cpp).
+    {"--attention-output-gate", "its blocks have gated or linear attention", other_model, true},
+    {"--use-gated-attention", "its blocks have gated or linear attention", other_model, true},
 });
 
 }  // namespace slime_tables

@@ -60,6 +60,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--q_lora", ConfigField::base, "nf4", four_bits},
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
     {"--torch_compile", ConfigField::compiled, "yes", flags},
+    // Ulysses' exchange of heads [allenai/open-instruct, open_instruct/finetune.py; modelscope/ms-swift, arguments].
+    only_read({"--sequence_parallel_size", ConfigField::context}),
+    only_read({"--sequence_parallel_size", PlanChoice::context_exchange, "ulysses"}),
     {"--deepspeed", ConfigField::deepspeed_file},
 });
 
@@ -98,6 +101,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .hint = "give the script of a training of the whole model, or of adapters",
      .without = "--use_llm_lora"},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
+    // Arguments of engines that generate text, and of preparing the data alone [vllm-project/vllm, engine/arg_utils.py;
+    // allenai/open-instruct, open_instruct/finetune.py].
+    {"--gpu_memory_utilization", "it generates text", "give the script of the training instead"},
+    {"--cache_dataset_only", "it prepares data", "give the script of the training instead"},
     {"--num_generations", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
     {"--beta", "a second model runs without gradients, or two samples are compared", other_model, true},

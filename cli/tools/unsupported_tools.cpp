@@ -11,12 +11,15 @@ namespace foreign_tables {
 // AI-Hypercomputer/maxtext, configs/post_train; stanford-crfm/levanter, main; PrimeIntellect-ai/prime-rl, examples;
 // karpathy/nanochat, runs; mlfoundations/open_lm; foundation-model-stack/fms-fsdp, scripts; InternLM/xtuner;
 // facebookresearch/lingua, apps/main/configs; facebookresearch/fairseq, hydra_train.py; NVIDIA-NeMo/Speech,
-// examples/asr/conf; huggingface/alignment-handbook, recipes.
+// examples/asr/conf; huggingface/alignment-handbook, recipes; allenai/OLMo-core, src/scripts/train; allenai/open-instruct,
+// scripts/train; inclusionAI/AReaL, examples; alibaba/ROLL, examples; young-geng/EasyLM, examples; mlfoundations/open_clip,
+// scripts; facebookresearch/detectron2, configs; apple/corenet, projects; facebookresearch/dinov2, configs;
+// huggingface/diffusers, examples; kohya-ss/sd-scripts; tdrussell/diffusion-pipe, examples;
+// Stability-AI/stable-audio-tools, configs.
 constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
                                                 "trainer.callbacks*", "seed_everything");
 constexpr auto lingua_marks = argument_names("distributed.fsdp_type", "distributed.model_dtype");
-constexpr auto openrlhf_marks =
-    argument_names("--critic_num_gpus_per_node", "--vllm_num_engines", "--ref_num_gpus_per_node");
+constexpr auto openrlhf_marks = argument_names("--critic_num_gpus_per_node", "--ref_num_gpus_per_node");
 constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
 constexpr auto primus_marks = argument_names("modules.pre_trainer*", "modules.post_trainer*", "work_group");
 constexpr auto primus_programs = argument_names("primus", "primus.cli*");
@@ -30,7 +33,7 @@ constexpr auto maxtext_programs =
 constexpr auto levanter_programs = argument_names("levanter.main.lora_lm", "levanter.main.sft*", "levanter.main.viz*",
                                                   "levanter.main.eval*", "levanter.main.export*", "levanter.main.cache*");
 constexpr auto prime_marks = argument_names("orchestrator.*", "inference.vllm*", "model.ac.*", "trainer.model.*",
-                                            "renderer.name", "max_off_policy_steps");
+                                            "renderer.name", "max_off_policy_steps", "deployment.num_train_gpus");
 constexpr auto prime_programs = argument_names("prime_rl.*", "src/prime_rl/*");
 constexpr auto nanochat_programs =
     argument_names("scripts.base_train", "scripts.mid_train", "scripts.chat_sft", "scripts.chat_rl", "scripts.base_eval");
@@ -40,8 +43,27 @@ constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/
 constexpr auto fairseq_marks = argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name",
                                               "model._name", "criterion._name", "--max-tokens", "--update-freq");
 constexpr auto fairseq_programs = argument_names("fairseq-train", "fairseq-hydra-train", "fairseq_cli*");
-constexpr auto speech_marks =
-    argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*", "model.decoder*", "model.joint*");
+constexpr auto speech_marks = argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*",
+                                             "model.decoder._target_", "model.joint*");
+constexpr auto open_instruct_marks =
+    argument_names("--num_learners_per_node", "--num_unique_prompts_rollout", "--num_samples_per_prompt_rollout");
+constexpr auto olmo_core_marks = argument_names("train_module*", "launch.num_gpus");
+constexpr auto olmo_core_programs = argument_names("olmo_core*", "src/scripts/train/*");
+constexpr auto detectron_marks = argument_names("MODEL.META_ARCHITECTURE", "SOLVER*", "DATALOADER*", "_BASE_");
+constexpr auto corenet_marks = argument_names("common.run_label", "image_augmentation*", "dataset.root_train");
+constexpr auto dino_marks = argument_names("dino.head_n_prototypes", "ibot*", "student.arch");
+constexpr auto areal_marks = argument_names("allocation_mode", "gconfig*", "cluster.name_resolve*");
+constexpr auto roll_marks = argument_names("actor_train*", "actor_infer*", "sft_train*");
+constexpr auto easylm_marks = argument_names("--mesh_dim", "--train_dataset.type");
+constexpr auto easylm_programs = argument_names("EasyLM.*");
+constexpr auto clip_marks = argument_names("--zeroshot-frequency", "--imagenet-val", "--dataset-resampled");
+constexpr auto clip_programs = argument_names("open_clip_train*", "training.main", "*/open_clip_train/*");
+constexpr auto diffusion_marks =
+    argument_names("--network_module", "--instance_prompt", "--cache_latents*", "--pretrained_vae_*", "--snr_gamma",
+                   "model.diffusers_path", "model.transformer_dtype", "caching_batch_size");
+constexpr auto diffusion_programs = argument_names("*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*",
+                                                   "*train_network*", "*sdxl_train*", "*flux_train*");
+constexpr auto audio_marks = argument_names("model.pretransform*", "model.bottleneck*", "model.conditioning*");
 constexpr auto fabric_marks = argument_names("fabric.*");
 constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
 constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
@@ -52,7 +74,9 @@ constexpr auto as_megatron =
 constexpr auto as_options =
     "give model and plan as options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
 
+constexpr auto as_layers = "write a model file of its layers: docs/models.md";
 constexpr auto all = std::to_array<ForeignTool>({
+    {"OLMo-core", olmo_core_marks, olmo_core_programs, as_options},
     {"Lightning's command line", lightning_marks, {}, as_options},
     {"OpenRLHF", openrlhf_marks, openrlhf_programs, as_options},
     {"Primus", primus_marks, primus_programs, as_megatron},
@@ -66,7 +90,17 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"XTuner", {}, xtuner_programs, as_options},
     {"Lingua", lingua_marks, {}, as_options},
     {"fairseq", fairseq_marks, fairseq_programs, as_options},
-    {"a speech model of NeMo", speech_marks, {}, "write a model file of its layers: docs/models.md"},
+    {"a speech model of NeMo", speech_marks, {}, as_layers},
+    {"open-instruct's reinforcement learning", open_instruct_marks, {}, as_options},
+    {"AReaL", areal_marks, {}, as_options},
+    {"ROLL", roll_marks, {}, as_options},
+    {"EasyLM", easylm_marks, easylm_programs, as_options},
+    {"OpenCLIP", clip_marks, clip_programs, as_layers},
+    {"Detectron2", detectron_marks, {}, as_layers},
+    {"CoreNet", corenet_marks, {}, as_layers},
+    {"DINOv2", dino_marks, {}, as_layers},
+    {"a diffusion model's training", diffusion_marks, diffusion_programs, as_layers},
+    {"stable-audio-tools", audio_marks, {}, as_layers},
     {"Lightning Fabric", fabric_marks, {}, as_options},
     {"Composer", composer_marks, {}, as_options},
     {"a job of MosaicML's platform", mosaic_marks, {}, "give the configuration of the training that it starts"},
@@ -103,6 +137,10 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*llava*", vision, as_model, true},
     {"*internvl*", vision, as_model, true},
     {"*text_generation*", no_training, name_trained},
+    // Programs of AI-Hypercomputer/maxtext.
+    {"decode.py", no_training, name_trained},
+    {"*logit_checker*", no_training, name_trained},
+    {"*_ckpt.py", "it converts checkpoints", name_trained},
     {"*generate_*", no_training, name_trained},
     {"*inference*", no_training, name_trained},
     {"*_server*", no_training, name_trained},

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
@@ -19,8 +19,6 @@
 namespace ddl {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Fields with the names of further configuration files, in the order in which the files are read.
 constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::trainer_file};
@@ -40,6 +38,8 @@ class ConfigurationReader {
   /// Reads a configuration. `text`: the contents of the file, or a here-document from which a script writes the file.
   std::optional<Configuration> read(const std::string& text) {
     language_ = language_of(text);
+    // A list in JSON looks like TOML or a script.
+    if (path_.ends_with(".json") && language_ != ConfigurationLanguage::json) return std::nullopt;
     if (!read_settings(text)) return std::nullopt;
     join_meshes(settings_);
     bool has_arguments = language_ == ConfigurationLanguage::script;
@@ -71,7 +71,10 @@ class ConfigurationReader {
     }
     merge_files();
     if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
-    if (result_.format == nullptr) return std::nullopt;
+    if (result_.format == nullptr) {
+      if (!result_.refusals.empty()) result_.refuse({});
+      return std::nullopt;
+    }
     if (depth_ == 0 && !result_.format->note.empty()) result_.warnings.emplace_back(result_.format->note);
     add_usual();
     return std::move(result_);
@@ -121,7 +124,7 @@ class ConfigurationReader {
           throw;
         }
         if (const std::optional<WrappedModel> wrapped = unwrap_settings(settings_)) take_wrapped(*wrapped);
-        resolve_references(settings_);
+        resolve_references(settings_, values_);
         break;
       case ConfigurationLanguage::script:
         read_script(text);
@@ -141,9 +144,8 @@ class ConfigurationReader {
   }
 
   void read_script(const std::string& text) {
-    const fs::path folder = fs::path(path_).parent_path();
     ShellScript script = read_shell_script(
-        text, path_, {.values = values_, .load = [&](const std::string& name) { return sourced(folder, name); }});
+        text, path_, {.values = values_, .load = [&](const std::string& name) { return named_script(path_, name); }});
     ScriptArguments arguments = script_arguments(script);
     settings_ = std::move(arguments.settings);
     result_.warnings = std::move(arguments.warnings);
@@ -175,17 +177,6 @@ class ConfigurationReader {
            .is_of_model = other.is_of_model,
            .families = other.families});
     }
-  }
-
-  /// Reads a script that another script includes by a relative path. Other files are refused, because an error quotes lines
-  /// of a file, and the author of a script must not choose which files of this machine are quoted.
-  static std::optional<SourcedFile> sourced(const fs::path& folder, const std::string& name) {
-    const std::string extension = fs::path(name).extension().string();
-    const bool is_script = extension == ".sh" || extension == ".bash" || extension == ".env" || extension == ".args";
-    std::error_code error;
-    const fs::path path = (folder / name).lexically_normal();
-    if (!is_script || fs::path(name).is_absolute() || !fs::is_regular_file(path, error)) return std::nullopt;
-    return SourcedFile{.path = path.string(), .text = read_file(path.string(), max_configuration_file_bytes)};
   }
 
   void refuse_foreign(const ConfiguredText& marked) {
@@ -244,7 +235,7 @@ class ConfigurationReader {
     for (const ConfigEntry& setting : settings_) {
       const ArgumentRow* row = row_named(format_->rows, argument_key(setting.key));
       if (row == nullptr || row->field != ConfigField::trainer_file) continue;
-      const std::optional<std::string> path = found(setting.value);
+      const std::optional<std::string> path = named_configuration(path_, setting.value);
       if (!path) continue;
       const auto base = ConfigurationReader(*path, depth_ + 1, values_).read(read_file(*path, max_configuration_file_bytes));
       const Fact* kind = base ? base->find(ConfigField::distributed_type) : nullptr;
@@ -354,8 +345,7 @@ class ConfigurationReader {
           std::any_of(format_->refused.begin(), format_->refused.end(), [&](const RefusedArgument& each) {
             return is_named(argument_key(each.key), keys_[i]) && asks_for(each, setting);
           });
-      const bool is_known = is_refused || std::any_of(format_->not_modelled.begin(), format_->not_modelled.end(),
-                                                      [&](std::string_view each) { return argument_key(each) == keys_[i]; });
+      const bool is_known = is_refused || is_among(format_->not_modelled, keys_[i]);
       if (!is_known) {
         if (is_launchers || is_read(keys_[i]) || is_among(format_->harmless, keys_[i])) continue;
         if (warn_of_misspelling(setting, keys_[i], format_->rows)) continue;
@@ -433,7 +423,7 @@ class ConfigurationReader {
                                          [&](const ShellDocument& each) { return each.name == named->value; });
       if (document != documents_.end()) {
         other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
-      } else if (const std::optional<std::string> path = found(named->value)) {
+      } else if (const std::optional<std::string> path = named_configuration(path_, named->value)) {
         other = ConfigurationReader(*path, depth_ + 1, values_,
                                     format_ == nullptr || language_ == ConfigurationLanguage::script ? "" : kind_)
                     .read(read_file(*path, max_configuration_file_bytes));
@@ -441,9 +431,10 @@ class ConfigurationReader {
         result_.unread_files.push_back(*named->from);
         result_.skipped.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
                                               named->from->place().line, quote(named->value)));
+        refuse_default_sizes(*named);
         continue;
       }
-      if (!other) continue;
+      if (!other || is_of_another_program(*other)) continue;
       const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
                               field == ConfigField::deepspeed_file;
       other->override_by(result_);
@@ -455,17 +446,23 @@ class ConfigurationReader {
     }
   }
 
-  /// Returns the path of a named file, relative to the folder of this file or to the working directory.
-  [[nodiscard]] std::optional<std::string> found(const std::string& name) const {
-    // Only configuration files are read, because the author of a script must not choose which files an error quotes.
-    const bool is_configuration =
-        name.ends_with(".json") || name.ends_with(".toml") || name.ends_with(".yaml") || name.ends_with(".yml");
-    if (!is_configuration) return std::nullopt;
-    std::error_code error;
-    const fs::path beside = fs::path(path_).parent_path() / name;
-    if (fs::is_regular_file(beside, error)) return beside.lexically_normal().string();
-    if (fs::is_regular_file(name, error)) return name;
-    return std::nullopt;
+  /// Whether a script of unknown programs names a file that a tool's other programs, such as a decoder, read as well.
+  [[nodiscard]] bool is_of_another_program(const Configuration& other) const {
+    return format_ == nullptr && !programs_.empty() && other.format != nullptr && !other.format->defaults_file.empty() &&
+           std::none_of(programs_.begin(), programs_.end(),
+                        [&](const std::string& each) { return is_among(other.format->programs, each); });
+  }
+
+  /// Refuses the tool's default sizes of the model if a missing file, other than the file of the defaults, may give others.
+  void refuse_default_sizes(const Fact& named) {
+    if (result_.format == nullptr || result_.format->defaults_file.empty()) return;
+    if (named.value.ends_with(result_.format->defaults_file)) return;
+    if (result_.writes(ConfigField::model) || result_.writes(ConfigField::layers)) return;
+    result_.refusals.push_back(
+        {.at = *named.from,
+         .message = fmt::format("there is no file {}, which may give the sizes of the model", quote(named.value)),
+         .hint = "name the trained model with --model, or put the file into the folder of this file",
+         .is_of_model = true});
   }
 
   std::string path_;
@@ -494,7 +491,8 @@ Configuration read_configuration(const std::string& path, const ScriptValues& va
   std::vector<std::string_view> known;
   for (const ConfigurationFormat* format : configuration_formats()) known.push_back(format->name);
   throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)),
-              fmt::format("known: {}", fmt::join(known, ", ")));
+              fmt::format("known: {}; for others, give model and plan as options: recommend MODEL --gpus N",
+                          fmt::join(known, ", ")));
 }
 
 }  // namespace ddl

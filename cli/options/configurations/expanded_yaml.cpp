@@ -17,7 +17,9 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include "cli/options/configurations/named_files.hpp"
 #include "core/error.hpp"
+#include "core/source_text.hpp"
 
 namespace ddl {
 namespace {
@@ -25,6 +27,7 @@ namespace {
 /// Maximum nesting, and maximum number of values that are visited when aliases are expanded.
 constexpr std::size_t most_nested = 64, most_visited = 10 * most_settings;
 constexpr std::ptrdiff_t most_brackets = 1000;
+constexpr int most_included = 20;  ///< maximum number of files that a file and its included files include
 
 /// A value of a YAML text. Aliases share the value that has the anchor.
 struct YamlPart {
@@ -32,13 +35,16 @@ struct YamlPart {
   Kind kind = Kind::scalar;
   std::string text{};
   std::size_t offset = 0;
+  std::shared_ptr<const SourceText> source{};               ///< the file that contains the value
   std::vector<std::shared_ptr<const YamlPart>> children{};  ///< for a map, keys and values in turn
 };
 using SharedPart = std::shared_ptr<const YamlPart>;
 
 class PartsBuilder : public YAML::EventHandler {
  public:
-  explicit PartsBuilder(const SourceText& source) : source_(source) {}
+  /// `included`: the number of files that were included so far.
+  PartsBuilder(std::shared_ptr<const SourceText> source, std::string path, std::shared_ptr<int> included)
+      : source_(std::move(source)), path_(std::move(path)), included_(std::move(included)) {}
 
   [[nodiscard]] SharedPart root() const { return documents_ == 1 ? root_ : nullptr; }
   [[nodiscard]] bool has_properties() const { return has_properties_; }
@@ -49,12 +55,12 @@ class PartsBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     has_properties_ = true;
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw source_.error(offset(mark), "this alias is a part of the value that it stands for");
+    if (found == anchors_.end()) throw source_->error(offset(mark), "this alias is a part of the value that it stands for");
     add(found->second, 0);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
     has_properties_ = has_properties_ || tag.size() > 1;
-    add(scalar(value, mark), anchor);
+    add(tag == "!include" ? included(value, mark) : scalar(value, mark), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -74,17 +80,19 @@ class PartsBuilder : public YAML::EventHandler {
   };
 
   [[nodiscard]] std::size_t offset(const YAML::Mark& mark) const {
-    return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), source_.text().size());
+    return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), source_->text().size());
   }
   [[nodiscard]] SharedPart scalar(const std::string& text, const YAML::Mark& mark) const {
-    return std::make_shared<const YamlPart>(YamlPart{.text = text, .offset = offset(mark)});
+    return std::make_shared<const YamlPart>(YamlPart{.text = text, .offset = offset(mark), .source = source_});
   }
+  /// Returns the contents of the file of `!include FILE`, which Levanter and other tools read; the name if there is no file.
+  [[nodiscard]] SharedPart included(const std::string& name, const YAML::Mark& mark) const;
 
   void open(YamlPart::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     if (open_.size() == most_nested)
-      throw source_.error(offset(mark), fmt::format("nested deeper than {} levels", most_nested));
+      throw source_->error(offset(mark), fmt::format("nested deeper than {} levels", most_nested));
     has_properties_ = has_properties_ || tag.size() > 1;
-    open_.push_back({std::make_shared<YamlPart>(YamlPart{.kind = kind, .offset = offset(mark)}), anchor});
+    open_.push_back({std::make_shared<YamlPart>(YamlPart{.kind = kind, .offset = offset(mark), .source = source_}), anchor});
   }
   void close() {
     const Open done = std::move(open_.back());
@@ -103,7 +111,9 @@ class PartsBuilder : public YAML::EventHandler {
     }
   }
 
-  const SourceText& source_;
+  std::shared_ptr<const SourceText> source_;
+  std::string path_;
+  std::shared_ptr<int> included_;
   SharedPart root_;
   std::vector<Open> open_;
   std::unordered_map<YAML::anchor_t, SharedPart> anchors_;
@@ -111,11 +121,34 @@ class PartsBuilder : public YAML::EventHandler {
   bool has_properties_ = false;
 };
 
+/// Parses a text. Returns false if the text is not valid.
+bool parse(const std::string& text, PartsBuilder& builder) {
+  // The parser would look ahead from each of very many brackets.
+  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > most_brackets) return false;
+  std::istringstream stream(text);
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {}
+  } catch (const YAML::Exception&) {
+    return false;
+  }
+  return builder.root() != nullptr;
+}
+
+SharedPart PartsBuilder::included(const std::string& name, const YAML::Mark& mark) const {
+  const std::optional<std::string> path = named_configuration(path_, name);
+  if (!path) return scalar(name, mark);
+  if (++*included_ > most_included)
+    throw source_->error(offset(mark), fmt::format("more than {} files are included", most_included));
+  const auto source = std::make_shared<const SourceText>(read_file(*path, max_configuration_file_bytes), *path);
+  PartsBuilder builder(source, *path, included_);
+  if (!parse(source->text(), builder)) throw source_->error(offset(mark), fmt::format("{} is not valid YAML", quote(name)));
+  return builder.root();
+}
+
 /// Converts the parts of a YAML text to arguments.
 class Flattener {
  public:
-  explicit Flattener(std::shared_ptr<const SourceText> source) : source_(std::move(source)) {}
-
   void flatten(const YamlPart& part, const std::string& path) {
     visit(part);
     if (part.kind == YamlPart::Kind::map) {
@@ -126,7 +159,7 @@ class Flattener {
     std::string text;
     add_scalars(text, part);
     add_setting(settings_,
-                {.key = path, .value = text, .source = source_, .key_offset = part.offset, .value_offset = part.offset});
+                {.key = path, .value = text, .source = part.source, .key_offset = part.offset, .value_offset = part.offset});
   }
   [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
 
@@ -164,10 +197,9 @@ class Flattener {
 
   void visit(const YamlPart& part) {
     if (++visited_ > most_visited)
-      throw source_->error(part.offset, fmt::format("aliases expand to more than {} values", most_visited));
+      throw part.source->error(part.offset, fmt::format("aliases expand to more than {} values", most_visited));
   }
 
-  std::shared_ptr<const SourceText> source_;
   ConfigEntries settings_;
   std::size_t visited_ = 0;
 };
@@ -175,20 +207,10 @@ class Flattener {
 }  // namespace
 
 std::optional<ConfigEntries> expanded_yaml_settings(const std::string& text, const std::string& origin) {
-  // The parser would look ahead from each of very many brackets.
-  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > most_brackets)
-    return std::nullopt;
   const auto source = std::make_shared<const SourceText>(text, origin);
-  PartsBuilder builder(*source);
-  std::istringstream stream(source->text());
-  try {
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {}
-  } catch (const YAML::Exception&) {
-    return std::nullopt;
-  }
-  if (!builder.has_properties() || builder.root() == nullptr) return std::nullopt;
-  Flattener flattener(source);
+  PartsBuilder builder(source, origin, std::make_shared<int>(0));
+  if (!parse(source->text(), builder) || !builder.has_properties()) return std::nullopt;
+  Flattener flattener;
   flattener.flatten(*builder.root(), "");
   return flattener.take();
 }

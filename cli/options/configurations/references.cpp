@@ -13,7 +13,7 @@ namespace ddl {
 namespace {
 
 /// Maximum number of references that are replaced in one value, and maximum length of the value.
-constexpr int most_references = 16;
+constexpr int most_references = 64;
 constexpr std::size_t most_letters = 10'000;
 
 std::string_view trimmed(std::string_view text) {
@@ -32,7 +32,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 
 class References {
  public:
-  explicit References(ConfigEntries& settings) : settings_(settings) {
+  References(ConfigEntries& settings, const ScriptValues& environment) : settings_(settings), environment_(environment) {
     for (ConfigEntry& setting : settings_) {
       make_absolute(setting);
       values_.try_emplace(setting.key, setting.value);
@@ -80,28 +80,38 @@ class References {
     return found->second;
   }
 
-  /// Returns the result of a function [NVIDIA/NeMo-Framework-Launcher, launcher_scripts/main.py; OmegaConf, oc.env].
-  static std::optional<std::string> result_of(std::string_view function, std::string_view arguments) {
+  /// Returns the result of a function [NVIDIA/NeMo-Framework-Launcher, launcher_scripts/main.py; OmegaConf, oc.env and
+  /// oc.decode; mlcommons/training_results_v4.0, NVIDIA's resolvers for GPT-3].
+  [[nodiscard]] std::optional<std::string> result_of(std::string_view function, std::string_view arguments) const {
+    if (function == "oc.decode") return std::string(trimmed(arguments));
     const std::size_t comma = arguments.find(',');
-    if (comma == std::string_view::npos) return std::nullopt;
-    if (function == "oc.env" || function == "env") return std::string(trimmed(arguments.substr(comma + 1)));
+    const bool has_two = comma != std::string_view::npos;
+    if (function == "oc.env" || function == "env") {
+      const std::string_view name = trimmed(arguments.substr(0, comma));
+      const auto given =
+          std::find_if(environment_.rbegin(), environment_.rend(), [&](const auto& each) { return each.first == name; });
+      if (given != environment_.rend()) return given->second;
+      return has_two ? std::optional(std::string(trimmed(arguments.substr(comma + 1)))) : std::nullopt;
+    }
+    if (!has_two) return std::nullopt;
     const auto a = whole_number(arguments.substr(0, comma)), b = whole_number(arguments.substr(comma + 1));
     if (!a || !b || *a < 0 || *b < 0) return std::nullopt;
     std::int64_t product = 0;
     if (function == "multiply")
       return __builtin_mul_overflow(*a, *b, &product) ? std::nullopt : std::optional(std::to_string(product));
     if (*b == 0) return std::nullopt;
-    if (function == "divide_ceil") return std::to_string(*a / *b + (*a % *b > 0 ? 1 : 0));
-    if (function == "divide_floor") return std::to_string(*a / *b);
+    if (function == "divide_ceil" || function == "ceil_div") return std::to_string(*a / *b + (*a % *b > 0 ? 1 : 0));
+    if (function == "divide_floor" || function == "floor_div") return std::to_string(*a / *b);
     return std::nullopt;
   }
 
   ConfigEntries& settings_;
+  const ScriptValues& environment_;
   std::unordered_map<std::string, std::string> values_;
 };
 
 }  // namespace
 
-void resolve_references(ConfigEntries& settings) { References(settings).resolve(); }
+void resolve_references(ConfigEntries& settings, const ScriptValues& values) { References(settings, values).resolve(); }
 
 }  // namespace ddl

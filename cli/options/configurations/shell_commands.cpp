@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,7 +23,25 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+/// Programs whose option `-c` is followed by a program in their own language.
+constexpr std::array<std::string_view, 4> interpreters{"python", "python3", "perl", "ruby"};
+constexpr std::array<std::string_view, 6> starting_words{"torchrun ", "accelerate launch ", "deepspeed ", "srun ",
+                                                         "mpirun ",   "torch.distributed."};
+
+bool has_one_of(std::string_view text, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
 bool is_inner_shell(std::string_view word) { return is_one_of(word.substr(word.rfind('/') + 1), inner_shells); }
+
+/// Whether a launcher that is no shell runs the command line behind its option `-c`: `launch -n 8 -c 'python train.py …'`.
+bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
+  if (option == 0 || option + 1 >= words.size() || words[option].text != "-c") return false;
+  const std::string_view before = words[option - 1].text, text = words[option + 1].text;
+  const bool is_program = is_one_of(before.substr(before.rfind('/') + 1), interpreters) || is_inner_shell(before);
+  return !is_program && (text.find(".py ") != std::string_view::npos || has_one_of(text, starting_words));
+}
 
 }  // namespace
 
@@ -81,8 +100,15 @@ bool ShellReader::assigns(ScriptRun run) {
     value = {.words = words_.read_array(), .is_array = true};
   } else {
     ShellWordList list;
+    const std::size_t from = words_.at();
     words_.read_word(list, false);
     list.end();
+    // The output of a training is unknown, but the training runs: LOG=$(torchrun train.py … 2>&1).
+    const std::string_view raw = text.substr(from, words_.at() - from);
+    if (run != ScriptRun::no && raw.starts_with("$(") && raw.ends_with(')') && has_one_of(raw, starting_words) &&
+        raw.find(".py") != std::string_view::npos) {
+      perform_text(words_.part(from + 2, words_.at() - 1), run, nullptr);
+    }
     // If the value expands to several words, such as those of an array, the words are joined by blanks.
     PlacedText joined{.start = words_.origin(end)};
     for (std::size_t i = 0; i < list.done.size(); ++i) {
@@ -290,6 +316,11 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
       launched(i);
       run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}, run, true);
+      return true;
+    }
+    if (runs_text(words, i)) {
+      launched(i);
+      perform_text(words[i + 1], run, nullptr);
       return true;
     }
     if (!is_inner_shell(words[i].text)) continue;

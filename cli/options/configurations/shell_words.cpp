@@ -268,6 +268,26 @@ std::size_t ShellWords::closing(std::size_t from, char open, char close) const {
   return text_.size();
 }
 
+std::size_t ShellWords::closing_command(std::size_t from) const {
+  int depth = 1;
+  char quote = 0;
+  for (std::size_t i = from; i < text_.size(); ++i) {
+    const char c = text_[i];
+    if (c == '\\' && quote != '\'') {
+      ++i;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '(') {
+      ++depth;
+    } else if (c == ')' && --depth == 0) {
+      return i + 1;
+    }
+  }
+  return closing(from, '(', ')');  // a quote in a comment has no end
+}
+
 void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
   const std::size_t from = at_;
   if (here() == '`') {
@@ -313,7 +333,7 @@ void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
 
 void ShellWords::read_command_output(ShellWordList& words, bool splits, int depth) {
   const std::size_t from = at_;
-  at_ = closing(at_ + 2, '(', ')');
+  at_ = closing_command(at_ + 2);
   const std::string_view command = text_.substr(from, at_ - from);
   // Files are named relative to the script's folder, so the folder itself becomes `.`.
   if (is_own_folder(command, 0)) return put(words, '.', origin(from));

@@ -70,6 +70,8 @@ class ShellWords {
   /// Returns the position after the bracket that closes the bracket before `from`. Returns the end
   /// of the text if the bracket is never closed.
   [[nodiscard]] std::size_t closing(std::size_t from, char open, char close) const;
+  /// Returns the position behind the parenthesis that ends `$(…)`. Parentheses in quotes do not count.
+  [[nodiscard]] std::size_t closing_command(std::size_t from) const;
 
  private:
   void put(ShellWordList& words, char c, ByteOrigin origin);

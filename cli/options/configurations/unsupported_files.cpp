@@ -1,17 +1,24 @@
 #include "cli/options/configurations/unsupported_files.hpp"
 
+#include <array>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/recognition.hpp"
+#include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
 
 void refuse_program(const std::string& path) {
+  if (path.ends_with(".onnx"))
+    throw Error(fmt::format("{} is a model, no configuration", quote(path)),
+                "give it as the model: recommend net.onnx --gpus N");
   if (!path.ends_with(".py")) return;
   const std::string text = read_file(path, max_configuration_file_bytes);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
@@ -25,24 +32,69 @@ void refuse_program(const std::string& path) {
   throw Error(fmt::format("{} is a program in Python, no configuration", quote(path)), hint);
 }
 
+namespace {
+
+/// A kind of file that another command reads, or that no command reads. `{}` in the hint is the file's name.
+struct OtherText {
+  std::string_view word, second;  ///< texts that files of this kind contain; `second` may be empty
+  std::string_view hint;
+};
+constexpr std::string_view is_benchmark = "it is the output of a benchmark: 'ddl-oracle calibrate network {}' reads it";
+constexpr std::string_view is_description = "it describes a model: 'ddl-oracle models import {}' reads it";
+/// The first row whose texts are in the file counts.
+constexpr auto other_json = std::to_array<OtherText>({
+    {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
+    {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
+    {"\"_class_name\"", "",
+     "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
+    {"\"model_type\"", "", is_description},
+    {"\"architectures\"", "", is_description},
+    {"\"nccl", "\"results\"", is_benchmark},
+});
+constexpr auto other_yaml = std::to_array<OtherText>({
+    {"format:", "plan:", "it is a job file: 'ddl-oracle check {}' reads it"},
+    {"format:", "layers:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+    {"format:", "family:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+});
+constexpr auto other_plain = std::to_array<OtherText>({
+    {"# nThread", "", is_benchmark},
+    {"# OSU ", "", is_benchmark},
+});
+
+std::string hint_of(std::span<const OtherText> kinds, const std::string& text, const std::string& path) {
+  for (const OtherText& kind : kinds) {
+    if (text.find(kind.word) != std::string::npos && text.find(kind.second) != std::string::npos)
+      return fmt::format(fmt::runtime(kind.hint), visible(path));
+  }
+  return {};
+}
+
+/// Returns a hint about a script that launches another script, or an unknown program; empty if it launches neither.
+std::string hint_of_script(const std::string& text, const std::string& path) {
+  const ShellScript script = read_shell_script(text, path, {});
+  for (const std::string& skipped : script.skipped) {
+    const std::size_t words = skipped.find(": it launches ");
+    if (words != std::string::npos) return skipped.substr(words + 2);
+  }
+  const std::vector<PlacedText> programs = script_arguments(script).programs;
+  if (programs.empty() || !programs.back().is_known()) return {};
+  return fmt::format("it starts {}, whose arguments are unknown: give model and plan as options: recommend MODEL --gpus N",
+                     quote(programs.back().text));
+}
+
+}  // namespace
+
 std::string hint_of_another(const std::string& path) {
   const std::string text = read_file(path, max_configuration_file_bytes);
-  const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+  const std::string plain = hint_of(other_plain, text, path);
+  if (!plain.empty()) return plain;
   switch (language_of(text)) {
     case ConfigurationLanguage::yaml:
-      if (says("format:") && says("plan:"))
-        return fmt::format("it is a job file: 'ddl-oracle check {}' reads it", visible(path));
-      break;
+      return hint_of(other_yaml, text, path);
     case ConfigurationLanguage::json:
-      if (says("\"schema\"") && says("\"inputs\""))
-        return fmt::format("it is an answer of this program: 'ddl-oracle explain --plan {}' reads it", visible(path));
-      break;
+      return hint_of(other_json, text, path);
     case ConfigurationLanguage::script:
-      for (const std::string& skipped : read_shell_script(text, path, {}).skipped) {
-        const std::size_t words = skipped.find(": it launches ");
-        if (words != std::string::npos) return skipped.substr(words + 2);
-      }
-      break;
+      return path.ends_with(".json") ? std::string() : hint_of_script(text, path);
     case ConfigurationLanguage::toml:
       break;
   }

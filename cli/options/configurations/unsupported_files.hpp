@@ -4,10 +4,10 @@
 
 namespace ddl {
 
-/// Throws Error if the file is a program in Python.
+/// Throws Error if the file is a program in Python or an ONNX file.
 void refuse_program(const std::string& path);
-/// Returns a hint about a file that is no configuration of a tool: a job file, an answer of this program, or a script that
-/// launches another script; empty for other files.
+/// Returns a hint about a file that is no configuration of a tool: a file that another command reads, or a script that
+/// launches another script or an unknown program; empty for other files.
 [[nodiscard]] std::string hint_of_another(const std::string& path);
 
 }  // namespace ddl

@@ -1,0 +1,60 @@
+#include "cli/options/configurations/named_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "cli/options/configurations/config_entry.hpp"
+#include "core/source_text.hpp"
+
+namespace ddl {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Maximum number of folders above a file in which the files that it names are searched for.
+constexpr int most_folders_above = 6;
+
+bool has_ending(const std::string& name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+/// Returns the named file in a folder above the file `path`; empty if there is none.
+std::optional<std::string> file_above(const fs::path& path, const std::string& name) {
+  const fs::path named = fs::path(name).lexically_normal();
+  if (named.is_absolute() || !named.has_parent_path() || *named.begin() == "..") return std::nullopt;
+  fs::path folder = path.parent_path();
+  for (int i = 0; i < most_folders_above; ++i) {
+    folder /= "..";
+    const fs::path candidate = (folder / named).lexically_normal();
+    if (is_file(candidate)) return candidate.string();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> named_configuration(const std::string& path, const std::string& name) {
+  if (!has_ending(name, {".json", ".toml", ".yaml", ".yml"})) return std::nullopt;
+  const fs::path beside = fs::path(path).parent_path() / name;
+  if (is_file(beside)) return beside.lexically_normal().string();
+  if (is_file(name)) return name;
+  return file_above(path, name);
+}
+
+std::optional<SourcedFile> named_script(const std::string& path, const std::string& name) {
+  if (!has_ending(name, {".sh", ".bash", ".env", ".args"}) || fs::path(name).is_absolute()) return std::nullopt;
+  const fs::path beside = (fs::path(path).parent_path() / name).lexically_normal();
+  const std::optional<std::string> found = is_file(beside) ? beside.string() : file_above(path, name);
+  if (!found) return std::nullopt;
+  return SourcedFile{.path = *found, .text = read_file(*found, max_configuration_file_bytes)};
+}
+
+}  // namespace ddl
