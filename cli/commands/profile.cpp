@@ -297,8 +297,7 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--machine", o.machine, "machine whose devices per node limit the default of --splits")
       .capture_default_str();
   command.add_option("--problem", o.lines, "measure only this problem, a line in the format of profiles").take_all();
-  command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')")
-      .type_name("FILE");
+  command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')");
   command
       .add_option("--leave-out", o.left_out,
                   "skip this problem, a line in the format of profiles, such as one that crashes the device")
@@ -321,10 +320,8 @@ void add_profile(const Command& program, Request& request) {
                   "algorithm of the GPU's library: framework (PyTorch's choice: the first for matrix products, else the "
                   "fastest), fastest, first, or smallest (workspace)")
       .default_str("framework");
-  command
-      .add_option("--simulated", o.simulated,
-                  "properties of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'")
-      .type_name("PROPERTIES");
+  command.add_option("--simulated", o.simulated,
+                     "properties of the simulated device: 'peak=10TFLOP/s bandwidth=500GB/s latency=5us noise=0.01 seed=1'");
   add_output_option(
       command, o.output,
       "output profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
