@@ -247,6 +247,13 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   return host;
 }
 
+namespace {
+
+/// The name of a model without the parameters that it overrides: `resnet50` of `resnet50@trained=none`.
+std::string_view base_name(std::string_view name) { return name.substr(0, name.find('@')); }
+
+}  // namespace
+
 std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision,
                                    const Model* like) {
   double sum = 0;
@@ -257,6 +264,7 @@ std::optional<double> pooled_scale(const Machine& machine, const Coefficients& c
     if (like != nullptr && (model.input.rank != like->input.rank || model.input.sequence != like->input.sequence)) continue;
     const std::optional<double> scale = measured_scale(facts_of(model), machine.device, coefficients, precision);
     if (!scale) continue;
+    if (like != nullptr && base_name(measured.model) == base_name(like->name)) return scale;
     sum += std::log(*scale);
     ++count;
   }

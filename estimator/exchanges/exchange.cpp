@@ -580,12 +580,12 @@ Seconds ExchangeTimes::rooted_time(Collective operation, bool by_tree, Bytes mes
   const double ranks = at.group.ranks;
   const bool adds = operation == Collective::reduce;
   if (by_tree) return (adds ? tree_reduce_time : tree_broadcast_time)(message, ranks, link);
-  const LibraryHabits* const habits = library(at, staged);
-  if (habits == nullptr) return (adds ? chain_reduce_time : chain_broadcast_time)(message, ranks, link);
+  const LibraryConstants* const constants = library(at, staged);
+  if (constants == nullptr) return (adds ? chain_reduce_time : chain_broadcast_time)(message, ranks, link);
   // The library's ring sends P−1 shares of a vector over each link. Here, it sends the whole vector.
   LibraryGroup group = library_group(at);
   if (!adds) group.add = {};
-  return library_ring_time(1, message * (ranks / (ranks - 1)), group, *habits);
+  return library_ring_time(1, message * (ranks / (ranks - 1)), group, *constants);
 }
 
 ExchangeTimes::Predicted ExchangeTimes::rooted(Collective operation, Bytes message, const GroupLinks& at) const {
