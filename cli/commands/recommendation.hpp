@@ -109,4 +109,7 @@ void write_directory(RecommendAnswer& answer, Report& report);
 /// Reports the best plans for several numbers of GPUs or batches, and whether each plan meets the goals.
 [[nodiscard]] Report recommend_scaling(const RecommendOptions& options, const Command& command);
 
+/// Returns the options of the search that answers the question: its size, objective, strategies and fixed choices.
+[[nodiscard]] SearchOptions search_options_of(const RecommendAnswer& answer);
+
 }  // namespace ddl
