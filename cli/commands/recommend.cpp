@@ -7,6 +7,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
+#include "calibration/inputs/setting_values.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
@@ -335,8 +336,13 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
     if (options.study.software.empty()) options.study.software = framework->software;
     Settings& settings = options.study.settings;
-    if (framework->mixed_precision && settings.find("mixed_precision") == nullptr)
-      settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::option, {}});
+    const auto& words = options.study.setting_words;
+    const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
+                           return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
+                         });
+    // No option of the user: it gets no warning where it has no effect.
+    if (framework->mixed_precision && !is_said)
+      settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
   }
   options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();

@@ -187,9 +187,10 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
   if (start.plan) {
     const Seconds step = start.plan->time.step_time();
     const double longer = step / best.time.step_time() - 1;
-    const std::string change = longer < 0.005 ? "as fast"
-                               : longer < 2   ? fmt::format("{} longer", share_text(longer))
-                                              : fmt::format("{:.0f} times as long", longer + 1);
+    const std::string change = longer <= -0.005 ? fmt::format("{} shorter", share_text(-longer))
+                               : longer < 0.005 ? "as fast"
+                               : longer < 2     ? fmt::format("{} longer", share_text(longer))
+                                                : fmt::format("{:.0f} times as long", longer + 1);
     return fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
                        plan_word(start.plan->plan), humanize(step), change, tools);
   }

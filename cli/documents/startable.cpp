@@ -44,6 +44,14 @@ std::vector<Plan> neighbours_of(const Plan& plan, const FixedChoices& fixed) {
       add([&](Plan& changed) { row.set(changed, value); });
     }
   }
+  // Recomputation saves the memory of activations that stay on the device.
+  const auto& recompute = fixed.admitted[PlanChoice::recompute];
+  constexpr int full = static_cast<int>(Recompute::full);
+  const bool recomputes = !recompute || std::find(recompute->begin(), recompute->end(), full) != recompute->end();
+  const bool may_move = !fixed.chosen[PlanChoice::offload_activations] && !fixed.chosen[PlanChoice::recompute];
+  if (plan.offload_activations && recomputes && may_move) {
+    add([](Plan& changed) { changed.offload_activations = false, changed.recompute = Recompute::full; });
+  }
   for (const std::int64_t count : {plan.micro_batches * 2, plan.micro_batches / 2}) {
     if (count >= 1 && !fixed.micro_batches) add([&](Plan& changed) { changed.micro_batches = count; });
   }
@@ -159,6 +167,9 @@ void keep_to(const Framework& framework, const Model& model, SearchOptions& opti
   std::vector<int> stages;
   for (int stage = framework.least_zero; stage <= framework.most_zero; ++stage) stages.push_back(stage);
   options.admitted[PlanChoice::zero] = std::move(stages);
+  // No launcher writes files that offload activations.
+  if (!options.chosen[PlanChoice::offload_activations])
+    options.admitted[PlanChoice::offload_activations] = std::vector<int>{0};
   if (!options.families.empty()) return;
   for (Family family = 0; family < (Family{1} << axis_count); ++family) {
     if ((family & ~framework.axes) == 0 && is_meaningful(family) && can_divide(options.devices, family))

@@ -407,7 +407,12 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.any_device = spec.profiles.any_device;
   job.precision = study.precision();
   job.optimizer = study.optimizer();
-  job.settings = spec.settings.said_by(SettingOrigin::job);
+  // A setting without effect on the plan is left out: `check` would warn of it, and --for ddp always sets autocast.
+  Settings with_effect;
+  spec.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
+    if (row.counts == nullptr || row.counts(study.job().facts, plan)) with_effect.set(row, value);
+  });
+  job.settings = with_effect.said_by(SettingOrigin::job);
   job.gpu_memory = spec.device_memory;
   if (!(spec.margin == Margin{})) job.margin = spec.margin;
   job.plan = plan;

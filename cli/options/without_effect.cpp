@@ -10,6 +10,17 @@
 #include "cli/options/plan_options.hpp"
 
 namespace ddl {
+namespace {
+
+/// Returns whether a value of a choice changes the plan, given the model and the plan's other choices.
+bool has_effect(const PlanChoiceRow& row, const Plan& plan, const ModelFacts& facts, int value) {
+  if (!row.matters(plan.mesh) || (row.counts != nullptr && !row.counts(plan))) return false;
+  if (row.choice == PlanChoice::shard_group) return plan.zero_stage > 0;
+  const bool needs_others = row.choice == PlanChoice::recompute || row.choice == PlanChoice::reshard;
+  return !needs_others || row.possible(facts, plan, value);
+}
+
+}  // namespace
 
 std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan, const ModelFacts& facts) {
   std::vector<std::string> without_effect;
@@ -17,9 +28,7 @@ std::vector<std::string> choices_without_effect(const PlanOptions& options, cons
   for (const PlanChoiceRow& row : plan_choices()) {
     const std::optional<int> value = chosen[row.choice];
     if (value.value_or(0) == 0) continue;
-    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, *value);
-    const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes;
-    if (counts && row.get(plan) == value) continue;
+    if (row.get(plan) == value && has_effect(row, plan, facts, *value)) continue;
     without_effect.push_back(fmt::format("--{} {} has no effect on {}", row.option, row.name(*value), plan_word(plan)));
   }
   return without_effect;
@@ -30,8 +39,7 @@ std::vector<std::string> keys_without_effect(const Plan& plan, const ModelFacts&
   for (const PlanChoiceRow& row : plan_choices()) {
     const int value = row.get(plan);
     if (value == row.get(Plan{})) continue;
-    const bool recomputes = row.choice != PlanChoice::recompute || row.possible(facts, plan, value);
-    if (row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan)) && recomputes) continue;
+    if (has_effect(row, plan, facts, value)) continue;
     const std::string said = row.first_number ? std::to_string(*row.first_number + value) : std::string(row.name(value));
     without_effect.push_back(fmt::format("'{}: {}' has no effect on {}", row.option, said, plan_word(plan)));
   }

@@ -1,4 +1,5 @@
 #include <array>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -119,12 +120,15 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   }
   if (plan.offload == Offload::none) values.clear(PlanChoice::offload);
   if (plan.offload != Offload::weights) values.clear(ConfigField::offload_weights);
-  if (plan.zero_stage > 0) values.set(ConfigField::overlap, request.study.assumptions().overlap ? "yes" : "no");
+  // On one GPU ZeRO shards nothing, but only its stages 1 to 3 offload.
+  const bool is_alone = plan.mesh.devices() == 1 && plan.offload != Offload::none;
+  const int stage = !is_alone ? plan.zero_stage : plan.offload == Offload::weights ? 3 : 2;
+  if (is_alone) values.set(PlanChoice::zero, std::to_string(stage));
+  if (stage > 0) values.set(ConfigField::overlap, request.study.assumptions().overlap ? "yes" : "no");
   if (std::optional<CannotLaunch> lacks = refused(request, deepspeed_json, values)) return *lacks;
-  if (plan.offload != Offload::none && plan.zero_stage == 0)
+  if (plan.offload != Offload::none && stage == 0)
     return CannotLaunch{"it only offloads tensors that ZeRO shards: --zero 1"};
-  if (plan.offload == Offload::weights && plan.zero_stage != 3)
-    return CannotLaunch{"it only offloads weights with ZeRO-3: --zero 3"};
+  if (plan.offload == Offload::weights && stage != 3) return CannotLaunch{"it only offloads weights with ZeRO-3: --zero 3"};
 
   ConfigText text(deepspeed_json, values);
   const bool is_sgd = values[ConfigField::momentum].has_value();
@@ -134,9 +138,9 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   const bool is_adam = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   // ZeRO stops at the start with other optimizers, unless the file allows them [DeepSpeed, deepspeed/runtime/engine.py,
   // _do_optimizer_sanity_check; deepspeed/runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS].
-  if (plan.zero_stage > 0 && !is_adam) text.set("zero_allow_untested_optimizer", true);
+  if (stage > 0 && !is_adam) text.set("zero_allow_untested_optimizer", true);
   if (plan.offload != Offload::none && !is_adam) text.set("zero_force_ds_cpu_optimizer", false);
-  if (plan.zero_stage > 0) text.set("zero_optimization.contiguous_gradients", true);
+  if (stage > 0) text.set("zero_optimization.contiguous_gradients", true);
   if (plan.offload != Offload::none) text.set("zero_optimization.offload_optimizer.pin_memory", true);
   if (plan.offload == Offload::weights) text.set("zero_optimization.offload_param.pin_memory", true);
   if (plan.recompute == Recompute::full) text.set("activation_checkpointing.partition_activations", false);

@@ -10,6 +10,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/memory/verdict.hpp"
 #include "estimator/step/tasks.hpp"
 
 namespace ddl {
@@ -337,6 +338,13 @@ class Explainer {
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
   }
 
+  /// Returns whether most of the gradients' time is the fitted time of weights that no split divides, and not of a link.
+  [[nodiscard]] bool is_mostly_fitted(Seconds gradients) const {
+    return costs_.learned()[Coefficient::unsharded_weight_sync] > 0 &&
+           plan_.mesh[Axis::filter] * plan_.mesh[Axis::channel] * plan_.mesh[Axis::spatial] > 1 &&
+           gradients > gradients_.total() * 2.0;
+  }
+
   [[nodiscard]] bool all_measured(Purpose purpose) const {
     const std::vector<std::string_view> used = algorithms_of(purpose);
     return !used.empty() &&
@@ -361,8 +369,13 @@ class Explainer {
     } else if (part.part == Part::gradient_exchange) {
       phase.hidden = max(Seconds{}, estimate().hidden_exchange);
       phase.made_of = gradients();
-      if (gradients_.total().value() > 0 && !gradients_.measured) phase.busiest = gradients_.bottleneck;
       phase.source = exchange_source(gradients_.measured);
+      if (is_mostly_fitted(phase.time)) {
+        phase.made_of = WeightsLeftWhole{};
+        phase.source = Provenance::curve;
+      } else if (gradients_.total().value() > 0 && !gradients_.measured) {
+        phase.busiest = gradients_.bottleneck;
+      }
     } else if (part.part == Part::layer_collectives) {
       phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
@@ -451,6 +464,9 @@ Explanation explain(const Estimator& estimator, const Plan& plan) {
   explanation.estimate = estimator.estimate_beyond_devices(plan);
   if (explanation.estimate.time.step_time().value() <= 0) return explanation;
   add_reserved(estimator, explanation.estimate);
+  // What the allocator reserves may raise the upper bound above the memory of the device.
+  Estimate& estimate = explanation.estimate;
+  if (estimate.feasible()) estimate.verdict = verdict_of(estimate.memory, job.machine.device.memory);
   Explainer(job, estimator.steps().staged(plan).step, estimator.tables().costs(plan), estimator.stages(plan), explanation)
       .explain();
   if (!job.coefficients.congestion.empty()) {
