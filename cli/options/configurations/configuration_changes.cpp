@@ -144,9 +144,20 @@ class PlanDifference {
     }
   }
 
+  /// Returns whether keys of the file begin with dashes, as arguments of a command do, and keys of YAML do not.
+  [[nodiscard]] bool has_dashes() const {
+    for (std::size_t i = 0; i < RunField::count; ++i) {
+      const Fact* const fact = read_.find(RunField::numbered(i));
+      if (fact != nullptr && fact->from && fact->from->key.starts_with('-')) return true;
+    }
+    return false;
+  }
+
   void say(const ArgumentRow& row, RunField field) {
     const std::string word = *said_by(format_, row, after_);
-    add({.argument = std::string(row.key), .now = "", .then = word.empty() ? "yes" : word, .place = std::nullopt});
+    std::string key(row.key);
+    if (key.starts_with("--") && !has_dashes()) key.erase(0, 2);
+    add({.argument = std::move(key), .now = "", .then = word.empty() ? "yes" : word, .place = std::nullopt});
     become(field, after_[field]);
   }
 

@@ -93,8 +93,9 @@ class ConfigurationReader {
   /// Whether this file, which no other file names, leaves a field to the program that reads the file, by `auto`.
   [[nodiscard]] bool is_left_open(RunField field) const {
     return depth_ == 0 && std::any_of(settings_.begin(), settings_.end(), [&](const ConfigEntry& setting) {
-             const ArgumentRow* row =
-                 setting.value == "auto" ? row_named(result_.format->rows, argument_key(setting.key)) : nullptr;
+             // A file that this file names may have given another format.
+             const auto& rows = (format_ != nullptr ? format_ : result_.format)->rows;
+             const ArgumentRow* row = setting.value == "auto" ? row_named(rows, argument_key(setting.key)) : nullptr;
              return row != nullptr && row->field == field;
            });
   }

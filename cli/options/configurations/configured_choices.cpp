@@ -199,6 +199,16 @@ class ChoiceReader {
   /// Throws Error for arguments that Megatron Core refuses [megatron/core/transformer/transformer_block.py,
   /// `get_num_layers_to_build`; moe/moe_layer.py, `MoELayer.forward`].
   void refuse_as_megatron() {
+    // Megatron-DeepSpeed has no such limits: BLOOM has 70 layers on 12 stages [deepspeed/runtime/pipe/module.py].
+    const Fact* const version = read_.find(ConfigField::implementation);
+    if (version != nullptr && version->is_weak) return;
+    const std::int64_t tensor = configured_degree(read_, ConfigField::tensor);
+    const auto heads = read_.number(ConfigField::heads, 1, most_configured);
+    if (heads && tensor > 1 && *heads % tensor != 0) {
+      read_.fail({ConfigField::tensor},
+                 fmt::format("{} attention heads do not divide into {} parts, as Megatron Core needs", *heads, tensor),
+                 "choose a tensor degree that divides the heads");
+    }
     const std::int64_t pipeline = configured_degree(read_, ConfigField::pipeline);
     const auto chosen_blocks = [&](PlanChoice choice) {
       return all_.own.numbers[static_cast<std::size_t>(choice)].value_or(0);

@@ -21,7 +21,8 @@ bool has_ending(const std::string& name, std::initializer_list<std::string_view>
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
 }
 
-bool is_file(const fs::path& path) {
+// Not named is_file: that of cli/report/report.hpp would be called for strings.
+bool is_regular(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
 }
@@ -34,7 +35,7 @@ std::optional<std::string> file_above(const fs::path& path, const std::string& n
   for (int i = 0; i < most_folders_above; ++i) {
     folder /= "..";
     const fs::path candidate = (folder / named).lexically_normal();
-    if (is_file(candidate)) return candidate.string();
+    if (is_regular(candidate)) return candidate.string();
   }
   return std::nullopt;
 }
@@ -44,15 +45,15 @@ std::optional<std::string> file_above(const fs::path& path, const std::string& n
 std::optional<std::string> named_configuration(const std::string& path, const std::string& name) {
   if (!has_ending(name, {".json", ".toml", ".yaml", ".yml"})) return std::nullopt;
   const fs::path beside = fs::path(path).parent_path() / name;
-  if (is_file(beside)) return beside.lexically_normal().string();
-  if (is_file(name)) return name;
+  if (is_regular(beside)) return beside.lexically_normal().string();
+  if (is_regular(name)) return name;
   return file_above(path, name);
 }
 
 std::optional<SourcedFile> named_script(const std::string& path, const std::string& name) {
   if (!has_ending(name, {".sh", ".bash", ".env", ".args"}) || fs::path(name).is_absolute()) return std::nullopt;
   const fs::path beside = (fs::path(path).parent_path() / name).lexically_normal();
-  const std::optional<std::string> found = is_file(beside) ? beside.string() : file_above(path, name);
+  const std::optional<std::string> found = is_regular(beside) ? beside.string() : file_above(path, name);
   if (!found) return std::nullopt;
   return SourcedFile{.path = *found, .text = read_file(*found, max_configuration_file_bytes)};
 }
