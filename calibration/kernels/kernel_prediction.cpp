@@ -1,5 +1,6 @@
 #include "calibration/kernels/kernel_prediction.hpp"
 
+#include <array>
 #include <map>
 
 #include "calibration/inputs/study.hpp"
@@ -25,6 +26,18 @@ KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
   return {.time = model.traffic_time(bytes), .source = model.source(KernelKind::elementwise, Pass::forward)};
 }
 
+bool is_of_volumes(const KernelProblem& problem) {
+  const Problem* const own = std::get_if<Problem>(&problem);
+  return own != nullptr && !own->inputs.empty() && own->inputs.front().rank == 3;
+}
+
+/// Returns the factor of measured networks whose inputs have `rank` dimensions.
+std::optional<double> scale_of(int rank, const Machine& machine, const Coefficients& coefficients, Precision precision) {
+  Model like;
+  like.input.rank = rank;
+  return pooled_scale(machine, coefficients, precision, &like);
+}
+
 /// Kernel times in one precision.
 class PredictedTimes {
  public:
@@ -32,22 +45,24 @@ class PredictedTimes {
                  Precision precision)
       : model_(machine.device, precision),
         measured_(measured, Roofline(machine.device, precision), precision),
-        scale_(measured_.empty() ? pooled_scale(machine, coefficients, precision, nullptr) : std::nullopt) {}
+        scales_{is_measured() ? std::nullopt : scale_of(2, machine, coefficients, precision),
+                is_measured() ? std::nullopt : scale_of(3, machine, coefficients, precision)} {}
 
   [[nodiscard]] bool is_measured() const { return !measured_.empty(); }
 
   [[nodiscard]] PredictedKernel predict(const KernelProblem& problem) const {
     if (!is_measured()) {
       const KernelTime time = std::visit([&](const auto& own) { return modelled(model_, own); }, problem);
-      const double factor = scale_.value_or(1);
+      const std::optional<double>& scale = scales_[is_of_volumes(problem) ? 1 : 0];
+      const double factor = scale.value_or(1);
       const auto scaled = [&](const std::optional<Seconds>& end) {
-        return end && !scale_ ? std::optional(*end * factor) : std::nullopt;
+        return end && !scale ? std::optional(*end * factor) : std::nullopt;
       };
       return {.line = print_problem(problem),
               .time = time.time * factor,
               .low = scaled(time.low),
               .high = scaled(time.high),
-              .source = scale_ ? Provenance::curve : time.source};
+              .source = scale ? Provenance::curve : time.source};
     }
     const KernelCost cost = std::visit([&](const auto& own) { return measured_.cost(own); }, problem);
     PredictedKernel predicted{.line = print_problem(problem), .time = cost.time, .source = cost.source};
@@ -63,7 +78,7 @@ class PredictedTimes {
  private:
   KernelModel model_;
   ProblemTimes measured_;
-  std::optional<double> scale_;
+  std::array<std::optional<double>, 2> scales_;  ///< factors of networks of images and of volumes
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr double size_reach = 4;
 /// If the second largest count predicts the time of the largest one less exactly than this factor, its growth is not used.
 constexpr double growth_doubt = 1.3;
 /// A change of the library's protocol may make a larger message faster by this factor; assumed.
-constexpr double protocol_change = 1.25;
+constexpr double protocol_change = 2;
 /// A 95 % interval reaches this many standard deviations to each side.
 constexpr double reach_95 = 1.96;
 

@@ -306,6 +306,11 @@ std::vector<NamedFamily> pure_strategies(const SearchOptions& options) {
 void try_offloading(const Estimator& estimator, const SearchOptions& options, SearchResult& result) {
   constexpr int value = static_cast<int>(Offload::optimizer);
   const Estimate& first = result.best.front();
+  // The first plan may be preferred to a faster one, for which there are no measured runs.
+  const auto is_faster = [&](const Estimate& each) {
+    return each.time.step_time() * (1 + options.tie) < first.time.step_time();
+  };
+  if (std::any_of(result.best.begin(), result.best.end(), is_faster)) return;
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::offload)];
   const bool is_admitted = !admitted || std::find(admitted->begin(), admitted->end(), value) != admitted->end();
   const bool is_short = first.plan.recompute != Recompute::none || first.plan.micro_batches > 1;

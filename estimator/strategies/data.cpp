@@ -34,7 +34,9 @@ void data_limits(const LimitContext& context, Limits& limits) {
   if (assumptions.synchronization != Synchronization::sync && plan.mesh.replicas() > 1 && !is_whole)
     limits.add({Limit::Kind::synchronization, static_cast<double>(plan.zero_stage), data, -1});
   const bool is_sharded = plan.zero_stage > 0 && plan.mesh.replicas() > 1;
-  if (is_sharded && assumptions.allreduce) limits.add({Limit::Kind::allreduce, static_cast<double>(plan.zero_stage), 0, -1});
+  // A ring reduces, scatters and gathers, as ZeRO does.
+  const bool is_whole_vector = assumptions.allreduce && assumptions.allreduce != AllreduceAlgorithm::ring;
+  if (is_sharded && is_whole_vector) limits.add({Limit::Kind::allreduce, static_cast<double>(plan.zero_stage), 0, -1});
   if (is_sharded && are_sparse(assumptions, context.facts))
     limits.add({Limit::Kind::compression, static_cast<double>(plan.zero_stage), 1, -1});
   if (is_sharded && !may_scatter(assumptions.compression))

@@ -27,6 +27,7 @@ inline const std::set<std::string> not_computed{
     "a table of repeated positions is not supported by this back end",
     "a router with sigmoids is not supported by this back end",
     "a router with a bias is not supported by this back end",
+    "a router with corrected scores is not supported by this back end",
     "a router with groups of experts is not supported by this back end",
     "the function relu2 is not supported by this back end",
     "the function xielu is not supported by this back end",

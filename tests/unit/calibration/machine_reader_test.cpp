@@ -305,10 +305,10 @@ TEST_CASE("machines are found with any case and punctuation of their name") {
 TEST_CASE("fails with an unknown machine") {
   CHECK(error_of([] { (void)load_machine("dgx-a10"); }) ==
         "unknown machine 'dgx-a10'\nhint: did you mean 'dgx-a100'? A file of your own ends in '.yaml'");
-  CHECK(
-      error_of([] { (void)load_machine("mi308x"); }) ==
-      "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For another machine with such "
-      "GPUs, write a file: ddl-oracle machines new mi308x --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s");
+  CHECK(error_of([] { (void)load_machine("mi308x"); }) ==
+        "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For other GPUs, write "
+        "a file with the figures of their datasheet: ddl-oracle machines new mi308x --peak bf16=312TFLOP/s --memory 80GiB "
+        "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s -o mi308x.yaml");
   const std::string unlike = error_of([] { (void)load_machine("$(x)"); });
   CHECK(unlike.find("ddl-oracle machines new NAME --peak bf16=") != std::string::npos);
 }

@@ -50,7 +50,9 @@ std::string problem_of(const std::vector<std::string>& words) {
 
 const std::string megatron =
     "torchrun --nproc-per-node 8 --nnodes 3 pretrain_gpt.py --num-layers 32 --hidden-size 1024 --num-attention-heads 16 "
-    "--seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 96 --bf16 ";
+    "--seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 96 --bf16 "
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
+    "--untie-embeddings-and-output-weights ";
 
 }  // namespace
 
@@ -106,7 +108,7 @@ TEST_CASE("a configuration whose further file is not there is not judged") {
       folder.write("run.sh",
                    "deepspeed --num_gpus 8 train.py --deepspeed missing.json --model_name_or_path meta-llama/Llama-2-13b-hf "
                    "--bf16 True --per_device_train_batch_size 1\n");
-  CHECK(problem_of({"check", script, "--machine", "h100"}).find("the file 'missing.json' is not read") == 0);
+  CHECK(problem_of({"check", script, "--machine", "h100"}).find("the file 'missing.json' is not read") != std::string::npos);
 }
 
 TEST_CASE("a job is not said to need too much memory if an argument that lowers memory is not modeled") {
@@ -123,7 +125,7 @@ TEST_CASE("a job is not said to need too much memory if an argument that lowers 
   CHECK(checked("")["verdict"] == "DOES-NOT-FIT");
   const Json galore = checked("use_galore: true\n");
   CHECK(galore["verdict"].is_null());
-  CHECK(galore["problem"]["message"].get<std::string>().find("'use_galore' lowers memory") == 0);
+  CHECK(galore["problem"]["message"].get<std::string>().find("'use_galore' lowers memory") != std::string::npos);
 }
 
 TEST_CASE("arguments that Megatron Core refuses are refused") {
@@ -131,11 +133,12 @@ TEST_CASE("arguments that Megatron Core refuses are refused") {
   const auto problem = [&](const std::string& more) {
     return problem_of({"check", folder.write("run.sh", megatron + more + "\n"), "--machine", "h100"});
   };
-  CHECK(problem("--pipeline-model-parallel-size 3").find("32 layers do not divide into 3 equal stages") == 0);
+  CHECK(problem("--pipeline-model-parallel-size 3").find("32 layers do not divide into 3 equal stages") !=
+        std::string::npos);
   CHECK(problem("--pipeline-model-parallel-size 3 --decoder-first-pipeline-num-layers 12") == "");
   CHECK(problem("--num-experts 6 --expert-model-parallel-size 6 --tensor-model-parallel-size 4 --sequence-parallel") == "");
   CHECK(problem("--num-experts 6 --expert-model-parallel-size 6 --tensor-model-parallel-size 4")
-            .find("experts with tensor parallelism need sequence parallelism") == 0);
+            .find("experts with tensor parallelism need sequence parallelism") != std::string::npos);
 }
 
 TEST_CASE("batch arguments that contradict each other are refused for any number of GPUs") {
@@ -148,8 +151,8 @@ TEST_CASE("batch arguments that contradict each other are refused for any number
     return problem_of({"check", file, "--model", "llama3-8b", "--machine", "h100", "--gpus", gpus});
   };
   CHECK(problem("8") == "");
-  CHECK(problem("4").find("4 accumulation steps contradict a batch of 64") == 0);
-  CHECK(problem("16").find("4 accumulation steps contradict a batch of 64") == 0);
+  CHECK(problem("4").find("4 accumulation steps contradict a batch of 64") != std::string::npos);
+  CHECK(problem("16").find("4 accumulation steps contradict a batch of 64") != std::string::npos);
 }
 
 TEST_CASE("the fused loss of axolotl's plugins needs less memory") {

@@ -53,7 +53,7 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --straggler 1.5 --setting attention=flash2",
       "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --gpu-memory 60GiB --margin 2GiB",
       "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --compress powersgd --local-steps 4",
-      "--model llama3.2-1b --machine h100 --gpus 16 --for torchtitan --moments half --idle-communicators 2",
+      "--model llama3.2-1b --machine h100 --gpus 16 --for megatron --moments half --idle-communicators 2",
       "--model mixtral-8x7b --machine h200 --strategy expert --degrees expert=8 --routing natural --capacity-factor 1.2",
       "--model llama3.2-1b@lora=16 --machine h100 --strategy data --degrees data=8 --base nf4 --seq 1024",
       "--model resnet50 --strategy data --degrees data=4 --ideal",

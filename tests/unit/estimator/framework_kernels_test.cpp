@@ -64,7 +64,7 @@ TEST_CASE("autocast's softmax between two products writes fp32, and its result i
   // Attention of 2 heads over 16 tokens has 512 scores. In half precision, forward reads and writes a score (2 + 2 bytes).
   // Under autocast, the softmax reads 2 bytes and writes 4, and another kernel reads 4 and writes 2.
   const Model model = parse_model(
-      "format: 1\nmodel: m\nclass: test\ninput: {channels: 24, tokens: 16}\nlayers:\n"
+      "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
       "  - attention: {heads: 2, fused: no, dropout: 0.1}\n  - softmax\n",
       "m.yaml");
   const auto items = [&](std::size_t layer, Pass pass, KernelKind kind, bool wide) {
