@@ -78,7 +78,7 @@ class PredictedTimes {
  private:
   KernelModel model_;
   ProblemTimes measured_;
-  std::array<std::optional<double>, 2> scales_;  ///< factors of networks of images and of volumes
+  std::array<std::optional<double>, 2> scales_;  ///< factors of image and volume networks
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ struct LaunchedSetting {
   /// Whether the setting is a part of the training, such as compressed gradients: launch files have to carry it. Otherwise
   /// the setting describes the machine, the data, or how fast a software is, which no file can change.
   bool is_of_training = false;
-  std::string_view usual{};            ///< values that every tool runs without an argument, separated by blanks
+  std::string_view usual{};            ///< values that every tool runs without an argument, separated by spaces
   bool is_of_mixed_precision = false;  ///< whether the setting has an effect in mixed precision only
 };
 /// Returns a row for each setting. A setting without a row is of the training, and has no usual value.
