@@ -95,7 +95,7 @@ class Serving(unittest.TestCase):
         self.assertIn("resnet50 has no sequences: the number of tokens is ignored", self.server.ask("/answer?" + QUESTION + "&tokens=1T")[2])
 
     def test_the_hint_of_an_error_is_a_link(self):
-        text = self.server.ask("/answer?model=resnet51&machine=dgx-a100&gpus=8")[2]
+        text = self.server.ask("/answer?model=resnt50&machine=dgx-a100&gpus=8")[2]
         self.assertIn('href="/?model=resnet50&amp;machine=dgx-a100&amp;gpus=8"', text)
 
     def test_two_answers_are_compared(self):
@@ -107,7 +107,7 @@ class Serving(unittest.TestCase):
         ids = re.findall(r' id="([^"]+)"', text)
         self.assertEqual(len(ids), len(set(ids)))
         self.assertIn("Link to the second answer", self.server.ask(f"/compare?a={a}")[2])
-        self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnet51%26gpus%3D8")[2])
+        self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnt50%26gpus%3D8")[2])
 
     def test_a_comparison_has_the_warnings_of_its_answers(self):
         quiet = QUESTION.replace("=", "%3D").replace("&", "%26")
@@ -125,7 +125,7 @@ class Serving(unittest.TestCase):
         for query, words in (
             ("gpus=-4", "--gpus is &apos;-4&apos;, which is not a whole number"),
             ("gpus=1e9", "not a whole number"),
-            ("model=resnet51&gpus=8", "did you mean"),
+            ("model=resnt50&gpus=8", "did you mean"),
             ("modle=resnet50", "did you mean"),
             ("gpus=8&gpus=9", "is given twice"),
             ("gpus=" + "9" * 300, "has 300 characters"),
