@@ -288,7 +288,9 @@ Json json_of(const ExplainAnswer& answer) {
   json["inputs"]["gpus"] = estimate.plan.mesh.devices();
   json["inputs"]["global_batch"] = estimate.plan.global_batch;
   json["inputs"]["ideal"] = answer.ideal;
-  json["inputs"]["job"] = print_job(job_of(study, estimate.plan, answer.folder));
+  JobFile job = job_of(study, estimate.plan, answer.folder);
+  if (study.spec().dataset.empty()) job.dataset.clear();  // costs of epochs are for data sets that the user names
+  json["inputs"]["job"] = print_job(job);
   json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   return json;
 }

@@ -309,7 +309,11 @@ Json json_of(const RecommendAnswer& answer) {
   json["inputs"]["objective"] = to_string(answer.objective);
   if (answer.options.risk) json["inputs"]["risk"] = *answer.options.risk;
   json["inputs"]["ideal"] = answer.options.study.ideal;
-  if (answer.best() != nullptr) json["inputs"]["job"] = print_job(job_of(study, answer.best()->plan, answer.options.folder));
+  if (answer.best() != nullptr) {
+    JobFile job = job_of(study, answer.best()->plan, answer.options.folder);
+    if (study.spec().dataset.empty()) job.dataset.clear();  // costs of epochs are for data sets that the user names
+    json["inputs"]["job"] = print_job(job);
+  }
   json["inputs"]["defaults"] = defaults_to_json(answer.defaults);
   if (answer.best() != nullptr && answer.best()->feasible() && !answer.options.study.ideal) {
     const Start start = start_of(study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
