@@ -56,7 +56,6 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       "--model llama3.2-1b --machine h100 --gpus 16 --for megatron --moments half --idle-communicators 2",
       "--model mixtral-8x7b --machine h200 --strategy expert --degrees expert=8 --routing natural --capacity-factor 1.2",
       "--model llama3.2-1b@lora=16 --machine h100 --strategy data --degrees data=8 --base nf4 --seq 1024",
-      "--model resnet50 --strategy data --degrees data=4 --ideal",
   };
   for (const std::string& line : lines) {
     INFO(line);

@@ -128,7 +128,7 @@ TEST_CASE("every setting is applied from a job, a table of runs, an option and a
                                        "--precision", "bf16", "--optimizer", optimizer};
       // Failures have an effect only on a whole training.
       if (std::find(recovery_keys.begin(), recovery_keys.end(), row.key) != recovery_keys.end())
-        command.insert(command.end(), {"--train-tokens", "1B", "--setting", "mtbf=1d checkpoint_time=1ms"});
+        command.insert(command.end(), {"--train-tokens", "1B", "--setting", "mtbf=1000000d checkpoint_time=1ms"});
       command.insert(command.end(), {"--setting", words});
       const nlohmann::ordered_json said = run_command(command).json();
       // The report of the answer is explained with the same setting.
