@@ -25,8 +25,6 @@ constexpr double single_spread = 1.03;
 constexpr double size_reach = 4;
 /// If the second largest count predicts the time of the largest one less exactly than this factor, its growth is not used.
 constexpr double growth_doubt = 1.3;
-/// A change of the library's protocol may make a larger message faster by this factor; assumed.
-constexpr double protocol_change = 2;
 /// A 95 % interval reaches this many standard deviations to each side.
 constexpr double reach_95 = 1.96;
 
@@ -157,14 +155,7 @@ bool MeasuredCurve::ends_by_bytes() const {
 MeasuredCurve::SizeDoubt MeasuredCurve::size_doubt(Bytes message) const {
   const auto after =
       std::lower_bound(points.begin(), points.end(), message, [](const Point& p, Bytes size) { return p.message < size; });
-  SizeDoubt doubt_of_disturbed;
-  const auto doubt_measurement = [&](const Point& point) {
-    doubt_of_disturbed.shorter = std::max(doubt_of_disturbed.shorter, -point.disturbed);
-    doubt_of_disturbed.longer = std::max(doubt_of_disturbed.longer, point.disturbed);
-  };
-  doubt_measurement(after == points.end() ? points.back() : *after);
-  if (after == points.begin() || after == points.end() || after->message == message) return doubt_of_disturbed;
-  doubt_measurement(*(after - 1));
+  if (after == points.begin() || after == points.end() || after->message == message) return {};
   double bend = 0;
   for (auto end = after - 1; end != after + 1; ++end) {
     if (end == points.begin() || end + 1 == points.end()) continue;
@@ -174,37 +165,7 @@ MeasuredCurve::SizeDoubt MeasuredCurve::size_doubt(Bytes message) const {
   const double weight = std::log(message / before.message) / std::log(after->message / before.message);
   const double doubt = bend * 4 * weight * (1 - weight);
   const Seconds time = on_line(before, *after, message);
-  const double shorter = std::min(doubt, std::log(time / min(before.time, after->time)));
-  return {std::max(shorter, doubt_of_disturbed.shorter), std::max(doubt, doubt_of_disturbed.longer)};
-}
-
-MeasuredCurve MeasuredCurve::undisturbed() const {
-  struct Block {
-    std::vector<Seconds> times;
-    Seconds time{};  // the lower median
-  };
-  std::vector<Block> blocks;
-  for (const Point& point : points) {
-    blocks.push_back({{point.time}, point.time});
-    while (blocks.size() > 1 && blocks[blocks.size() - 2].time > blocks.back().time * protocol_change) {
-      Block& block = blocks[blocks.size() - 2];
-      block.times.insert(block.times.end(), blocks.back().times.begin(), blocks.back().times.end());
-      const auto middle = block.times.begin() + static_cast<std::ptrdiff_t>((block.times.size() - 1) / 2);
-      std::nth_element(block.times.begin(), middle, block.times.end());
-      block.time = *middle;
-      blocks.pop_back();
-    }
-  }
-  MeasuredCurve curve = *this;
-  auto point = curve.points.begin();
-  for (const Block& block : blocks) {
-    for (std::size_t i = 0; i < block.times.size(); ++i, ++point) {
-      if (block.times.size() == 1) continue;
-      point->disturbed = std::log(point->time / block.time);
-      point->time = block.time;
-    }
-  }
-  return curve;
+  return {std::min(doubt, std::log(time / min(before.time, after->time))), doubt};
 }
 
 std::string MeasuredCurve::algorithm_at(Bytes message) const {
@@ -219,8 +180,7 @@ std::string MeasuredCurve::algorithm_at(Bytes message) const {
 }
 
 MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
-    : measured_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
-  for (const MeasuredCurve& curve : measured_) curves_.push_back(curve.undisturbed());
+    : curves_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
   for (const MeasuredCurve& curve : curves_) {
     least_of_curves_.push_back(least_per_byte_of(curve));
     if (curve.operation == Collective::point_to_point) continue;  // bandwidth tests give β of links, not times of exchanges

@@ -15,7 +15,6 @@ struct MeasuredCurve {
     Bytes message{};          ///< bytes of the full vector, above zero
     Seconds time{};           ///< time of one operation, above zero
     std::string algorithm{};  ///< algorithm and protocol that the library used; empty if unknown
-    double disturbed = 0;     ///< ln(measured time / `time`), if a disturbed measurement was replaced (undisturbed())
     friend bool operator==(const Point&, const Point&) = default;
   };
 
@@ -38,7 +37,7 @@ struct MeasuredCurve {
   /// By how much the time between two sizes may be shorter and longer than at(), as logarithms. Each of the two sizes has a
   /// distance from the line through its neighbors. The doubt is the larger of these distances halfway between the sizes, but
   /// keeps the time at or above the shorter measured time. The doubt is 0 at a measured size, below the smallest size, and
-  /// above the largest size, except for disturbed measurements. docs/formulas.md, "Measured exchanges", has the formula.
+  /// above the largest size. docs/formulas.md, "Measured exchanges", has the formula.
   struct SizeDoubt {
     double shorter = 0, longer = 0;
   };
@@ -52,12 +51,6 @@ struct MeasuredCurve {
   /// Returns whether start-ups take less than a tenth of the largest message's time. If so, the
   /// curve can be extrapolated to larger messages.
   [[nodiscard]] bool ends_by_bytes() const;
-  /// Returns the curve without disturbed measurements. A library can send a large message in place of a small one, so the
-  /// time does not fall with the size, except for a change of protocol. Sizes between which the time falls by more are one
-  /// block, with the lower median of their times, because other jobs only slow a measurement down [pool-adjacent-violators
-  /// algorithm, Barlow et al., "Statistical inference under order restrictions", 1972]. size_doubt() includes the
-  /// difference.
-  [[nodiscard]] MeasuredCurve undisturbed() const;
   friend bool operator==(const MeasuredCurve&, const MeasuredCurve&) = default;
 };
 
@@ -75,8 +68,7 @@ class MeasuredExchanges {
   /// There must be at most one curve for each combination of operation, ranks, nodes and window. Curves keep their order.
   explicit MeasuredExchanges(std::vector<MeasuredCurve> curves);
 
-  /// Returns the curves as they were measured.
-  [[nodiscard]] const std::vector<MeasuredCurve>& curves() const { return measured_; }
+  [[nodiscard]] const std::vector<MeasuredCurve>& curves() const { return curves_; }
   [[nodiscard]] bool empty() const { return curves_.empty(); }
 
   /// Time of an exchange of `ranks` ranks, with the same number on each of `nodes` nodes, while no other exchange runs.
@@ -134,7 +126,7 @@ class MeasuredExchanges {
   /// measured counts. Empty if no such count was measured.
   [[nodiscard]] std::optional<double> left_out_error() const;
 
-  friend bool operator==(const MeasuredExchanges& a, const MeasuredExchanges& b) { return a.measured_ == b.measured_; }
+  friend bool operator==(const MeasuredExchanges& a, const MeasuredExchanges& b) { return a.curves_ == b.curves_; }
 
  private:
   /// The measured counts next to a count of nodes. Both are equal if the count was measured, or is
@@ -155,8 +147,7 @@ class MeasuredExchanges {
   [[nodiscard]] Seconds from(const MeasuredCurve& curve, Bytes message, double ranks, double nodes) const;
   [[nodiscard]] double least_of(const MeasuredCurve& curve) const;
 
-  std::vector<MeasuredCurve> measured_;
-  std::vector<MeasuredCurve> curves_;    ///< without disturbed measurements
+  std::vector<MeasuredCurve> curves_;
   std::vector<double> least_of_curves_;  ///< least seconds per byte of each curve
   SecondsPerByte least_{};
 };

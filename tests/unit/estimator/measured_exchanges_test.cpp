@@ -65,35 +65,6 @@ TEST_CASE("measured sizes and counts are predicted as measured") {
   }
 }
 
-TEST_CASE("a disturbed measurement is replaced by those of larger messages, and widens the interval") {
-  MeasuredCurve curve = curve_of(Collective::allreduce, 16, 4, [](double m) { return ring(m, 16); });
-  // Other jobs slow down 1 MiB and 64 MiB, and a change of protocol makes 8 KiB slower than 16 KiB.
-  const std::size_t slow = 10, slower = 16, protocol = 3;
-  curve.points[slow].time *= 5;
-  curve.points[slower].time *= 3;
-  curve.points[protocol].time *= 1.2;
-  const MeasuredExchanges measured({curve});
-  CHECK(measured.curves().front() == curve);
-  Seconds before{};
-  for (std::size_t i = 0; i < curve.points.size(); ++i) {
-    INFO(i);
-    const MeasuredCurve::Point& point = curve.points[i];
-    const auto prediction = measured.predict(Collective::allreduce, point.message, 16, 4);
-    REQUIRE(prediction);
-    CHECK((prediction->low <= point.time && point.time <= prediction->high));
-    CHECK(prediction->time >= before / 1.25);
-    before = prediction->time;
-  }
-  const auto at = [&](std::size_t i) {
-    return time_of(measured, Collective::allreduce, curve.points[i].message.value(), 16, 4);
-  };
-  CHECK(at(slow) == at(slow + 1));
-  CHECK(at(slower) == at(slower + 1));
-  CHECK(at(protocol) == curve.points[protocol].time.value());
-  // No message is slower than two halves by more than the change of protocol.
-  for (std::size_t i = 1; i < curve.points.size(); ++i) CHECK(at(i - 1) <= 1.25 * at(i));
-}
-
 TEST_CASE("the spread of a count between two measured counts is between their spreads") {
   std::vector<MeasuredCurve> curves{curve_of(Collective::allreduce, 8, 2, [](double m) { return ring(m, 8); }),
                                     curve_of(Collective::allreduce, 32, 8, [](double m) { return ring(m, 32); })};
