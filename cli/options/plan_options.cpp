@@ -51,11 +51,14 @@ void refuse_beyond_ideal(const PlanOptions& options, bool ideal) {
   }
 }
 
+/// The name of a model without the sizes that options change: `gpt2` of `gpt2@tokens=512`.
+std::string without_sizes(const std::string& name) { return name.substr(0, name.find('@')); }
+
 /// Throws Error if the report with the plan is about another model or machine than the requested one.
 void refuse_other_report(const PlanFile& file, const Study& study, const std::string& path) {
   std::string said, options;
   const auto compare = [&](const char* kind, const std::optional<std::string>& reported, const std::string& asked) {
-    if (!reported || *reported == asked) return;
+    if (!reported || without_sizes(*reported) == without_sizes(asked)) return;
     said += fmt::format("{}the {} {}, not {}", said.empty() ? "" : ", and ", kind, quote(*reported), quote(asked));
     options += fmt::format("{}--{} {}", options.empty() ? "" : " ", kind, *reported);
   };

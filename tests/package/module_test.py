@@ -73,7 +73,7 @@ class Answers(unittest.TestCase):
 
     def test_the_options_that_fix_a_plan_are_those_of_the_program(self):
         text = subprocess.run([ddl_oracle.program(), "explain", "--help-all"], capture_output=True, text=True, check=True).stdout
-        group = text.split("Fix the plan:", 1)[1].split("\n\n", 1)[0]
+        group = text.split("Choices of the plan:", 1)[1].split("\n\n", 1)[0]
         options = {name.replace("-", "_") for name in re.findall(r"^ +--([a-z-]+)", group, re.MULTILINE)}
         self.assertGreater(len(options), 15)
         self.assertEqual(options, set(ddl_oracle._OF_PLAN))
