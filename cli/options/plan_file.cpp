@@ -118,12 +118,12 @@ class PlanReader {
   }
 
   void refuse_unknown_keys() const {
-    std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
-                                        "segments",
-                                        // Keys of a plan in a report that are predictions, not choices.
-                                        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
-                                        "training_cost", "throughput", "findings", "memory", "interval", "reasons",
-                                        "reason_codes", "mean_staleness", "goodput", "energy", "kernel_time_share"};
+    std::vector<std::string_view> known{
+        "degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision", "segments",
+        // Keys of a plan in a report that are predictions, not choices.
+        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost", "training_cost", "throughput",
+        "findings", "memory", "interval", "reasons", "reason_codes", "mean_staleness", "staging_s", "goodput", "energy",
+        "kernel_time_share"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {

@@ -22,10 +22,10 @@ struct FileVerdict {
   int line = 1, column = 1;  ///< position in the file
   Level level = Level::passed;
   bool is_allowed = false;  ///< whether a file at risk passes the check
-  std::string title{};    ///< the verdict in a few words: `does not fit`
-  std::string summary{};  ///< the verdict in one line
-  std::string message{};  ///< the verdict in several lines
-  Document document{};    ///< the report on the file; empty if the file was not checked
+  std::string title{};      ///< the verdict in a few words: `does not fit`
+  std::string summary{};    ///< the verdict in one line
+  std::string message{};    ///< the verdict in several lines
+  Document document{};      ///< the report on the file; empty if the file was not checked
 };
 
 /// A predicted step; see cli/report/steps.hpp.

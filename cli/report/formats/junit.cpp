@@ -39,7 +39,8 @@ std::string outcome(const FileVerdict& verdict) {
   if (verdict.level == FileVerdict::Level::not_judged)
     return element("error", verdict.title, verdict.summary, verdict.message);
   const std::string details = text_of(verdict.document, Style(false));
-  if (verdict.level == FileVerdict::Level::passed || verdict.is_allowed) return fmt::format("      <system-out>{}</system-out>\n", xml(details));
+  if (verdict.level == FileVerdict::Level::passed || verdict.is_allowed)
+    return fmt::format("      <system-out>{}</system-out>\n", xml(details));
   return element("failure", verdict.title, verdict.summary, details);
 }
 
