@@ -328,7 +328,7 @@ std::optional<std::string> refused_by_core(const Plan& plan, const Transformer& 
   if (contexts > 1 && model.tokens % (2 * contexts) != 0)
     return fmt::format("{} tokens do not divide into two parts for each of {} context ranks", model.tokens, contexts);
   if (model.experts > 1 && parts > 1 && !plan.sequence_parallel)
-    return "its experts need sequence parallelism beside tensor parallelism: --sequence-parallel yes";
+    return "with tensor parallelism, its experts need sequence parallelism: --sequence-parallel yes";
   const bool is_adam = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   if (plan.zero_stage > 0 && !is_adam) return "its distributed optimizer is Adam: --zero 0, or --optimizer adamw";
   return std::nullopt;
