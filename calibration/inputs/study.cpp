@@ -406,11 +406,12 @@ Study::Study(StudySpec spec, StudyInputs inputs)
     std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
-  // Times of other measured models are used only if this model was never measured, and only for the software that ran them.
+  // Times of other models and precisions are used only if this one was never measured, and only for the software that ran
+  // them.
   std::optional<double> scale;
-  if (!measured_scale(facts_, machine_.device, coefficients_, precision_)) {
+  if (of_this_software && !measured_scale(facts_, machine_.device, coefficients_, precision_)) {
     scale = scale_of_other_precision(facts_, machine_, coefficients_);
-    if (!scale && of_this_software) scale = pooled_scale(machine_, coefficients_, precision_, &model_);
+    if (!scale) scale = pooled_scale(machine_, coefficients_, precision_, &model_);
   }
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);
   const bool any = !profiles_->profiles.empty();

@@ -30,6 +30,10 @@ struct SettingValue {
   friend auto operator<=>(const SettingValue&, const SettingValue&) = default;
 };
 
+/// Whether the launch files of a tool must carry a setting that the user gave. Settings of the training are required, such
+/// as compressed gradients. Irrelevant is what no file can change: the speed of a software, the machine, the data.
+enum class InLaunchFiles { required, irrelevant };
+
 class Settings;
 struct ModelFacts;
 struct Plan;
@@ -60,6 +64,8 @@ struct SettingRow {
   std::string_view only_with{};  ///< the value of `only_with_key` that the setting requires
   std::string_view only_with_key = "allreduce";
   std::string_view former{};  ///< the key in files of older versions
+  InLaunchFiles in_launch_files = InLaunchFiles::required;
+  std::string_view launched_by_default{};  ///< values that every tool runs without an argument, separated by spaces
   void (*apply)(const SettingValue& setting, SettingEffects& effects) = nullptr;
   /// Whether the setting may change the time or the memory of a plan; null: it always may.
   bool (*counts)(const ModelFacts& facts, const Plan& plan) = nullptr;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -76,16 +75,6 @@ std::string reason_of(const LaunchOutcome& outcome) {
 }
 
 }  // namespace
-
-TEST_CASE("the table of launch files has each setting once") {
-  std::multiset<std::string_view> known;
-  for (const LaunchedSetting& each : launched_settings()) known.insert(each.key);
-  for (const SettingRow& row : setting_rows()) {
-    INFO(row.key);
-    CHECK(known.count(row.key) == 1);
-  }
-  CHECK(known.size() == setting_rows().size());
-}
 
 TEST_CASE("the PyTorch script has the optimizers that its launcher accepts") {
   std::string script;
