@@ -350,6 +350,31 @@ std::string sparse_text(const Assumptions& assumptions) {
       assumptions.sparse_density * 100);
 }
 
+/// Throws an error if a setting needs another one.
+void require_matching(const Assumptions& assumptions, Optimizer optimizer) {
+  if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer)) {
+    throw Error(
+        fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer)),
+        "add --optimizer soap, or leave it out");
+  }
+  const double steps = assumptions.local_steps, parts = assumptions.local_fragments, overlap = assumptions.local_overlap;
+  if (parts == 1 && overlap == 0) return;
+  if (steps <= 1 || assumptions.synchronization != Synchronization::sync) {
+    throw Error(
+        fmt::format("{} needs --local-steps and synchronized ranks", parts > 1 ? "--local-fragments" : "--local-overlap"),
+        "add --local-steps 100, or leave it out");
+  }
+  if (parts > steps) {
+    throw Error(fmt::format("--local-fragments {:.0f} is more than --local-steps {:.0f}", parts, steps),
+                "a step sends at most one part");
+  }
+  if (overlap * parts > steps) {
+    throw Error(
+        fmt::format("--local-overlap {:.4g} is longer than the {:.4g} steps between two parts", overlap, steps / parts),
+        "a part has to arrive before the next one is sent");
+  }
+}
+
 /// Returns the scale of the same model, measured in another precision: what the software adds to the roofline in one
 /// precision is the best estimate of what it adds in another one. Empty if the model was not measured.
 std::optional<double> scale_of_other_precision(const ModelFacts& facts, const Machine& machine,
@@ -393,11 +418,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   const bool of_this_software = !is_of_another(coefficients_.software, software_);
   use_software();
   if (assumptions_.allreduce == AllreduceAlgorithm::sparse) warnings_.push_back(sparse_text(assumptions_));
-  if (assumptions_.precondition_every > 0 && !is_preconditioned(optimizer_)) {
-    throw Error(
-        fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer_)),
-        "add --optimizer soap, or leave it out");
-  }
+  require_matching(assumptions_, optimizer_);
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),
                 "run calibrate with several runs of each benchmark, or leave it out");

@@ -275,7 +275,10 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus) {
                   2);
   }
   if (const double steps = study.assumptions().local_steps; steps > 1) {
-    document.line(fmt::format("local steps: all ranks exchange every {:.0f} steps; convergence is not predicted", steps), 2);
+    const double parts = study.assumptions().local_fragments;
+    document.line(fmt::format("local steps: all ranks exchange every {:.0f} steps{}; convergence is not predicted", steps,
+                              parts > 1 ? fmt::format(", in {:.0f} parts", parts) : ""),
+                  2);
   }
   if (const Compression compression = study.assumptions().compression; compression != Compression::none) {
     document.line(fmt::format("gradients: compressed, {}; convergence is not predicted", compression_names[compression]), 2);

@@ -62,6 +62,7 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
   each.has_backward = facts.trained_parameters > 0;
   if (has_local_steps(plan, assumptions)) {
     each.local_steps = assumptions.local_steps;
+    each.local_fragments = assumptions.local_fragments;
     // Ranks exchange the differences of their weights in fp32.
     if (plan.zero_stage == 0 && assumptions.compression == Compression::none) each.gradient = difference_bytes;
   }
@@ -190,19 +191,20 @@ struct WholeGradients {
 };
 void add_whole_exchange(const ExchangeTimes& exchanges, const WholeGradients& whole, bool with_startups,
                         GradientExchange& exchange) {
-  const GradientGroup& group = whole.group;
+  GradientGroup group = whole.group;
   if (whole.each.synchronization != Synchronization::sync && (group.axes & family_bit(Axis::data)) != 0) {
     add_worker_exchange(exchanges, group, whole.each, whole.ranks, with_startups, exchange);
     return;
   }
+  const bool is_rare = whole.each.local_steps > 1 && (group.axes & family_bit(Axis::data)) != 0;
+  if (is_rare) group.messages = std::max(group.messages, whole.each.local_fragments);
   const GradientWay way = whole.each.way;
   if (way == GradientWay::allreduce) {
     add_allreduce(exchanges, group, whole.message, with_startups, exchange);
   } else {
     add_coded_exchange(exchanges, group, way, whole.ranks, whole.message, with_startups, exchange);
   }
-  if (whole.each.local_steps > 1 && (group.axes & family_bit(Axis::data)) != 0)
-    exchange_rarely(whole.each.local_steps, exchange);
+  if (is_rare) exchange_rarely(whole.each.local_steps, exchange);
 }
 
 /// Returns the collective that scatters gradients. Ranks send coded parts to the rank that adds them up.
@@ -248,11 +250,12 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
+  const double fragments = each.local_fragments;
   if (copies > 1 && group.parameters > 0) {
-    const ExchangeTimes::Choice sum = exchanges.allreduce(shard, copy_axes(plan.shard_group), Purpose::gradient);
-    exchange.of_copies = sum.time / each.local_steps;
+    const ExchangeTimes::Choice sum = exchanges.allreduce(shard / fragments, copy_axes(plan.shard_group), Purpose::gradient);
+    exchange.of_copies = sum.time * (fragments / each.local_steps);
     exchange.measured = exchange.measured && sum.measured;
-    if (sum.time > scatter) exchange.bottleneck = sum.bottleneck;
+    if (sum.time * fragments > scatter) exchange.bottleneck = sum.bottleneck;
   }
   // With secondary shards, the first forward of a step gathers weights among all ranks. All later gathers until the update
   // are inside a group of secondary shards [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].

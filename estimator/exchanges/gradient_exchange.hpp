@@ -62,7 +62,8 @@ struct ExchangedBytes {
   double gradient = 4, weight = 4;
   double frozen = 4;  ///< bytes of a frozen weight, on average
   GradientWay way = GradientWay::allreduce;
-  double local_steps = 1;  ///< steps between two exchanges of all ranks with replicas of a weight
+  double local_steps = 1;      ///< steps between two exchanges of all ranks with replicas of a weight
+  double local_fragments = 1;  ///< messages of such an exchange
   Synchronization synchronization = Synchronization::sync;  ///< of the plan's workers
   double servers = 1, neighbors = 2;                        ///< of a worker, if its synchronization has them
   bool has_backward = true;                                 ///< whether any weight of the model is trained
@@ -114,6 +115,17 @@ struct ExchangeParts {
   return {known(exchange.messages), known(exchange.gather_messages)};
 }
 
+/// By how much an exchange of `left` seconds lengthens a step, if kernels of `computing` · `share` seconds run at the same
+/// time. Kernels then run at 1/s_c of their speed, and the exchange runs at 1/s_x of its speed. When the shorter of the two
+/// has ended, the rest of the longer one runs alone.
+template <class T>
+[[nodiscard]] T lengthening(const T& left, const T& computing, double share, const OverlapSlowdown& slowdown) {
+  const T hidden = left < T(0) ? T(0) : left;
+  const T slow_kernels = computing * (share * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
+  const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
+  return hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);
+}
+
 /// By how much the exchanges of one step lengthen the step, in seconds: the time that compute does not hide, plus the
 /// slowdown of compute by the overlap. Two parts of the exchanges are never overlapped: the first weights, which compute
 /// needs to start, and the last gradients, which are complete only when compute ends. `computing`: the compute that can
@@ -129,12 +141,7 @@ template <class T>
   const double between = (all - 1) / all;
   // While the device waits for its host, the exchange runs at full speed and slows down no kernel.
   const T left = exchange.of_gradients + exchange.of_weights - ends - idle * between;
-  const T hidden = left < T(0) ? T(0) : left;
-  // While kernels and exchange overlap, kernels run at 1/s_c of their speed, and the exchange runs at 1/s_x of its speed.
-  // When the shorter of the two has ended, the rest of the longer one runs alone.
-  const T slow_kernels = computing * (between * slowdown.kernels), slow_exchange = hidden * slowdown.exchange;
-  const T both = slow_exchange < slow_kernels ? slow_exchange : slow_kernels;
-  return ends + hidden + both * (1.0 - 1.0 / slowdown.kernels - 1.0 / slowdown.exchange);
+  return ends + lengthening<T>(left, computing, between, slowdown);
 }
 
 }  // namespace ddl

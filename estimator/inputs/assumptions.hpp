@@ -246,6 +246,9 @@ struct Assumptions {
   /// The number of steps that ranks, or shard groups, run alone between two exchanges: local SGD [Stich, ICLR 2019] and
   /// DiLoCo [Douillard et al., arXiv 2311.08105].
   double local_steps = 1;
+  /// Parts of the weights that local steps exchange one after the other, and the steps of compute that hide the exchange of
+  /// one part: Streaming DiLoCo [Douillard et al., arXiv 2501.18512, sections 2.1 and 2.2].
+  double local_fragments = 1, local_overlap = 0;
   Compression compression = Compression::none;
   double compression_density = 0.001;  ///< share of the gradients that `top_k` sends
   double compression_rank = 4;         ///< rank of the factors of `power_sgd`

@@ -17,13 +17,14 @@ bool Step::depends_on(Coefficient coefficient) const {
 bool Updates::Stage::takes_as_long_as(const Stage& other) const {
   return update == other.update && of_gradients == other.of_gradients && of_weights == other.of_weights &&
          after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
-         of_copies == other.of_copies && at_servers == other.at_servers && parts == other.parts && window == other.window &&
-         gather_window == other.gather_window && exchange.rounds == other.exchange.rounds &&
-         exchange.gathers == other.exchange.gathers;
+         of_copies == other.of_copies && of_fragments == other.of_fragments && at_servers == other.at_servers &&
+         parts == other.parts && window == other.window && gather_window == other.gather_window &&
+         exchange.rounds == other.exchange.rounds && exchange.gathers == other.exchange.gathers;
 }
 
 bool Updates::take_as_long_as(const Updates& other) const {
-  return std::equal(stages.begin(), stages.end(), other.stages.begin(), other.stages.end(),
+  return fragments_share == other.fragments_share &&
+         std::equal(stages.begin(), stages.end(), other.stages.begin(), other.stages.end(),
                     [](const Stage& a, const Stage& b) { return a.takes_as_long_as(b); });
 }
 
@@ -32,7 +33,7 @@ bool Updates::depends_on(Coefficient coefficient) const {
     return own.update.depends_on(coefficient) || own.of_gradients.depends_on(coefficient) ||
            own.of_weights.depends_on(coefficient) || own.after_update.depends_on(coefficient) ||
            own.unsharded_weight_sync.depends_on(coefficient) || own.of_copies.depends_on(coefficient) ||
-           own.at_servers.depends_on(coefficient);
+           own.of_fragments.depends_on(coefficient) || own.at_servers.depends_on(coefficient);
   });
 }
 

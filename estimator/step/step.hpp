@@ -116,12 +116,14 @@ struct Updates {
     Term unsharded_weight_sync;
     Term at_servers;               ///< time in which parameter servers without a barrier serve each worker once
     Term of_copies;                ///< time of the final gradient sum among ranks with copies of shards or stages
+    Term of_fragments;             ///< time of an exchange of local steps that kernels hide
     Window window = Window::none;  ///< window of the exchanges of gradients, and of the weights for forward and backward
     Window gather_window = Window::none;  ///< window of weights gathered after the update
     [[nodiscard]] bool takes_as_long_as(const Stage& other) const;
   };
   std::vector<Stage> stages;
-  OverlapSlowdown slowdown;  ///< slowdown of exchanges and kernels while they overlap
+  OverlapSlowdown slowdown;    ///< slowdown of exchanges and kernels while they overlap
+  double fragments_share = 0;  ///< share of a step's compute that can hide the exchange of local steps
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   [[nodiscard]] bool take_as_long_as(const Updates& other) const;
 };
@@ -340,8 +342,8 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     GradientExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
                                       own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
-    const T copies = own.of_copies.at(x, step.origin);
-    const T all = exchange.total() + copies;
+    const T copies = own.of_copies.at(x, step.origin), fragments = own.of_fragments.at(x, step.origin);
+    const T all = exchange.total() + copies + fragments;
     if (own.gather_window != Window::none && none < exchange.after_update) {
       const GradientExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
       const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step, 1);
@@ -353,6 +355,11 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
       shown = exchange.after_update + exposed(exchange, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
     }
     shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
+    if (updates.fragments_share > 0) {
+      const Computing<T> meanwhile = computing_in<T>(Window::computing, stage, step, 1);
+      const T left = fragments - meanwhile.idle * updates.fragments_share;
+      shown += lengthening<T>(left, meanwhile.kernels, updates.fragments_share, updates.slowdown);
+    }
     if (!(shown < timing[Part::gradient_exchange])) {
       timing[Part::gradient_exchange] = shown;
       timing.hidden_exchange = larger<T>(none, all - shown);

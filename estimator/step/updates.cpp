@@ -106,6 +106,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
   const ExchangedBytes each = exchanged_bytes(plan, assumptions, job.facts);
   Updates updates;
   updates.slowdown = job.coefficients.overlap;
+  if (has_local_steps(plan, assumptions) && assumptions.local_overlap > 0)
+    updates.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
   std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
@@ -152,7 +154,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     result.gather_window = window_of_gathers(job.coefficients, assumptions);
     result.after_update = exchange_term(exchange.after_update, exchange.update_startups);
     result.after_update.add(gathering_time(plan, own, costs.exchanges()));
-    result.of_copies = exchange_term(exchange.of_copies, exchange.copy_startups);
+    Term& copies = updates.fragments_share > 0 ? result.of_fragments : result.of_copies;
+    copies = exchange_term(exchange.of_copies, exchange.copy_startups);
     if (exchange.at_servers > Seconds{}) result.at_servers = exchange_term(exchange.at_servers, Seconds{});
     if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
       add_copies_exchange(own, each, costs, with_slopes, result.of_copies);

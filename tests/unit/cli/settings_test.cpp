@@ -57,6 +57,17 @@ bool needs_measurements(const SettingRow& row) { return row.kind == SettingKind:
 
 }  // namespace
 
+/// The setting that another setting belongs to, and its value.
+struct Companion {
+  std::string key{}, value{};
+};
+Companion companion_of(const SettingRow& row) {
+  if (!row.only_with.empty()) return {std::string(row.only_with_key), std::string(row.only_with)};
+  // Local steps have fragments, at most one for each step.
+  if (row.key == "local_fragments" || row.key == "local_overlap") return {"local_steps", "1000000"};
+  return {};
+}
+
 TEST_CASE("every value of every setting is read back as it is printed") {
   for (const SettingRow& row : setting_rows()) {
     for (const double value : values_of(row)) {
@@ -100,7 +111,8 @@ TEST_CASE("every setting is applied from a job, a table of runs, an option and a
       const std::string text = print_setting(row, value);
       INFO(row.key << ": " << text);
       // A setting that belongs to an algorithm is set together with the algorithm.
-      const std::string algorithm = row.only_with.empty() ? "" : fmt::format("{}: {}\n", row.only_with_key, row.only_with);
+      const Companion companion = companion_of(row);
+      const std::string algorithm = companion.key.empty() ? "" : fmt::format("{}: {}\n", companion.key, companion.value);
       const std::string line =
           row.has_option ? fmt::format("{}: {}\n", row.key, text) : fmt::format("settings: {{{}: {}}}\n", row.key, text);
       // Only some optimizers precondition gradients.
@@ -112,7 +124,7 @@ TEST_CASE("every setting is applied from a job, a table of runs, an option and a
       CHECK(parsed.job.settings.number(row.key) == value);
       if (!needs_measurements(row)) CHECK_NOTHROW(Study(spec_of(parsed.job, "")));
 
-      const std::string with = row.only_with.empty() ? "" : fmt::format(" {}={}", row.only_with_key, row.only_with);
+      const std::string with = companion.key.empty() ? "" : fmt::format(" {}={}", companion.key, companion.value);
       const std::vector<MeasuredRun> runs =
           parse_runs(fmt::format("model,strategy,gpus,quantity,value,settings\nbert-base,data,8,iter_total_s,1,{}={}{}\n",
                                  row.key, text, with),

@@ -82,6 +82,21 @@ TEST_CASE("after local steps, shard groups exchange differences of weights in fp
   CHECK(exchanged_bytes(plan, assumptions, facts_of(model)).gradient == 2);
 }
 
+TEST_CASE("local steps exchange fragments of the weights as messages of their own") {
+  Plan plan;
+  plan.mesh.set(Axis::data, 8);
+  Assumptions whole;
+  whole.local_steps = 20;
+  Assumptions parts = whole;
+  parts.local_fragments = 5;
+  // Without latency, five parts take as long as the whole. Each of them pays the latency.
+  CHECK(exchange_of(plan, parts, 0).of_copies.value() == Approx(exchange_of(plan, whole, 0).of_copies.value()));
+  CHECK(exchange_of(plan, parts, 1).copy_startups.value() == Approx(5 * exchange_of(plan, whole, 1).copy_startups.value()));
+  plan.zero_stage = 1;
+  plan.shard_group = 4;
+  CHECK(exchange_of(plan, parts, 0).of_copies.value() == Approx(exchange_of(plan, whole, 0).of_copies.value()));
+}
+
 struct Messages {
   double gradients, gathers;
   friend bool operator==(const Messages&, const Messages&) = default;

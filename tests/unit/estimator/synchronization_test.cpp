@@ -155,6 +155,37 @@ TEST_CASE("a worker exchanges with servers or neighbors") {
   CHECK(exchange_of(near, without_barrier(Synchronization::async_gossip)).of_weights.value() == Approx(1.4));
 }
 
+TEST_CASE("compute hides the fragments of local steps") {
+  const Model model = load_model("alexnet");
+  Machine machine = nodes_of_four();
+  for (LinkLevel& level : machine.levels) {
+    level.latency = Seconds(1e-5);
+    level.bandwidth = Bandwidth(1e9);
+  }
+  const auto step = [&](double fragments, double overlap) {
+    Assumptions assumptions;
+    assumptions.local_steps = 20;
+    assumptions.local_fragments = fragments;
+    assumptions.local_overlap = overlap;
+    assumptions.host_launch = false;
+    assumptions.include_input = false;
+    const OwnedJob owned(model, machine, assumptions, 1000);
+    Plan plan = data_parallel(16);
+    plan.global_batch = 16 * 64;
+    return Estimator(owned.job).estimate(plan).time;
+  };
+  const Breakdown waiting = step(4, 0);
+  const double exchange = waiting[Part::gradient_exchange].value();
+  const double compute = waiting[Part::forward].value() + waiting[Part::backward].value();
+  REQUIRE(exchange > 0);
+  for (const double overlap : {0.01, 1.0, 5.0}) {
+    INFO(overlap);
+    // Each of the 4 fragments runs while the devices compute `overlap` steps, once in 20 steps.
+    const double hidden = compute * overlap * 4 / 20;
+    CHECK(step(4, overlap)[Part::gradient_exchange].value() == Approx(std::max(0.0, exchange - hidden)).margin(1e-12));
+  }
+}
+
 TEST_CASE("a straggler delays its own worker, and servers bound the rate") {
   const Model model = load_model("alexnet");
   Machine machine = nodes_of_four();
