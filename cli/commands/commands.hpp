@@ -36,6 +36,7 @@ void add_check(const Command& program, Request& request);
 void add_predict(const Command& program, Request& request);
 void add_predict_exchange(const Command& predict, Request& request);  // a subcommand of `predict`
 void add_predict_kernels(const Command& predict, Request& request);   // a subcommand of `predict`
+void add_predict_mixed(const Command& predict, Request& request);     // a subcommand of `predict`
 void add_validate(const Command& program, Request& request);
 void add_validate_kernels(const Command& validate_command, Request& request);  // a subcommand of `validate`
 void add_validate_memory(const Command& validate_command, Request& request);   // a subcommand of `validate`

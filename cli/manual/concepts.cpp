@@ -92,7 +92,8 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"slurm sbatch srun pbs lsf launch launcher launch-script",
      "'recommend --save-dir DIR' writes launch files, also for Slurm. --like SCRIPT reads the GPUs of batch scripts."},
     {"cloud aws azure gcp spot", "'machines list --kind cloud' lists instances of clouds; --price sets your price."},
-    {"heterogeneous mixed-gpus", "A machine has one device. Use the machine of the slower GPU, or --straggler 1.3."},
+    {"heterogeneous mixed-gpus",
+     "See 'predict mixed --help': data parallelism with a batch in proportion to the speed of each GPU."},
     {"calibration", "See 'calibrate --help', and 'help accuracy'."},
     // Data and training
     {"dataloader data-loader data-loading io disk storage filesystem",
