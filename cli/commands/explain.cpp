@@ -418,8 +418,8 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   remove_said(answer->defaults, said);
   Report report;
   report.warnings = answer->study->warnings();
-  report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan, answer->study->job().facts));
-  report.warn(settings_without_effect(*answer->study, answer->explanation.estimate.plan, true));
+  const Plan& plan = answer->explanation.estimate.plan;
+  report.warn(without_effect_on(plan_word(plan), options_without_effect(options.plan, *answer->study, plan)));
   if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
        outside_of_measured(answer->study->coefficients(), answer->study->machine(), answer->explanation)) {

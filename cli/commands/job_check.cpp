@@ -243,11 +243,8 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   plan.optimizer = study.optimizer();
   placed_at(plan_node.find("layers").value_or(plan_node), [&] { lay_out_layers(job.layers, study.model(), plan); });
   const Estimator estimator(study.job());
-  const auto note = [&](const std::vector<std::string>& more) {
-    check.notes.insert(check.notes.end(), more.begin(), more.end());
-  };
-  note(keys_without_effect(plan, study.job().facts));
-  note(settings_without_effect(study, plan, false));
+  for (std::string& note : without_effect_on(plan_word(plan), keys_without_effect(study, plan)))
+    check.notes.push_back(std::move(note));
   std::optional<MemoryCheck> checked = check_memory(estimator, plan);
   if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {

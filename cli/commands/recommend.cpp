@@ -173,8 +173,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) {
     const Plan& best = answer->shown.front().plan;
-    report.warn(choices_without_effect(answer->options.plan, best, answer->study->job().facts));
-    report.warn(settings_without_effect(*answer->study, best, true));
+    report.warn(without_effect_on(plan_word(best), options_without_effect(answer->options.plan, *answer->study, best)));
   }
   if (const std::size_t cases = answer->options.what_if.size(); answer->what_if.size() < cases && Interrupt::asked()) {
     report.warnings.push_back(
