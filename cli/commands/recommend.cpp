@@ -61,14 +61,11 @@ std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int6
   SearchOptions changed = search_options_of(answer);
   changed.devices = gpus;
   changed.global_batch = global_batch;
-  const Framework* const framework = framework_named(answer.options.framework);
-  changed.top = framework == nullptr ? 1 : 0;
+  changed.top = 1;
   changed.all = false;
   SearchWatch watch(limit);
   watch.watch(changed);
   SearchResult result = search(*answer.estimator, changed);
-  if (framework != nullptr)
-    static_cast<void>(keep_startable(result.best, *framework, *answer.study, *answer.estimator, changed));
   if (result.best.empty()) return std::nullopt;
   return result.best.front();
 }
@@ -118,13 +115,16 @@ void search_into(RecommendAnswer& answer) {
     watch.watch(search_options);
     answer.result = search(*answer.estimator, search_options);
     add_layered_plan(answer, search_options);
+    if (const Framework* const framework = framework_named(options.framework);
+        framework && answer.result.best.empty() && !answer.result.stopped) {
+      search_options.only_startable = false;
+      const std::vector<Estimate> fitting = search(*answer.estimator, search_options).best;
+      if (!fitting.empty())
+        refuse_framework(*framework, "no plan that fits can be started",
+                         why_none_starts(*framework, *answer.study, fitting));
+    }
     answer.seconds = watch.seconds();
     answer.at_limit = watch.is_at_limit();
-  }
-  if (const Framework* const framework = framework_named(options.framework)) {
-    const std::string reason =
-        keep_startable(answer.result.best, *framework, *answer.study, *answer.estimator, search_options);
-    if (!reason.empty()) refuse_framework(*framework, "no plan that fits can be started", reason);
   }
 
   for (const auto& [family, zero_stage] : search_options.families) {
