@@ -411,11 +411,14 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.precision = study.precision();
   job.optimizer = study.optimizer();
   // A setting without effect on the plan is left out: `check` would warn of it, and --for ddp always sets autocast.
+  // Options stay, because the user may check the job with another plan.
   const std::vector<std::string_view> without_effect = settings_without_effect(study, plan, SettingOrigin::software);
   Settings with_effect;
   spec.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
-    if (std::find(without_effect.begin(), without_effect.end(), row.key) == without_effect.end())
-      with_effect.set(row, value);
+    const bool is_option = value.origin == SettingOrigin::option;
+    const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
+    const bool has_effect = std::find(without_effect.begin(), without_effect.end(), row.key) == without_effect.end();
+    if (is_option ? counts : has_effect) with_effect.set(row, value);
   });
   job.settings = with_effect.said_by(SettingOrigin::job);
   job.gpu_memory = spec.device_memory;

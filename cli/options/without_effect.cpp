@@ -30,8 +30,8 @@ class Prediction {
 
   [[nodiscard]] bool differs_from(Prediction& other) {
     const auto figures = [](const Estimate& each) {
-      return std::vector<double>{each.time.step_time().value(), each.epoch.value(), each.memory.total().value(),
-                                 each.memory.on_host.value()};
+      return std::vector<double>{each.time.step_time().value(), each.hidden_exchange.value(), each.hidden_input.value(),
+                                 each.host_waiting.value(),     each.memory.total().value(),  each.memory.on_host.value()};
     };
     if (figures(estimate_) != figures(other.estimate_)) return true;
     return estimate_.time.step_time() > Seconds{} && further_figures() != other.further_figures();
@@ -102,6 +102,7 @@ std::string option_text(const SettingRow& row, double value) {
   if (!row.has_option) return fmt::format("--setting {}={}", row.key, print_setting(row, value));
   std::string option(row.key);
   std::ranges::replace(option, '_', '-');
+  if (row.key == "input" && value == static_cast<double>(input_none)) return "--no-input";
   if (row.kind == SettingKind::flag) return fmt::format("--{}{}", value != 0 ? "" : "no-", option);
   return fmt::format("--{} {}", option, print_setting(row, value));
 }
