@@ -173,6 +173,9 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   }
   table.bars = std::move(bars);
   table.legend = letters_text(plans);
+  // Rankings have the efficiency relative to a single device.
+  table.legend += fmt::format("{}eff. relative to the fewest {}s", table.legend.empty() ? "" : ", ",
+                              device_noun(first.study->machine().device));
   return table;
 }
 
