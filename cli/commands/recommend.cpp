@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -70,25 +71,34 @@ std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int6
   return result.best.front();
 }
 
-/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch.
+/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch. Ends
+/// when --time-limit is over, or the user asks.
 void find_possible(RecommendAnswer& answer) {
-  constexpr Seconds limit(2);
+  using Clock = std::chrono::steady_clock;
+  constexpr Seconds most_of_try(2);
   constexpr int most_tries = 8;
+  const Clock::time_point start = Clock::now();
+  const auto left = [&] {
+    if (Interrupt::asked()) return Seconds{};
+    if (!answer.options.time_limit) return most_of_try;
+    const Seconds spent(answer.seconds + std::chrono::duration<double>(Clock::now() - start).count());
+    return min(most_of_try, *answer.options.time_limit - spent);
+  };
   const PlanOptions& plan = answer.options.plan;
   const bool keeps_batch = plan.global_batch.has_value();
   std::int64_t gpus = answer.gpus;
-  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices(); ++tries) {
+  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices() && left() > Seconds{}; ++tries) {
     gpus *= 2;
     const std::int64_t batch = keeps_batch ? answer.global_batch : answer.global_batch / answer.gpus * gpus;
-    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), limit)) {
+    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), left())) {
       answer.possible.push_back({fmt::format("--gpus {}", gpus), *std::move(best)});
       break;
     }
   }
   std::int64_t batch = answer.global_batch;
-  for (int tries = 0; tries < most_tries && batch > 1; ++tries) {
+  for (int tries = 0; tries < most_tries && batch > 1 && left() > Seconds{}; ++tries) {
     batch /= 2;
-    if (auto best = best_of_changed(answer, answer.gpus, batch, limit)) {
+    if (auto best = best_of_changed(answer, answer.gpus, batch, left())) {
       answer.possible.push_back({fmt::format("--batch {}", batch), *std::move(best)});
       break;
     }
