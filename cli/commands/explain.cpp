@@ -11,6 +11,7 @@
 #include "calibration/network/fits/fitted_links.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/search_watch.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
@@ -120,6 +121,8 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
   if (!ideal) options.is_startable = [&](const Estimate& estimate) { return is_startable(study, estimate); };
+  SearchWatch watch(std::nullopt);
+  watch.watch(options);
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
