@@ -15,7 +15,6 @@
 #include "cli/tools/network_of.hpp"
 #include "core/error.hpp"
 #include "estimator/choices/plan_choice.hpp"
-#include "estimator/search/rank.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {

@@ -345,8 +345,10 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
     const std::vector<LikeChoices>& groups = possible_choices(plan);
     if (groups.empty()) continue;
     misfits_ = 0;
+    const std::int64_t unstartable = unstartable_;
     try_placements(plan, placements, groups);
-    if (misfits_ == 0) settled.push_back(micro_batches);
+    // A tool may start a plan with smaller micro-batches only.
+    if (misfits_ == 0 && unstartable_ == unstartable) settled.push_back(micro_batches);
     // With a pipeline, stages differ between numbers of micro-batches.
     if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all && micro_batches != left.back())
       least_ = least_of(plan, groups);
