@@ -120,6 +120,7 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
+  options.errors = &bundled_time_errors();
   if (!ideal) options.is_startable = [&](const Estimate& estimate) { return is_startable(study, estimate); };
   SearchWatch watch(std::nullopt);
   watch.watch(options);
