@@ -86,7 +86,8 @@ TEST_CASE("if no tool starts the best plan, a plan that differs in a choice is n
 
 TEST_CASE("JSON names the tools in whose software a plan does not fit, as the text does") {
   // torchtitan compiles the model, so that its plan keeps fewer activations than other tools do.
-  const std::vector<std::string> words{"recommend", "llama3-8b", "--machine", "h100", "--gpus", "64", "--for", "torchtitan"};
+  const std::vector<std::string> words{"recommend",  "llama3-8b",  "--machine", "h100",
+                                       "--software", "torchtitan", "--plan",    "dp64 z2"};
   const Json start = run_command(words).json().at("start");
   for (const Json& each : start.at("too_small")) {
     CHECK(each.at("total_bytes").get<double>() > 79e9);
