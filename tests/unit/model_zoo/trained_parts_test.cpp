@@ -44,6 +44,7 @@ TEST_CASE("queries, keys and values have an adapter each, unless the library joi
   // and three matrices of 4096 × 14336.
   CHECK(trained("llama3-8b@lora=16") == 32 * 16 * (2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336)));
   CHECK(trained("llama-7b@lora=8@lora_layers=q_proj+v_proj") == 32 * 8 * 2 * (4096 + 4096));
+  CHECK(trained("llama-7b@lora=8@lora_layers=q_proj,v_proj") == 32 * 8 * 2 * (4096 + 4096));
   CHECK(trained("llama3-8b@lora=8@lora_layers=k_proj+o_proj") == 32 * 8 * ((4096 + 1024) + (4096 + 4096)));
   CHECK(trained("llama3-8b@lora=8@lora_layers=layer3") == trained("llama3-8b@lora=8") / 32);
   // Megatron-LM has one matrix for queries, keys and values, and so have Phi-3 and GPT-2 in transformers.
