@@ -412,7 +412,11 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.optimizer = study.optimizer();
   // A setting without effect on the plan is left out: `check` would warn of it, and --for ddp always sets autocast.
   // Options stay, because the user may check the job with another plan.
-  const std::vector<std::string_view> without_effect = settings_without_effect(study, plan, SettingOrigin::software);
+  bool has_other = false;
+  spec.settings.for_each(
+      [&](const SettingRow&, const SettingValue& value) { has_other = has_other || value.origin != SettingOrigin::option; });
+  std::vector<std::string_view> without_effect;
+  if (has_other) without_effect = settings_without_effect(study, plan, SettingOrigin::software);
   Settings with_effect;
   spec.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     const bool is_option = value.origin == SettingOrigin::option;
