@@ -11,14 +11,7 @@
 #include "core/error.hpp"
 
 namespace ddl {
-namespace {
 
-/// The reason why a file cannot be decompressed.
-struct GzipProblem {
-  const char* text;
-};
-
-/// The CRC-32 of RFC 1952.
 std::uint32_t checksum_of(std::string_view bytes) {
   static const std::array<std::uint32_t, 256> table = [] {
     std::array<std::uint32_t, 256> values{};
@@ -33,6 +26,13 @@ std::uint32_t checksum_of(std::string_view bytes) {
   for (const char c : bytes) sum = table[(sum ^ static_cast<std::uint8_t>(c)) & 0xFFU] ^ (sum >> 8U);
   return sum ^ 0xFFFFFFFFU;
 }
+
+namespace {
+
+/// The reason why a file cannot be decompressed.
+struct GzipProblem {
+  const char* text;
+};
 
 /// The bits of a file, from the lowest bit of each byte on.
 class BitSource {

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace ddl {
+
+/// Returns the CRC-32 of RFC 1952.
+[[nodiscard]] std::uint32_t checksum_of(std::string_view bytes);
 
 /// Whether a file is compressed by gzip (RFC 1952): its first two bytes are 1F 8B.
 [[nodiscard]] bool is_gzip(std::string_view bytes);

@@ -11,6 +11,7 @@
 #include "calibration/network/fits/fitted_links.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/search_watch.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
@@ -119,7 +120,10 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
+  options.errors = &bundled_time_errors();
   if (!ideal) options.is_startable = [&](const Estimate& estimate) { return is_startable(study, estimate); };
+  SearchWatch watch(std::nullopt);
+  watch.watch(options);
   const SearchResult result = search(estimator, options);
   if (!result.best.empty()) return result.best.front().plan;
   if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
@@ -418,8 +422,8 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   remove_said(answer->defaults, said);
   Report report;
   report.warnings = answer->study->warnings();
-  report.warn(choices_without_effect(options.plan, answer->explanation.estimate.plan, answer->study->job().facts));
-  report.warn(settings_without_effect(*answer->study, answer->explanation.estimate.plan, true));
+  const Plan& plan = answer->explanation.estimate.plan;
+  report.warn(without_effect_on(plan_word(plan), options_without_effect(options.plan, *answer->study, plan)));
   if (answer->configured) report.warn(answer->configured->configuration.warnings);
   for (std::string& outside :
        outside_of_measured(answer->study->coefficients(), answer->study->machine(), answer->explanation)) {

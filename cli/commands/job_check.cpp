@@ -20,6 +20,7 @@
 #include "cli/options/layer_layouts.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/interrupt.hpp"
+#include "cli/report/progress.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -130,7 +131,11 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const double seconds = limit.value_or(usual_check_limit).value();
+  LateProgress progress("parts of the check");
+  constexpr std::size_t parts = 5;
+  std::size_t done = 0;
   const GoOn go_on = [&] {
+    progress.show(done, parts);
     const bool is_late = std::chrono::duration<double>(Clock::now() - start).count() >= seconds;
     check.stopped = check.stopped || is_late || Interrupt::asked();
     return !check.stopped;
@@ -139,11 +144,15 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
   check.checked = std::move(checked);
   add_intervals(check.checked.estimate, study, estimator);
   check.largest = largest_batch(estimator, plan);
+  ++done;
   check.fewest = fewest_devices(estimator, plan, check.batch_per_gpu ? BatchKept::per_device : BatchKept::global, go_on);
   if (check.fewest) add_intervals(check.fewest->estimate, study, estimator);
+  ++done;
   check.longest = longest_sequence(study, plan, go_on);
+  ++done;
   check.remedies = remedies(estimator, check.checked, study.software().admits, go_on);
   for (Remedy& each : check.remedies) add_intervals(each.checked.estimate, study, estimator);
+  ++done;
   if (go_on()) check.out_of_core = fitting_out_of_core(estimator, check.checked);
 }
 
@@ -243,11 +252,8 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   plan.optimizer = study.optimizer();
   placed_at(plan_node.find("layers").value_or(plan_node), [&] { lay_out_layers(job.layers, study.model(), plan); });
   const Estimator estimator(study.job());
-  const auto note = [&](const std::vector<std::string>& more) {
-    check.notes.insert(check.notes.end(), more.begin(), more.end());
-  };
-  note(keys_without_effect(plan, study.job().facts));
-  note(settings_without_effect(study, plan, false));
+  for (std::string& note : without_effect_on(plan_word(plan), keys_without_effect(study, plan)))
+    check.notes.push_back(std::move(note));
   std::optional<MemoryCheck> checked = check_memory(estimator, plan);
   if (!checked) {
     for (const Limit& limit : estimator.estimate(plan).limits) {

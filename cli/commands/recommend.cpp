@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -61,37 +62,43 @@ std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int6
   SearchOptions changed = search_options_of(answer);
   changed.devices = gpus;
   changed.global_batch = global_batch;
-  const Framework* const framework = framework_named(answer.options.framework);
-  changed.top = framework == nullptr ? 1 : 0;
+  changed.top = 1;
   changed.all = false;
   SearchWatch watch(limit);
   watch.watch(changed);
   SearchResult result = search(*answer.estimator, changed);
-  if (framework != nullptr)
-    static_cast<void>(keep_startable(result.best, *framework, *answer.study, *answer.estimator, changed));
   if (result.best.empty()) return std::nullopt;
   return result.best.front();
 }
 
-/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch.
+/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch. Ends
+/// when --time-limit is over, or the user asks.
 void find_possible(RecommendAnswer& answer) {
-  constexpr Seconds limit(2);
+  using Clock = std::chrono::steady_clock;
+  constexpr Seconds most_of_try(2);
   constexpr int most_tries = 8;
+  const Clock::time_point start = Clock::now();
+  const auto left = [&] {
+    if (Interrupt::asked()) return Seconds{};
+    if (!answer.options.time_limit) return most_of_try;
+    const Seconds spent(answer.seconds + std::chrono::duration<double>(Clock::now() - start).count());
+    return min(most_of_try, *answer.options.time_limit - spent);
+  };
   const PlanOptions& plan = answer.options.plan;
   const bool keeps_batch = plan.global_batch.has_value();
   std::int64_t gpus = answer.gpus;
-  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices(); ++tries) {
+  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices() && left() > Seconds{}; ++tries) {
     gpus *= 2;
     const std::int64_t batch = keeps_batch ? answer.global_batch : answer.global_batch / answer.gpus * gpus;
-    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), limit)) {
+    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), left())) {
       answer.possible.push_back({fmt::format("--gpus {}", gpus), *std::move(best)});
       break;
     }
   }
   std::int64_t batch = answer.global_batch;
-  for (int tries = 0; tries < most_tries && batch > 1; ++tries) {
+  for (int tries = 0; tries < most_tries && batch > 1 && left() > Seconds{}; ++tries) {
     batch /= 2;
-    if (auto best = best_of_changed(answer, answer.gpus, batch, limit)) {
+    if (auto best = best_of_changed(answer, answer.gpus, batch, left())) {
       answer.possible.push_back({fmt::format("--batch {}", batch), *std::move(best)});
       break;
     }
@@ -118,13 +125,16 @@ void search_into(RecommendAnswer& answer) {
     watch.watch(search_options);
     answer.result = search(*answer.estimator, search_options);
     add_layered_plan(answer, search_options);
+    if (const Framework* const framework = framework_named(options.framework);
+        framework && answer.result.best.empty() && !answer.result.stopped) {
+      search_options.only_startable = false;
+      const std::vector<Estimate> fitting = search(*answer.estimator, search_options).best;
+      if (!fitting.empty())
+        refuse_framework(*framework, "no plan that fits can be started",
+                         why_none_starts(*framework, *answer.study, fitting));
+    }
     answer.seconds = watch.seconds();
     answer.at_limit = watch.is_at_limit();
-  }
-  if (const Framework* const framework = framework_named(options.framework)) {
-    const std::string reason =
-        keep_startable(answer.result.best, *framework, *answer.study, *answer.estimator, search_options);
-    if (!reason.empty()) refuse_framework(*framework, "no plan that fits can be started", reason);
   }
 
   for (const auto& [family, zero_stage] : search_options.families) {
@@ -173,8 +183,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   report.warnings = answer->study->warnings();
   if (!answer->shown.empty()) {
     const Plan& best = answer->shown.front().plan;
-    report.warn(choices_without_effect(answer->options.plan, best, answer->study->job().facts));
-    report.warn(settings_without_effect(*answer->study, best, true));
+    report.warn(without_effect_on(plan_word(best), options_without_effect(answer->options.plan, *answer->study, best)));
   }
   if (const std::size_t cases = answer->options.what_if.size(); answer->what_if.size() < cases && Interrupt::asked()) {
     report.warnings.push_back(

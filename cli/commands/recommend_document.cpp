@@ -318,6 +318,9 @@ Json json_of(const RecommendAnswer& answer) {
   if (answer.best() != nullptr && answer.best()->feasible() && !answer.options.study.ideal) {
     const Start start = start_of(study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
     json["start"]["tools"] = start.tools;
+    json["start"]["too_small"] = Json::array();
+    for (const StartingTool& each : start.too_small)
+      json["start"]["too_small"].push_back({{"tool", each.name}, {"total_bytes", each.estimate.memory.total().value()}});
     json["start"]["plan"] = start.plan ? estimate_to_json(*start.plan, 0, study, answer.options.training) : Json(nullptr);
   }
   if (answer.shown.empty()) {

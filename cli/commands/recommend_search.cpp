@@ -44,10 +44,8 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
     if (says_zero) each.zero_stage.reset();
     if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
   }
-  if (const Framework* const framework = framework_named(options.framework)) {
-    keep_to(*framework, answer.study->model(), search_options);
-    search_options.top = 0;  // the best plan of each strategy may be replaced by a slower plan that can be started
-  }
+  if (const Framework* const framework = framework_named(options.framework))
+    keep_to(*framework, answer.study, search_options);
   return search_options;
 }
 

@@ -103,6 +103,19 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
   }
 }
 
+/// Returns a warning for each option that has no effect on any of the best plans.
+std::vector<std::string> without_effect_on_all(const PlanOptions& options, const std::vector<StudyOutcome>& outcomes) {
+  std::optional<std::vector<std::string>> named;
+  for (const StudyOutcome& outcome : outcomes) {
+    if (!outcome.study || !outcome.best) continue;
+    if (named && named->empty()) break;
+    const std::vector<std::string> own = options_without_effect(options, *outcome.study, outcome.best->plan);
+    if (!named) named = own;
+    std::erase_if(*named, [&](const std::string& each) { return std::find(own.begin(), own.end(), each) == own.end(); });
+  }
+  return without_effect_on("these plans", std::move(named).value_or(std::vector<std::string>()));
+}
+
 /// If the user interrupted the command, says how many of the questions have an answer.
 void warn_of_interruption(std::size_t answered, std::size_t asked, Report& report) {
   if (!Interrupt::asked()) return;
@@ -126,7 +139,9 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
   }
   std::vector<std::shared_ptr<Study>> studies;
   for (const StudyOutcome& each : outcomes) studies.push_back(each.study);
+  const std::vector<std::string> warnings = without_effect_on_all(options.plan, outcomes);
   Report report = compare_studies(std::move(outcomes));
+  report.warn(warnings);
   for (const auto& study : studies) {
     if (study) report.warn(study->warnings());
   }
@@ -173,7 +188,9 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
     }
   }
   const std::size_t answered = points.size();
+  const std::vector<std::string> warnings = without_effect_on_all(options.plan, points);
   Report report = scaling_report(std::move(points), question);
+  report.warn(warnings);
   warn_of_interruption(answered, rows * counts.size(), report);
   return report;
 }

@@ -1,9 +1,11 @@
 #include "cli/commands/save_directory.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <span>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "cli/report/figures.hpp"
 #include "cli/tools/launcher.hpp"
 #include "core/error.hpp"
+#include "core/gzip.hpp"
 #include "core/input_files.hpp"
 #include "core/source_text.hpp"
 #include "core/write_folder.hpp"
@@ -25,12 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The files that --save-dir writes into its folder.
-constexpr std::array<std::string_view, 5> saved_names{"plan.json", "job.yaml", "candidates.csv", "report.html", "launch"};
-/// Names of the files in the folder `launch`: files that the runtimes need, and files that Python adds.
-constexpr std::array<std::string_view, 13> launch_names{
-    "deepspeed.json", "job.sbatch", "measure.py", "megatron.sh",   "model.py",        "nemo.yaml",  "parallel.py",
-    "plan.py",        "run.sh",     "train.py",   "torchtitan.sh", "torchtitan.toml", "__pycache__"};
+/// The file with the checksum of each other file that --save-dir wrote, one line each: `1c291ca3 launch/train.py`.
+constexpr const char* checksums_name = ".checksums";
+/// The files that Python adds to the launch files.
+constexpr std::string_view python_cache = "__pycache__";
 
 /// Returns a word, in quotes if a shell needs them.
 std::string shell_word(const std::string& text) {
@@ -67,19 +68,45 @@ std::vector<Started> started_by(std::string_view named, const Study& study, cons
   return all;
 }
 
-/// Throws Error if the folder contains anything that --save-dir did not write.
-void refuse_others(const fs::path& folder, const std::string& shown, std::span<const std::string_view> names) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error(
-          fmt::format("--overwrite would remove {} from {}, which --save-dir did not write", quote(name), quote(shown)),
-          "move it elsewhere, or name another folder");
+std::string checksum_text(std::string_view content) { return fmt::format("{:08x}", checksum_of(content)); }
+
+/// Returns the content of a file. The file does not count as an input of the command.
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// Reads the checksums that --save-dir wrote, keyed by the file's name. Without the file, no checksum is known.
+std::map<std::string, std::string> written_checksums(const fs::path& folder) {
+  std::map<std::string, std::string> checksums;
+  std::ifstream file(folder / checksums_name);
+  for (std::string checksum, name; file >> checksum && std::getline(file >> std::ws, name);) checksums[name] = checksum;
+  return checksums;
+}
+
+/// Throws Error if the folder contains anything that --save-dir did not write, or that has changed since then.
+void refuse_others(const fs::path& folder) {
+  const std::map<std::string, std::string> checksums = written_checksums(folder);
+  for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
+    const std::string name = entry->path().filename().string(), shown = entry->path().parent_path().string();
+    const auto refuse = [&](std::string_view what) {
+      throw Error(fmt::format("--overwrite would remove {} from {}, which {}", quote(name), quote(shown), what),
+                  "move it elsewhere, or name another folder");
+    };
+    const std::string inside = entry->path().lexically_relative(folder).string();
+    if (entry->is_directory()) {
+      if (name == python_cache) entry.disable_recursion_pending();
+      if (name != python_cache && inside != "launch") refuse("--save-dir did not write");
+      continue;
     }
-    if (entry.is_regular_file() && is_input_file(entry.path().string())) {
+    if (is_input_file(entry->path().string())) {
       throw Error(fmt::format("--save-dir {} would overwrite the input {}", quote(shown), quote(name)),
                   "name another folder");
     }
+    const auto known = checksums.find(inside);
+    if (inside == checksums_name) continue;
+    if (known == checksums.end()) refuse("--save-dir did not write");
+    if (checksum_text(content_of(entry->path())) != known->second) refuse("has changed since --save-dir wrote it");
   }
 }
 
@@ -114,8 +141,7 @@ void check_save_directory(const SaveDirectory& directory) {
       throw Error(fmt::format("--save-dir {} exists already and is not empty", quote_path(path)),
                   "give another name, or replace it with --overwrite");
     }
-    refuse_others(folder, path, saved_names);
-    if (fs::is_directory(folder / "launch")) refuse_others(folder / "launch", (folder / "launch").string(), launch_names);
+    refuse_others(folder);
   } catch (const fs::filesystem_error& problem) {
     throw Error(fmt::format("--save-dir {}: {}", quote_path(path), problem.code().message()));
   }
@@ -128,6 +154,9 @@ Document save_directory(const SaveDirectory& directory, const Study& study, cons
   std::vector<FolderFile> files{
       {"plan.json", answer.plan}, {"job.yaml", job}, {"candidates.csv", answer.candidates}, {"report.html", answer.page}};
   const std::vector<Started> started = started_by(directory.launcher, study, estimate, files);
+  std::string checksums;
+  for (const FolderFile& file : files) checksums += fmt::format("{} {}\n", checksum_text(file.content), file.name);
+  files.push_back({checksums_name, std::move(checksums)});
   check_save_directory(directory);  // the folder may have changed during the search
   write_folder(directory.path, files);
 

@@ -17,8 +17,8 @@ struct SaveDirectory {
 };
 
 /// Throws Error if the folder cannot be written, or must not be replaced: it is a file, its parent is missing, or it is not
-/// empty. With `overwrite`, a folder that is not empty is refused only if it contains files that `--save-dir` did not write.
-/// Callers check the folder before the search, because a search may take long.
+/// empty. With `overwrite`, a folder that is not empty is refused only if it contains files that `--save-dir` did not write,
+/// or files that have changed since then. Callers check the folder before the search, because a search may take long.
 void check_save_directory(const SaveDirectory& directory);
 
 /// The contents of the saved files, except those of the job.

@@ -17,17 +17,16 @@ std::string watts_text(double watts) {
   return watts < 999.5 ? fmt::format("{:.0f} W", watts) : fmt::format("{:.3g} kW", watts / 1e3);
 }
 
-/// Kilograms of CO2; empty if the user gave no carbon intensity.
-std::optional<double> carbon_kilograms(const Study& study, double kilowatts) {
-  const std::optional<double>& grams = study.assumptions().carbon;
-  return grams ? std::optional(kilowatts * *grams / 1e3) : std::nullopt;
-}
-
 }  // namespace
 
 bool wants_energy(const Study& study) {
   const Settings& settings = study.spec().settings;
   return settings.find("pue") != nullptr || settings.find("carbon") != nullptr;
+}
+
+std::optional<double> carbon_kilograms(const Study& study, double kilowatts) {
+  const std::optional<double>& grams = study.assumptions().carbon;
+  return grams ? std::optional(kilowatts * *grams / 1e3) : std::nullopt;
 }
 
 std::optional<double> kilowatt_hours(const Estimate& estimate, const Study& study, const Training& training) {

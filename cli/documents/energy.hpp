@@ -17,6 +17,8 @@ namespace ddl {
 [[nodiscard]] bool wants_energy(const Study& study);
 /// Returns the energy of a training in kWh; empty if the plan's power is not predicted (add_power).
 [[nodiscard]] std::optional<double> kilowatt_hours(const Estimate& estimate, const Study& study, const Training& training);
+/// Returns the kilograms of CO2 of an energy in kWh; empty if the user gave no carbon intensity.
+[[nodiscard]] std::optional<double> carbon_kilograms(const Study& study, double kilowatts);
 /// Describes an energy and the power: `105 kWh per 1B tokens, 24.1 kg of CO2; 612 W per GPU, 7.70 kW per node, PUE 1.1`.
 [[nodiscard]] std::string energy_text(const Estimate& estimate, const Study& study, const Training& training);
 [[nodiscard]] nlohmann::ordered_json energy_to_json(const Estimate& estimate, const Study& study, const Training& training);

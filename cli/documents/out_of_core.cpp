@@ -34,7 +34,7 @@ void add_out_of_core(Document& document, const OutOfCore& result, const Estimate
   const bool all_keep = std::all_of(result.choices.begin(), result.choices.end(),
                                     [](GroupChoice choice) { return choice == GroupChoice::keep; });
   document.section("Out of core", fmt::format(": {} of {}, at most {}: {}", humanize(result.memory), humanize(result.device),
-                                              humanize(result.upper_bound), result.fits() ? "FITS" : "does not fit"));
+                                              humanize(result.upper_bound), to_string(result.verdict())));
   if (all_keep) {
     document.line(result.fits() ? "the plan fits, and every group of layers keeps its activations"
                                 : "no group of layers has activations that can be offloaded or recomputed",
@@ -110,6 +110,7 @@ std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estima
 Json out_of_core_to_json(const OutOfCore& result, const Estimate& estimate, const Study& study) {
   Json json;
   json["fits"] = result.fits();
+  json["verdict"] = to_string(result.verdict());
   json["total_bytes"] = result.memory.value();
   json["upper_bound_bytes"] = result.upper_bound.value();
   json["host_bytes"] = result.cost.on_host.value();

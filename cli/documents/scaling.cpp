@@ -139,6 +139,8 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
   const bool powered = first.best->power.has_value();
   if (powered) columns.push_back(essential(figures("kWh")));
+  const bool emits = powered && first.study->assumptions().carbon.has_value();
+  if (emits) columns.push_back(figures("kg CO2"));
   const bool fails = goodput_at(first).has_value();
   if (fails) columns.push_back(essential(figures("goodput")));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
@@ -159,7 +161,9 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
                                  share_text(efficiency),     share_text(efficiency),
                                  humanize(time_at(point))};
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
-    if (powered) row.push_back(amount(kilowatt_hours(best, *point.study, point.training).value_or(0)));
+    const double energy = powered ? kilowatt_hours(best, *point.study, point.training).value_or(0) : 0;
+    if (powered) row.push_back(amount(energy));
+    if (emits) row.push_back(amount(carbon_kilograms(*point.study, energy).value_or(0)));
     if (fails) row.push_back(share_text(goodput_at(point).value_or(Goodput{}).share));
     if (question.goals.any()) row.push_back(decision_text(scaling.chance[i]));
     if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
@@ -173,6 +177,9 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   }
   table.bars = std::move(bars);
   table.legend = letters_text(plans);
+  // Rankings have the efficiency relative to a single device.
+  table.legend += fmt::format("{}eff. relative to the fewest {}s", table.legend.empty() ? "" : ", ",
+                              device_noun(first.study->machine().device));
   return table;
 }
 

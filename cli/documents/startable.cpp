@@ -15,7 +15,6 @@
 #include "cli/tools/network_of.hpp"
 #include "core/error.hpp"
 #include "estimator/choices/plan_choice.hpp"
-#include "estimator/search/rank.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
@@ -158,7 +157,12 @@ std::optional<std::string> starts_nothing(const Framework& framework, const Stud
   return reason;
 }
 
-void keep_to(const Framework& framework, const Model& model, SearchOptions& options) {
+void keep_to(const Framework& framework, const std::shared_ptr<Study>& study, SearchOptions& options) {
+  options.only_startable = true;
+  options.is_startable = [&framework, study](const Estimate& estimate) {
+    return !cannot_start(framework, *study, estimate);
+  };
+  const Model& model = study->model();
   // No framework divides attention heads among ranks in unequal parts.
   const std::int64_t heads = family_number(model, "heads"), groups = family_number(model, "kv_heads");
   options.admits = [heads, groups](const Mesh& mesh) {
@@ -190,10 +194,6 @@ bool is_startable(const Study& study, const Estimate& estimate) {
   return std::any_of(launchers().begin(), launchers().end(), [&](const Launcher& launcher) {
     return launcher.name != submitter && std::holds_alternative<Launch>(launch_outcome(launcher, study, estimate));
   });
-}
-
-FixedChoices fixed_by(const SearchOptions& options) {
-  return {options.admitted, options.chosen, options.placement.has_value(), options.micro_batches.has_value()};
 }
 
 std::optional<Estimate> nearest_startable(const Estimator& estimator, const Estimate& estimate, const FixedChoices& fixed,
@@ -287,30 +287,12 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
   return start;
 }
 
-std::string keep_startable(std::vector<Estimate>& best, const Framework& framework, const Study& study,
-                           const Estimator& estimator, const SearchOptions& options) {
-  if (best.empty()) return {};
-  const FixedChoices fixed = fixed_by(options);
+std::string why_none_starts(const Framework& framework, const Study& study, const std::vector<Estimate>& plans) {
   // The simplest plan has the reason that a change of the plan cannot remove.
-  const auto simplest = std::min_element(best.begin(), best.end(), [](const Estimate& a, const Estimate& b) {
+  const auto simplest = std::min_element(plans.begin(), plans.end(), [](const Estimate& a, const Estimate& b) {
     return std::popcount(a.plan.mesh.family()) < std::popcount(b.plan.mesh.family());
   });
-  const std::string reason = cannot_start(framework, study, *simplest).value_or("");
-  std::vector<Estimate> kept;
-  for (const Estimate& each : best) {
-    if ((each.plan.mesh.family() & ~framework.axes) != 0) continue;
-    std::optional<Estimate> found = nearest_startable(
-        estimator, each, fixed, [&](const Estimate& estimate) { return !cannot_start(framework, study, estimate); });
-    if (found) kept.push_back(*std::move(found));
-  }
-  std::stable_sort(kept.begin(), kept.end(), [&](const Estimate& a, const Estimate& b) {
-    const Verdict of_a = verdict_for(a, options), of_b = verdict_for(b, options);
-    if (of_a != of_b) return of_a < of_b;
-    return options.objective == Objective::memory ? a.memory.total() < b.memory.total()
-                                                  : a.time.step_time() < b.time.step_time();
-  });
-  best = std::move(kept);
-  return best.empty() ? reason : std::string();
+  return cannot_start(framework, study, *simplest).value_or("its files express none of the plans that fit");
 }
 
 }  // namespace ddl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,9 +42,8 @@ inline constexpr std::string_view submitter = "Slurm";
 /// Returns why the framework starts no plan of the model on the machine: the reason against plans of each of its axes, if
 /// all have the same. Empty if some plan may start.
 [[nodiscard]] std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus);
-/// Restricts a search to strategies, ZeRO stages and tensor degrees of the framework. Strategies that the user named are
-/// kept.
-void keep_to(const Framework& framework, const Model& model, SearchOptions& options);
+/// Restricts a search to plans that the framework starts. Strategies that the user named are kept.
+void keep_to(const Framework& framework, const std::shared_ptr<Study>& study, SearchOptions& options);
 /// Returns the names of all tools with launch files for the plan: `PyTorch`, `torchtitan`.
 [[nodiscard]] std::vector<std::string_view> tools_that_start(const Study& study, const Estimate& estimate);
 /// Returns whether some tool starts a plan.
@@ -55,8 +55,6 @@ struct FixedChoices {
   ChosenOfPlan chosen{};
   bool placement = false, micro_batches = false;
 };
-/// Returns the values that a search with these options keeps.
-[[nodiscard]] FixedChoices fixed_by(const SearchOptions& options);
 
 /// Returns the fastest feasible plan that `starts` accepts, among the plan itself and all plans that differ from it in one
 /// choice, in the placement, or in the number of micro-batches, else in two of them. Empty if there is none.
@@ -64,10 +62,9 @@ struct FixedChoices {
                                                         const FixedChoices& fixed,
                                                         const std::function<bool(const Estimate&)>& starts);
 
-/// Replaces each strategy's best plan by the nearest plan that the framework starts, and ranks these plans again. Strategies
-/// without such a plan are removed. Returns the framework's reason against the first plan, if no plan is left.
-[[nodiscard]] std::string keep_startable(std::vector<Estimate>& best, const Framework& framework, const Study& study,
-                                         const Estimator& estimator, const SearchOptions& options);
+/// Returns the framework's reason against the simplest of these plans, none of which it starts.
+[[nodiscard]] std::string why_none_starts(const Framework& framework, const Study& study,
+                                          const std::vector<Estimate>& plans);
 
 /// A tool with launch files for a plan, and the plan as predicted with the software of this tool.
 struct StartingTool {

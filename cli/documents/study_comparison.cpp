@@ -139,6 +139,13 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   std::vector<Column> columns{essential(words("study")), essential(words("plan")), essential(figures("step")),
                               figures(of_tokens ? "tokens/s" : "samples/s"), essential(figures(name_of(training)))};
   if (priced) columns.push_back(figures(training.is_whole() || !training.unit.empty() ? "cost" : "cost of an epoch"));
+  const bool powered =
+      std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best && each.best->power; });
+  const bool emits = powered && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
+                       return each.best && each.study->assumptions().carbon;
+                     });
+  if (powered) columns.push_back(figures("kWh"));
+  if (emits) columns.push_back(figures("kg CO2"));
   columns.insert(columns.end(), {figures("MFU"), essential(figures("memory")), if_asked(figures("of")),
                                  essential(words("verdict")), figures("eff."), words(interval_name())});
   if (!training.is_whole()) columns.push_back(if_asked(figures("epochs/day")));
@@ -157,6 +164,10 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
       const std::optional<double> cost = cost_of(each);
       row.push_back(cost ? fmt::format("{} {}", amount(*cost), study.machine().currency) : "-");
     }
+    const std::optional<double> energy = kilowatt_hours(best, study, each.training);
+    const std::optional<double> carbon = energy ? carbon_kilograms(study, *energy) : std::nullopt;
+    if (powered) row.push_back(energy ? amount(*energy) : "-");
+    if (emits) row.push_back(carbon ? amount(*carbon) : "-");
     row.insert(row.end(), {mfu_text(throughput), humanize(best.memory.total()), humanize(study.device_memory()),
                            std::string(to_string(best.verdict)), share_text(best.efficiency),
                            interval_text(best.time.step_time(), best.interval)});

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <yaml-cpp/emitter.h>
@@ -13,6 +15,7 @@
 #include "calibration/inputs/plan_degrees.hpp"
 #include "calibration/inputs/setting_values.hpp"
 #include "cli/options/layer_layouts.hpp"
+#include "cli/options/plan_options.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
@@ -408,9 +411,18 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.precision = study.precision();
   job.optimizer = study.optimizer();
   // A setting without effect on the plan is left out: `check` would warn of it, and --for ddp always sets autocast.
+  // Options stay, because the user may check the job with another plan.
+  bool has_other = false;
+  spec.settings.for_each(
+      [&](const SettingRow&, const SettingValue& value) { has_other = has_other || value.origin != SettingOrigin::option; });
+  std::vector<std::string_view> without_effect;
+  if (has_other) without_effect = settings_without_effect(study, plan, SettingOrigin::software);
   Settings with_effect;
   spec.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
-    if (row.counts == nullptr || row.counts(study.job().facts, plan)) with_effect.set(row, value);
+    const bool is_option = value.origin == SettingOrigin::option;
+    const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
+    const bool has_effect = std::find(without_effect.begin(), without_effect.end(), row.key) == without_effect.end();
+    if (is_option ? counts : has_effect) with_effect.set(row, value);
   });
   job.settings = with_effect.said_by(SettingOrigin::job);
   job.gpu_memory = spec.device_memory;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
@@ -53,14 +54,18 @@ void settle_lists(PlanOptions& options);
 
 /// Returns the choices that the options fix. Throws Error for an unknown name.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
-/// Returns a warning for each choice that the options fix and that has no effect on `plan`. The value "none" never warns.
-[[nodiscard]] std::vector<std::string> choices_without_effect(const PlanOptions& options, const Plan& plan,
-                                                              const ModelFacts& facts);
-/// Returns a sentence for each choice of a job's plan that has no effect, with the keys of job files.
-[[nodiscard]] std::vector<std::string> keys_without_effect(const Plan& plan, const ModelFacts& facts);
-/// Returns a sentence for each setting of a training that has no effect on the plan. `as_option`: whether settings are
-/// named by their options, not by the keys of job files.
-[[nodiscard]] std::vector<std::string> settings_without_effect(const Study& study, const Plan& plan, bool as_option);
+/// Returns the keys of the settings of this origin, or a later one, that have no effect on a plan: the prediction is the
+/// same with any other value.
+[[nodiscard]] std::vector<std::string_view> settings_without_effect(const Study& study, const Plan& plan,
+                                                                    SettingOrigin origin);
+/// Returns the options of choices and settings that have no effect on `plan`, as the user typed them. The value "none"
+/// of a choice is never among them.
+[[nodiscard]] std::vector<std::string> options_without_effect(const PlanOptions& options, const Study& study,
+                                                              const Plan& plan);
+/// Returns the choices and settings of a job that have no effect on its plan, with the keys of job files.
+[[nodiscard]] std::vector<std::string> keys_without_effect(const Study& study, const Plan& plan);
+/// Returns a sentence for each name in `named`. `plans` is the object of the sentence: a plan, or `these plans`.
+[[nodiscard]] std::vector<std::string> without_effect_on(std::string_view plans, std::vector<std::string> named);
 /// Returns the requested global batch. The default is usual_batch_per_gpu samples on each GPU.
 /// While the data set has fewer samples, the default is halved.
 [[nodiscard]] std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, const Study& study);

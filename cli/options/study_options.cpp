@@ -362,7 +362,16 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
   std::error_code ignored;
   if (text.find(',') == std::string::npos || (is_path(text) && std::filesystem::exists(text, ignored))) return {text};
   std::vector<std::string> names;
+  const std::vector<std::string> models = model_names();
   for (const std::string& name : comma_separated(text)) {
+    // PEFT separates modules by commas, as in llama3-8b@lora=8@lora_layers=q_proj,v_proj.
+    const bool is_module = !names.empty() && names.back().find("@lora_layers=") != std::string::npos && !name.empty() &&
+                           name.find('@') == std::string::npos && !is_path(name) &&
+                           std::find(models.begin(), models.end(), name) == models.end();
+    if (is_module) {
+      names.back() += "+" + name;
+      continue;
+    }
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
     if (std::find(names.begin(), names.end(), name) != names.end())

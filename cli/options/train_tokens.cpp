@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/options/option_value.hpp"
+#include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/dataset.hpp"
@@ -140,9 +141,11 @@ void refuse_unknown_epoch(const Training& training, const Study& study) {
   if (!training.epochs || !study.spec().dataset.empty()) return;
   const Dataset dataset = load_dataset(default_dataset(study.model()));
   if (is_of_task(dataset, study.model())) return;
-  throw Error(fmt::format("--epochs: the number of samples is unknown, because no bundled data set is known to train {}",
-                          study.model().name),
-              "name the data set, or a file with its number of samples: --dataset mine.yaml");
+  throw Error(
+      fmt::format("--epochs: the number of samples is unknown, because no bundled data set is known to train {}",
+                  study.model().name),
+      fmt::format("write --dataset {0} for the {1} samples of {0}, or name a file with the number: --dataset mine.yaml",
+                  dataset.name, with_thousands(dataset.samples)));
 }
 
 void settle_target(Training& training, const Model& model) {

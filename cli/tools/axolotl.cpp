@@ -40,6 +40,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"load_in_4bit", ConfigField::base, "", four_bits},
     {"load_in_8bit", ConfigField::base, "", eight_bits},
     {"lora_r", ConfigField::adapter_rank},
+    only_read({"lora_target_modules", ConfigField::adapter_layers}),
     {"optimizer", ConfigField::optimizer, "", optimizers},
     {"bf16", ConfigField::precision, "", brains},
     {"bfloat16", ConfigField::precision, "", brains},
@@ -88,9 +89,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled =
-    argument_names("sample_packing", "lora_target_linear", "lora_target_modules", "lora_modules_to_save",
-                   "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
+constexpr auto not_modelled = argument_names("sample_packing", "lora_target_linear", "lora_modules_to_save",
+                                             "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
 
 constexpr auto marks = argument_names("base_model", "sequence_len");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");

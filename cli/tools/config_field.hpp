@@ -99,6 +99,7 @@ enum class ConfigField {
   fp4,      ///< yes or no: FP4 is used
   adapter,  ///< lora, or none
   adapter_rank,
+  adapter_layers,  ///< names of the matrices with adapters
   base,            ///< format of frozen weights
   main_gradients,  ///< full or half: precision in which gradients are summed
   master_weights,  ///< precision of the master copy of the weights

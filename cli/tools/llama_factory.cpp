@@ -25,6 +25,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
     {"--finetuning_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--lora_target", ConfigField::adapter_layers}),
     {"--quantization_bit", ConfigField::base, "", quantized},
     only_read({"--enable_liger_kernel", ConfigField::loss, "linear", fused_heads}),
     only_read({"--pure_bf16", ConfigField::pure, "yes", pure}),
@@ -49,8 +50,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {PlanChoice::recompute, "full"}});
 
 constexpr auto not_modelled =
-    argument_names("--packing", "--lora_target", "--use_unsloth", "--additional_target", "--neat_packing", "--use_galore",
-                   "--use_badam", "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
+    argument_names("--packing", "--use_unsloth", "--additional_target", "--neat_packing", "--use_galore", "--use_badam",
+                   "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
 
 constexpr auto marks = argument_names("finetuning_type", "cutoff_len", "infer_backend");
 constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py");

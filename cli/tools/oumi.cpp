@@ -37,6 +37,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.compile", ConfigField::compiled, "", flags},
     {"training.use_peft", ConfigField::adapter, "", adapters},
     {"peft.lora_r", ConfigField::adapter_rank},
+    only_read({"peft.lora_target_modules", ConfigField::adapter_layers}),
     {"peft.q_lora", ConfigField::base, "", four_bits},
     {"fsdp.enable_fsdp", ConfigField::distributed_type, "", kinds},
     {"fsdp.sharding_strategy", PlanChoice::zero, "", shards, "fsdp"},
@@ -52,8 +53,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::distributed_type, "ddp"},
                                                   {PlanChoice::recompute, "none"}});
 
-constexpr auto not_modelled = argument_names("data.train.pack", "peft.lora_target_modules", "training.mixed_precision_dtype",
-                                             "deepspeed.enable_deepspeed");
+constexpr auto not_modelled =
+    argument_names("data.train.pack", "training.mixed_precision_dtype", "deepspeed.enable_deepspeed");
 
 // Files for evaluation and inference also have `model` keys, so keys of trainings are the marks.
 constexpr auto marks = argument_names("training.trainer_type", "training.enable_gradient_checkpointing",

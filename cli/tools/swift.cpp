@@ -26,6 +26,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--tuner_type", ConfigField::adapter, "", types},
     {"--sft_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--target_modules", ConfigField::adapter_layers}),
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
     {"--quant_bits", ConfigField::base, "", quantized},
     {"--quantization_bit", ConfigField::base, "", quantized},
@@ -50,8 +51,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::optimizer, "adamw"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("--packing", "--quant_method", "--target_modules", "--freeze_llm",
-                                             "--padding_free", "--use_galore", "--modules_to_save", "--use_dora");
+constexpr auto not_modelled = argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free", "--use_galore",
+                                             "--modules_to_save", "--use_dora");
 
 // Keys of a file of arguments for `swift sft FILE`.
 constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type");
@@ -112,6 +113,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--train_type", ConfigField::adapter, "", types},
     {"--tuner_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--target_modules", ConfigField::adapter_layers}),
     {"--max_length", ConfigField::sequence},
 });
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
@@ -122,7 +124,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "1"},
                                                   {PlanChoice::recompute, "selective"}});
 constexpr auto programs = argument_names("megatron");
-constexpr auto not_modelled = argument_names("--packing", "--target_modules", "--mtp_num_layers", "--optimizer_cpu_offload");
+constexpr auto not_modelled = argument_names("--packing", "--mtp_num_layers", "--optimizer_cpu_offload");
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", swift_tables::as_trained, false, "export"},
     {"tool:-command", "it runs further models, or generates samples, in addition to training", swift_tables::as_trained,

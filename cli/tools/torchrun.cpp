@@ -216,7 +216,7 @@ std::vector<std::string_view> carried_by(bool is_data_parallel, int zero_stage) 
     carried.insert(carried.end(), {"mixed_precision=half full", "gradient_sums"});
     return carried;
   }
-  carried.emplace_back("mixed_precision=autocast half");
+  carried.emplace_back("mixed_precision=autocast");
   if (zero_stage == 0) carried.insert(carried.end(), {"compress=fp16 bf16 powersgd", "local_steps"});
   return carried;
 }

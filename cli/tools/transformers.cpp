@@ -54,6 +54,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--lora_target_modules", ConfigField::adapter_layers}),
     {"--use_llm_lora", ConfigField::adapter_rank},
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
     {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
@@ -66,8 +67,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--deepspeed", ConfigField::deepspeed_file},
 });
 
-constexpr auto not_modelled = argument_names("--torch_empty_cache_steps", "--lora_target_modules", "--packing",
-                                             "--group_by_length", "--use_reentrant", "--fsdp_config");
+constexpr auto not_modelled =
+    argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config");
 
 constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path");
 

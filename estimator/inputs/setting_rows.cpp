@@ -536,7 +536,8 @@ std::span<const SettingRow> setting_rows() {
        .has_option = true,
        .launched_by_default = "linear tree butterfly ring rabenseifner shifted-halving-doubling far-halving-doubling "
                               "hierarchical multi-leader leader reduce-broadcast double-tree",
-       .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>},
+       .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>,
+       .counts = exchanges_gradients},
       {.key = "parameter_servers",
        .help = "number of servers for --allreduce parameter-server, or for --synchronization async or stale",
        .kind = Kind::number,

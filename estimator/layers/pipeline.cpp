@@ -43,15 +43,20 @@ int first_layer_of(const std::vector<Layer>& layers, int block) {
   return static_cast<int>(first - layers.begin());
 }
 
-/// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count.
+/// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count. If the number of blocks
+/// does not divide, the layers before the blocks count as a block, and also those behind them if necessary, as with
+/// Megatron-LM's `--account-for-embedding-in-pipeline-split` and `--account-for-loss-in-pipeline-split`.
 /// Empty if a stage would begin at a layer that is not in `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
   const auto& layers = facts.model->layers;
   const int blocks = facts.model->blocks;
-  if (blocks == 0 || blocks % stages != 0) return {};
+  const int most_slots = facts.like_blocks > 0 ? 2 : 0;
+  int slots = 0;
+  while (slots < most_slots && (blocks + slots) % stages != 0) ++slots;
+  if (blocks == 0 || (blocks + slots) % stages != 0 || blocks < stages) return {};
   std::vector<int> firsts{0};
   for (int stage = 1; stage < stages; ++stage) {
-    firsts.push_back(first_layer_of(layers, blocks / stages * stage));
+    firsts.push_back(first_layer_of(layers, (blocks + slots) / stages * stage - (slots > 0 ? 1 : 0)));
     if (!std::binary_search(starts.begin(), starts.end(), firsts.back())) return {};
   }
   firsts.push_back(static_cast<int>(layers.size()));

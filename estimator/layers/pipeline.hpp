@@ -22,8 +22,9 @@ class StagePlaces {
   /// list contains the cuts that the fewest elements cross. Each further list adds cuts that more
   /// elements cross. The last list contains all places. Empty if there are fewer places than stages.
   [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
-  /// Returns the first layers of stages with equal numbers of blocks, and at the end the layer
-  /// count. Empty if the blocks cannot be divided equally, or do not begin at allowed places.
+  /// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count. The layers before and
+  /// behind the blocks may count as a block each. Empty if the blocks cannot be divided equally, or do not begin at allowed
+  /// places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
   /// Returns a lower bound of the number of elements per sample that cross the largest cut, for any
   /// choice of cuts. The bound is the maximum over the places of the first list.

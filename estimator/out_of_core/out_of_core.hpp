@@ -7,6 +7,7 @@
 #include "estimator/layers/job.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/memory/memory.hpp"
+#include "estimator/memory/verdict.hpp"
 #include "estimator/out_of_core/chain.hpp"
 #include "estimator/plan/plan.hpp"
 
@@ -30,7 +31,11 @@ struct OutOfCore {
 
   /// Returns by how much a step is longer than if every group keeps its activations, in seconds.
   [[nodiscard]] Seconds longer() const { return (cost.time - in_core.time) * micro_batches; }
-  [[nodiscard]] bool fits() const { return upper_bound <= device && (!of_host || on_node <= *of_host); }
+  [[nodiscard]] Verdict verdict() const {
+    if (memory > device || (of_host && on_node > *of_host)) return Verdict::does_not_fit;
+    return upper_bound > device ? Verdict::at_risk : Verdict::fits;
+  }
+  [[nodiscard]] bool fits() const { return verdict() == Verdict::fits; }
 };
 
 /// Returns whether the groups of layers of this plan can have different choices. This requires that

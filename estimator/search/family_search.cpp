@@ -89,6 +89,7 @@ void FamilySearch::begin(Verdict allowed) {
   best_.reset();
   nearest_ = nearest_shape_;
   pruned_by_leader_ = has_risk_ = false;
+  unstartable_ = 0;
   counts_ = {};
 }
 
@@ -103,6 +104,9 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   // If no plan of this mesh fits, and a plan that does not fit is already known, the mesh is skipped.
   const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
   if (cannot_fit && nearest_ && !options_.all) return;
+  // A tool that starts none of so many plans of a strategy starts none at all.
+  constexpr std::int64_t most_unstartable = 2000;
+  if (!best_ && unstartable_ > most_unstartable) return;
   try_variants(plan, count);
 }
 
@@ -138,7 +142,7 @@ void FamilySearch::report(bool finished, SearchResult& result) const {
     assert(result.best.back().feasible());
   } else if (pruned_by_leader_) {
     result.behind.push_back(family_);
-  } else if (nearest_ && finished) {
+  } else if (nearest_ && finished && unstartable_ == 0) {
     result.rejected.push_back(*nearest_);
   }
 }
@@ -220,25 +224,32 @@ void FamilySearch::note(const Estimate& estimate) {
   }
 }
 
-void FamilySearch::note(const RankedPlan& feasible) {
+bool FamilySearch::note(const RankedPlan& feasible) {
   if (!is_finite(feasible.step_time) || !is_finite(feasible.memory)) {
     // Plans with NaN or infinite values cannot be ordered.
     Limits limits;
     limits.add({Limit::Kind::not_finite});
-    return reject(feasible.plan, limits);
+    reject(feasible.plan, limits);
+    return true;
+  }
+  if (options_.only_startable) {
+    Estimate shape;
+    shape.plan = feasible.plan;
+    if (!options_.is_startable(shape)) return ++unstartable_, false;
   }
   ++counts_.feasible;
   if (options_.all) {
     ranked_.push_back(feasible);
     commons_.first.keep(feasible);
   }
-  if (best_ && !preferred(feasible, *best_, options_.objective)) return;
+  if (best_ && !preferred(feasible, *best_, options_.objective)) return true;
   best_ = feasible;
   best_rank_ = rank_of(feasible, options_.objective);
   commons_.leaders.set(family_, best_rank_);
-  if (commons_.best && !preferred(feasible, *commons_.best, options_.objective)) return;
+  if (commons_.best && !preferred(feasible, *commons_.best, options_.objective)) return true;
   commons_.best = feasible;
   if (options_.on_better) options_.on_better(feasible);
+  return true;
 }
 
 std::optional<Bytes> FamilySearch::hopeless_memory() const {
@@ -334,8 +345,10 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
     const std::vector<LikeChoices>& groups = possible_choices(plan);
     if (groups.empty()) continue;
     misfits_ = 0;
+    const std::int64_t unstartable = unstartable_;
     try_placements(plan, placements, groups);
-    if (misfits_ == 0) settled.push_back(micro_batches);
+    // A tool may start a plan with smaller micro-batches only.
+    if (misfits_ == 0 && unstartable_ == unstartable) settled.push_back(micro_batches);
     // With a pipeline, stages differ between numbers of micro-batches.
     if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all && micro_batches != left.back())
       least_ = least_of(plan, groups);
@@ -609,9 +622,11 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     try_blocks(plan);
   };
   for (const ChoiceValues& values : choices) {
-    if (!options_.all && (is_never_better(values, choices.front()) || (by_time && is_too_large(values)))) {
+    // A value that is never better than the first one may still be the only one that a tool starts.
+    const bool is_worse = !options_.only_startable && is_never_better(values, choices.front());
+    if (!options_.all && (is_worse || (by_time && is_too_large(values)))) {
       ++counts_.pruned;
-      if (!is_never_better(values, choices.front())) try_fewer(values);
+      if (!is_worse) try_fewer(values);
       continue;
     }
     if (!by_time && space_.may_recompute_blocks(values)) {
@@ -660,8 +675,8 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       if (!time_first && is_too_slow()) continue;
       ++counts_.estimated;
       none_fits = false;
-      settled.push_back(values);
-      note(RankedPlan{plan, *step_time, memory, options_.allow_risk ? Verdict::fits : verdict});
+      const RankedPlan fitting{plan, *step_time, memory, options_.allow_risk ? Verdict::fits : verdict};
+      if (note(fitting)) settled.push_back(values);
       continue;
     }
     ++counts_.estimated;

@@ -102,7 +102,8 @@ class FamilySearch {
 
   void note(const Estimate& estimate);
 
-  void note(const RankedPlan& feasible);
+  /// Keeps a plan if it is the best so far. Returns false if the search leaves it out because no tool starts it.
+  bool note(const RankedPlan& feasible);
 
   /// Returns a number of bytes above which a plan neither fits nor comes nearer to fitting than earlier plans, so that no
   /// other property of the plan has to be computed. Unset if no amount of memory excludes a plan.
@@ -180,6 +181,7 @@ class FamilySearch {
   Verdict allowed_ = Verdict::at_risk;  ///< the worst verdict that is currently allowed
   bool has_risk_ = false;               ///< whether a plan at risk was left out
   bool pruned_by_leader_ = false;       ///< whether plans were pruned because of other families
+  std::int64_t unstartable_ = 0;        ///< number of plans that fit and that no tool starts, if these are left out
   std::int64_t misfits_ = 0;            ///< number of plans that need too much memory
   bool memory_first_ = false;           ///< whether the latest plan did not fit, so the next plan's memory is checked first
   Least least_;

@@ -128,7 +128,7 @@ std::vector<std::string> names_in(const YamlNode& node) {
   std::vector<std::string> names;
   const std::string text = node.text();
   for (std::size_t start = 0;;) {
-    const std::size_t end = text.find('+', start);
+    const std::size_t end = text.find_first_of("+,", start);
     names.push_back(text.substr(start, end - start));
     if (names.back().empty())
       node.fail("the name of a layer is missing", "as in trained=head or lora_layers=qkv+projection");

@@ -1,9 +1,12 @@
 #include "model_zoo/network/trained_parts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +27,22 @@ std::vector<std::string_view> steps_of(std::string_view path) {
   }
 }
 
+/// The names of matrices in other libraries, each with the name of its layer here.
+// Sources: Hugging Face, transformers, modeling_llama.py, modeling_phi3.py, modeling_gpt_neox.py and modeling_gpt2.py;
+// NVIDIA, Megatron-LM, megatron/core/transformer/attention.py and mlp.py.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names{{{"o_proj", "projection"},
+                                                                                     {"gate_proj", "gate"},
+                                                                                     {"up_proj", "up"},
+                                                                                     {"down_proj", "down"},
+                                                                                     {"qkv_proj", "qkv"},
+                                                                                     {"query_key_value", "qkv"},
+                                                                                     {"c_attn", "qkv"},
+                                                                                     {"linear_qkv", "qkv"},
+                                                                                     {"linear_proj", "projection"},
+                                                                                     {"linear_fc1", "gate"},
+                                                                                     {"linear_fc1", "up"},
+                                                                                     {"linear_fc2", "down"}}};
+
 /// A list of names, and for each name whether a layer has matched it.
 class Names {
  public:
@@ -33,11 +52,31 @@ class Names {
     bool any = false;
     for (const std::string_view step : steps_of(layer.name)) {
       for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (names_[i] != step) continue;
+        const bool is_other = std::find(other_names.begin(), other_names.end(),
+                                        std::pair(std::string_view(names_[i]), step)) != other_names.end();
+        if (names_[i] != step && !is_other) continue;
         found_[i] = any = true;
       }
     }
     return any;
+  }
+  /// Returns the matrices that a layer joins (Operation::modules) and that are named, by their bits: all of them if the list
+  /// is empty or names a block of the layer, and 0 if it names the joined matrix.
+  [[nodiscard]] unsigned modules(const Layer& layer) {
+    const std::span<const std::string_view> all = layer.operation->modules();
+    const unsigned every = (1U << all.size()) - 1;
+    if (names_.empty()) return every;
+    const std::vector<std::string_view> steps = steps_of(layer.name);
+    unsigned modules = 0;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (std::find(steps.begin(), steps.end() - 1, names_[i]) != steps.end() - 1) modules = every;
+      for (std::size_t module = 0; module < all.size(); ++module) {
+        if (all[module] != names_[i]) continue;
+        found_[i] = true;
+        modules |= 1U << module;
+      }
+    }
+    return modules;
   }
   /// Throws Error if a name matches no layer.
   void check(const Model& model) const {
@@ -48,6 +87,9 @@ class Names {
       if (layer.parameters() == 0) continue;
       for (const std::string_view step : steps_of(layer.name)) {
         if (std::find(known.begin(), known.end(), step) == known.end()) known.emplace_back(step);
+      }
+      for (const std::string_view module : layer.operation->modules()) {
+        if (std::find(known.begin(), known.end(), module) == known.end()) known.emplace_back(module);
       }
     }
     const std::string& name = names_[static_cast<std::size_t>(missing - found_.begin())];
@@ -67,13 +109,14 @@ void train_only(Model& model, const TrainedParts& parts) {
   if (parts.is_all()) return;
   Names adapted(parts.adapted, "lora_layers"), trained(parts.trained, "trained"), frozen(parts.frozen, "frozen");
   // Layers of one class that have the same trained parts stay in one class.
-  std::map<std::tuple<int, bool, bool>, std::pair<int, std::shared_ptr<const Operation>>> classes;
+  std::map<std::tuple<int, unsigned, bool>, std::pair<int, std::shared_ptr<const Operation>>> classes;
   for (Layer& layer : model.layers) {
     const bool is_trained =
         !parts.none && layer.parameters() > 0 && (parts.frozen.empty() ? trained.name(layer) : !frozen.name(layer));
-    const bool is_named = layer.parameters() > 0 && adapted.name(layer);
+    const unsigned modules = adapted.modules(layer);
+    const bool is_named = layer.parameters() > 0 && (adapted.name(layer) || (modules != 0 && !parts.adapted.empty()));
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
-    auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank) : nullptr;
+    auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank, modules) : nullptr;
     // If a name is the name of a block, it also matches layers of the block that cannot have an adapter.
     const bool ends_in_name = is_named && std::find(parts.adapted.begin(), parts.adapted.end(),
                                                     steps_of(layer.name).back()) != parts.adapted.end();
@@ -82,8 +125,8 @@ void train_only(Model& model, const TrainedParts& parts) {
                   "adapters are supported for fully_connected layers");
     }
     const auto next = static_cast<int>(classes.size());
-    const auto [place, is_new] =
-        classes.try_emplace({layer.shape_class, adapter != nullptr, is_trained}, next, adapter ? adapter : layer.operation);
+    const auto [place, is_new] = classes.try_emplace({layer.shape_class, adapter ? modules + 1 : 0, is_trained}, next,
+                                                     adapter ? adapter : layer.operation);
     layer.shape_class = place->second.first;
     layer.operation = place->second.second;
     if (adapter) {

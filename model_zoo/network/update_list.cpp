@@ -16,7 +16,8 @@ UpdateProblem update_of_all(const Model& model, Optimizer optimizer, Precision p
   for (const Layer& layer : model.layers) {
     if (layer.trained() == 0) continue;
     problem.parameters += layer.trained();
-    problem.tensors += layer.operation->adapter_rank() > 0 ? 2 : parameter_tensors(layer);
+    const std::int64_t adapters = layer.operation->adapters();
+    problem.tensors += adapters > 0 ? 2 * adapters : parameter_tensors(layer);
   }
   return problem;
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -8,14 +10,32 @@
 namespace ddl {
 namespace {
 
+/// The names of the matrices of queries, keys and values [Hugging Face, transformers, modeling_llama.py, LlamaAttention].
+constexpr std::array<std::string_view, 3> module_names{"q_proj", "k_proj", "v_proj"};
+constexpr unsigned every_module = (1U << module_names.size()) - 1;
+constexpr std::int64_t all_modules = module_names.size();
+
 /// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens are grouped
 /// by expert, as `dispatch` arranges them. Groups are assumed to have equal lengths, and each group is multiplied by its own
 /// matrix. With an adapter of rank r, the layer computes W·x + B·(A·x). W is frozen. A, with r rows, and B, with r columns,
-/// are trained [Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
+/// are trained [Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1]. A layer that joins
+/// the matrices of queries, keys and values has an adapter for each of them, as the models of Hugging Face's transformers
+/// have a module for each of them [Hugging Face, PEFT, peft/tuners/lora/layer.py].
 class FullyConnected final : public Operation {
  public:
-  FullyConnected(std::int64_t features, std::int64_t experts, bool bias, std::string tied, std::int64_t adapter)
-      : features_(features), experts_(experts), adapter_(adapter), bias_(bias), tied_(std::move(tied)) {}
+  struct Sizes {
+    std::int64_t features = 0, experts = 1;
+    std::int64_t keys = 0;     ///< channels of keys, and of values, that follow the queries; 0: a single matrix
+    std::int64_t adapter = 0;  ///< the rank of adapters; 0: no adapter
+    unsigned adapted = 0;      ///< bits of the modules with adapters; 0: one adapter for the whole matrix
+  };
+  FullyConnected(const Sizes& sizes, bool bias, std::string tied)
+      : features_(sizes.features),
+        experts_(sizes.experts),
+        adapter_(sizes.adapter),
+        sizes_(sizes),
+        bias_(bias),
+        tied_(std::move(tied)) {}
 
   std::string_view type() const override { return "fully_connected"; }
   std::string_view short_name() const override { return "fc"; }
@@ -24,12 +44,12 @@ class FullyConnected final : public Operation {
     if (experts_ > 1) values.add("experts", experts_);
     if (!bias_) values.add("bias", false);
     if (!tied_.empty()) values.add("tied", tied_);
-    if (adapter_ > 0) values.add("adapter", adapter_);
+    values.add(adapter_values());
     return values;
   }
   AttributeValues lasting_values() const override {
     AttributeValues values{{"experts", experts_}, {"bias", bias_}};
-    if (adapter_ > 0) values.add("adapter", adapter_);
+    values.add(adapter_values());
     return values;
   }
 
@@ -40,14 +60,17 @@ class FullyConnected final : public Operation {
                   "put '- flatten' before it");
     }
     static_cast<void>(item_count("the matrix", {output.channels, features_, experts_}));
-    static_cast<void>(item_count("the adapter", {std::max(output.channels, features_), 2 * adapter_, experts_}));
+    static_cast<void>(
+        item_count("the adapter", {std::max(output.channels, features_), 2 * adapter_ * all_modules, experts_}));
     output.channels = features_;
     return checked(output);
   }
 
   std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t own = tied_.empty() ? experts_ * inputs.front().channels * output.channels : 0;
-    return own + experts_ * adapter_ * (inputs.front().channels + output.channels);
+    std::int64_t channels = 0;
+    for (const std::int64_t each : adapted(output.channels)) channels += inputs.front().channels + each;
+    return own + experts_ * adapter_ * channels;
   }
   std::int64_t frozen(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const bool own = adapter_ > 0 && tied_.empty();
@@ -78,26 +101,31 @@ class FullyConnected final : public Operation {
       if (bias.is_any()) kernels.push_back(bias);
       return kernels;
     }
-    const double from = real(inputs.front().channels), to = real(output.channels), rank = real(adapter_);
+    const double from = real(inputs.front().channels), rank = real(adapter_);
     const double positions = real(output.positions());
     // Every addition and scaling is a separate kernel, as in frameworks [Hugging Face, PEFT, peft/tuners/lora/layer.py;
     // NVIDIA, Megatron-Bridge, peft/lora_layers.py].
     const auto moved = [&](double channels, double tensors) {
       return Work{.flops = positions * channels, .activation_items = tensors * positions * channels};
     };
-    // The products of the adapter are the input times A, the result times B, and the gradients of both.
-    const Work down = product(positions, rank, from, Pass::forward), up = product(positions, to, rank, Pass::forward);
-    const Work of_down = product(positions, rank, to, Pass::backward_data);
-    const Work of_input = product(positions, from, rank, Pass::backward_data);
-    switch (pass) {
-      case Pass::forward:
-        return {matrix(pass, inputs, output), down, up, moved(to, 2), moved(to, 3)};
-      case Pass::backward_data:
-        return {matrix(pass, inputs, output), of_input, moved(from, 3)};
-      default:
-        return {product(positions, to, rank, Pass::backward_weight), moved(to, 2), of_down,
-                product(positions, rank, from, Pass::backward_weight)};
+    std::vector<Work> all;
+    if (pass != Pass::backward_weight) all.push_back(matrix(pass, inputs, output));
+    for (const std::int64_t channels : adapted(output.channels)) {
+      const double out = real(channels);
+      // The products of an adapter are the input times A, the result times B, and the gradients of both.
+      const Work down = product(positions, rank, from, Pass::forward), up = product(positions, out, rank, Pass::forward);
+      const Work of_down = product(positions, rank, out, Pass::backward_data);
+      const Work of_input = product(positions, from, rank, Pass::backward_data);
+      if (pass == Pass::forward) {
+        all.insert(all.end(), {down, up, moved(out, 2), moved(out, 3)});
+      } else if (pass == Pass::backward_data) {
+        all.insert(all.end(), {of_input, moved(from, 3)});
+      } else {
+        all.insert(all.end(), {product(positions, out, rank, Pass::backward_weight), moved(out, 2), of_down,
+                               product(positions, rank, from, Pass::backward_weight)});
+      }
     }
+    return all;
   }
 
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
@@ -111,26 +139,65 @@ class FullyConnected final : public Operation {
   Divisible divisible() const override { return {.matrix = true}; }
   std::int64_t experts() const override { return experts_; }
   std::shared_ptr<const Operation> with_experts(std::int64_t experts) const override {
-    return std::make_shared<FullyConnected>(features_, experts, bias_, tied_, adapter_);
+    Sizes sizes = sizes_;
+    sizes.experts = experts;
+    return std::make_shared<FullyConnected>(sizes, bias_, tied_);
   }
-  std::shared_ptr<const Operation> with_adapter(std::int64_t rank) const override {
-    return std::make_shared<FullyConnected>(features_, experts_, bias_, tied_, rank);
+  std::span<const std::string_view> modules() const override {
+    return sizes_.keys > 0 ? std::span<const std::string_view>(module_names) : std::span<const std::string_view>();
   }
-  std::int64_t adapter_rank() const override { return adapter_; }
+  std::shared_ptr<const Operation> with_adapter(std::int64_t rank, unsigned adapted) const override {
+    Sizes sizes = sizes_;
+    sizes.adapter = rank;
+    sizes.adapted = sizes.keys > 0 ? adapted : 0;
+    return std::make_shared<FullyConnected>(sizes, bias_, tied_);
+  }
+  int adapters() const override { return static_cast<int>(adapted(features_).size()); }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.input = true, .extra_items = real(output.positions()) * real(adapter_)};
+    return {.input = true, .extra_items = real(output.positions()) * real(adapter_) * adapters()};
   }
   /// Returns an operation outside of a model, which has weights of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    return {.operation = std::make_shared<FullyConnected>(output.channels, experts_, bias_, "", adapter_),
-            .inputs = {inputs.begin(), inputs.end()}};
+    Sizes sizes = sizes_;
+    sizes.features = output.channels;
+    sizes.keys = share_of(sizes_.keys, output.channels);
+    return {.operation = std::make_shared<FullyConnected>(sizes, bias_, ""), .inputs = {inputs.begin(), inputs.end()}};
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    const double from = real(inputs.front().channels), to = real(output.channels);
-    return from * items(output) + real(output.positions()) * real(adapter_) * (from + to);
+    const double from = real(inputs.front().channels);
+    double channels = 0;
+    for (const std::int64_t each : adapted(output.channels)) channels += from + real(each);
+    return from * items(output) + real(output.positions()) * real(adapter_) * channels;
   }
 
  private:
+  /// The attributes of a layer with adapters. Without adapters, it does not matter whether a matrix joins others.
+  [[nodiscard]] AttributeValues adapter_values() const {
+    AttributeValues values;
+    if (adapter_ == 0) return values;
+    values.add("adapter", adapter_);
+    if (sizes_.adapted == 0) return values;
+    values.add("keys", sizes_.keys);
+    if (sizes_.adapted != every_module) values.add("adapted", std::int64_t{sizes_.adapted});
+    return values;
+  }
+  /// Returns the part of a number of the layer's output channels that a slice with `channels` output channels has.
+  [[nodiscard]] std::int64_t share_of(std::int64_t part, std::int64_t channels) const {
+    return channels == features_ ? part : std::llround(real(part) * (real(channels) / real(features_)));
+  }
+  /// Returns the output channels of each matrix with an adapter, in a slice with `channels` output channels.
+  [[nodiscard]] std::vector<std::int64_t> adapted(std::int64_t channels) const {
+    if (adapter_ == 0) return {};
+    if (sizes_.adapted == 0) return {channels};
+    const std::int64_t keys = share_of(sizes_.keys, channels);
+    const std::array<std::int64_t, module_names.size()> all{channels - 2 * keys, keys, keys};
+    std::vector<std::int64_t> of_adapters;
+    for (std::size_t module = 0; module < all.size(); ++module) {
+      if ((sizes_.adapted & (1U << module)) != 0) of_adapters.push_back(all[module]);
+    }
+    return of_adapters;
+  }
+
   /// Returns the product of all positions with an adapter's matrix in one pass: forward, or the
   /// gradient of the matrix's input, with n and k channels; or the gradient of the k×n weights.
   [[nodiscard]] Work product(double positions, double n, double k, Pass pass) const {
@@ -176,7 +243,8 @@ class FullyConnected final : public Operation {
     return work;
   }
 
-  std::int64_t features_, experts_, adapter_;  ///< `adapter_`: the adapter's rank; 0: no adapter
+  std::int64_t features_, experts_, adapter_;
+  Sizes sizes_;
   bool bias_;
   std::string tied_;
 };
@@ -189,9 +257,18 @@ std::shared_ptr<const Operation> read_fully_connected(const Attributes& attribut
     attributes.fail("experts", fmt::format("experts need the tokens of a sequence, not {}", to_string(attributes.input())));
   }
   if (experts > 1 && attributes.has("tied")) attributes.fail("tied", "experts cannot share the weights of an embedding");
-  return std::make_shared<FullyConnected>(
-      attributes.integer("features"), experts, attributes.find_boolean("bias").value_or(true),
-      attributes.find_text("tied").value_or(""), attributes.find_integer("adapter").value_or(0));
+  FullyConnected::Sizes sizes{.features = attributes.integer("features"),
+                              .experts = experts,
+                              .keys = attributes.find_integer("keys", 0).value_or(0),
+                              .adapter = attributes.find_integer("adapter").value_or(0)};
+  if (sizes.keys >= sizes.features - sizes.keys) {
+    attributes.fail("keys", fmt::format("{} features leave no queries before {} of keys and as many of values",
+                                        sizes.features, sizes.keys));
+  }
+  const std::int64_t adapted = attributes.find_integer("adapted", 0, every_module).value_or(every_module);
+  if (sizes.keys > 0) sizes.adapted = static_cast<unsigned>(adapted);
+  return std::make_shared<FullyConnected>(sizes, attributes.find_boolean("bias").value_or(true),
+                                          attributes.find_text("tied").value_or(""));
 }
 
 }  // namespace ddl

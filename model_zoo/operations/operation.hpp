@@ -255,11 +255,16 @@ class Operation {
   [[nodiscard]] virtual std::int64_t experts() const { return 1; }
   /// Returns the same operation with this many of the experts; null if there are no experts.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_experts(std::int64_t /*experts*/) const { return nullptr; }
-  /// Returns the same operation with a low-rank adapter, which is trained in place of the matrix;
-  /// null if there is no matrix.
-  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/) const { return nullptr; }
-  /// Returns the rank of the operation's adapter; 0 if it has no adapter.
-  [[nodiscard]] virtual std::int64_t adapter_rank() const { return 0; }
+  /// Returns the names of the matrices that the operation joins into one, as other libraries name them: `q_proj`, `k_proj`
+  /// and `v_proj`. Empty if the operation is a single matrix, or none.
+  [[nodiscard]] virtual std::span<const std::string_view> modules() const { return {}; }
+  /// Returns the same operation with low-rank adapters, which are trained in place of the matrix; null if there is no
+  /// matrix. `adapted`: the modules() with an adapter, by their bits; 0: one adapter for the joined matrix.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/, unsigned /*adapted*/) const {
+    return nullptr;
+  }
+  /// Returns the number of adapters.
+  [[nodiscard]] virtual int adapters() const { return 0; }
   /// Returns the same operation for a rank of a context split that has one of `parts` equal shards of the tokens, and needs
   /// keys and values of all tokens; null if the operation does not support a context split.
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }

@@ -280,6 +280,32 @@ TEST_CASE("among plans that tie, a plan that can be started ranks first") {
   CHECK(seen >= 3);
 }
 
+TEST_CASE("a search for plans that can be started finds the best of them") {
+  int seen = 0;
+  for (const Setting& setting : settings(usual_stride)) {
+    INFO(setting.name);
+    const OwnedJob owned(setting.model, setting.machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                         setting.optimizer, setting.coefficients);
+    const Estimator estimator(owned.job);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.all = true;
+    const std::vector<RankedPlan> ranked = search(estimator, options).ranked;
+    options.all = false;
+    options.only_startable = true;
+    const auto starts = [](const Plan& plan) { return plan.zero_stage == 1 && plan.micro_batches % 2 == 0; };
+    options.is_startable = [&](const Estimate& estimate) { return starts(estimate.plan); };
+    const std::vector<Estimate> best = search(estimator, options).best;
+    const auto first = std::find_if(ranked.begin(), ranked.end(), [&](const RankedPlan& each) { return starts(each.plan); });
+    REQUIRE(best.empty() == (first == ranked.end()));
+    if (best.empty()) continue;
+    for (const Estimate& each : best) CHECK(starts(each.plan));
+    CHECK(best.front().verdict == first->verdict);
+    CHECK(best.front().time.step_time().value() == Approx(first->step_time.value()).epsilon(1e-9));
+    seen += first != ranked.begin() ? 1 : 0;
+  }
+  CHECK(seen >= 3);
+}
+
 void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
   const TimeBounds bounds(estimator);

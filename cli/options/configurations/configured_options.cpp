@@ -7,6 +7,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/software_file.hpp"
+#include "cli/options/configurations/adapted_layers.hpp"
 #include "cli/options/configurations/configured_choices.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -125,7 +126,7 @@ class Options {
     const auto rank = read_.number(ConfigField::adapter_rank, 0, most_adapter_rank);
     if (rank && *rank == 0) return;
     if (rank) {
-      all_.study.model += fmt::format("@lora={}", *rank);
+      all_.study.model += fmt::format("@lora={}{}", *rank, adapted_layers(read_, all_.warnings));
     } else if (read_.word(ConfigField::adapter) == "lora") {
       read_.fail({ConfigField::adapter}, "the rank of the adapters is not given", "write --model NAME@lora=16");
     }

@@ -271,7 +271,9 @@ FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type
   if (decoder.experts == 0 && decoder.shared_feed_forward > 0) decoder.feed_forward = decoder.shared_feed_forward;
   decoder.layers =
       read_decoder_layers(config, type, {.layers = layers, .hidden = decoder.hidden, .experts = decoder.experts});
-  return is_llama(type, decoder) ? llama(decoder) : general(type, decoder);
+  FamilyModel model = is_llama(type, decoder) ? llama(decoder) : general(type, decoder);
+  if (type.parts.has_joined_queries) model.set("separate", 0);
+  return model;
 }
 
 }  // namespace ddl

@@ -101,8 +101,9 @@ struct DecoderParts {
   double turned = 1;             ///< share of a head's channels that rotary positions rotate
   DecoderUnrotated unrotated = DecoderUnrotated::none;
   DecoderWindows windows = DecoderWindows::none;
-  std::int64_t window = 0;  ///< default size of the window
-  std::int64_t period = 0;  ///< n: each n-th layer has no window, or no rotary positions; 0: all layers have them
+  std::int64_t window = 0;          ///< default size of the window
+  std::int64_t period = 0;          ///< n: each n-th layer has no window, or no rotary positions; 0: all layers have them
+  bool has_joined_queries = false;  ///< whether queries, keys and values have one matrix in the library
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
   bool has_gpt_keys = false;      ///< whether the file has the keys n_embd, n_head, n_layer, n_inner and n_positions

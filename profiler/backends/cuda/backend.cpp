@@ -140,7 +140,7 @@ class Backend final : public KernelBackend {
     if (kind == nullptr) return fmt::format("{} is not supported by this back end", problem.operation->type());
     if (std::string why = unmeasured_variant(problem); !why.empty()) return why;
     if (std::string why = refusal_of(problem.precision); !why.empty()) return why;
-    if (problem.operation->adapter_rank() > 0) return "matrices with adapters are not measured";
+    if (problem.operation->adapters() > 0) return "matrices with adapters are not measured";
     if (problem.operation->contexts() > 1) return "attention to keys and values of other ranks is not measured";
     return kind->refusal(problem);
   }

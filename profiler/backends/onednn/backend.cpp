@@ -102,7 +102,7 @@ class Backend final : public KernelBackend {
     if (any_bf16 && !has_bf16()) {
       return "bf16 needs a processor with AVX-512";
     }
-    if (problem.operation->adapter_rank() > 0) return "matrices with adapters are not measured";
+    if (problem.operation->adapters() > 0) return "matrices with adapters are not measured";
     if (problem.operation->contexts() > 1) return "attention to keys and values of other ranks is not measured";
     return kind->refusal(problem);
   }

@@ -84,6 +84,18 @@ TEST_CASE("if no tool starts the best plan, a plan that differs in a choice is n
   CHECK_FALSE(start_with({}).at("tools").empty());
 }
 
+TEST_CASE("JSON names the tools in whose software a plan does not fit, as the text does") {
+  // torchtitan compiles the model, so that its plan keeps fewer activations than other tools do.
+  const std::vector<std::string> words{"recommend",  "llama3-8b",  "--machine", "h100",
+                                       "--software", "torchtitan", "--plan",    "dp64 z2"};
+  const Json start = run_command(words).json().at("start");
+  for (const Json& each : start.at("too_small")) {
+    CHECK(each.at("total_bytes").get<double>() > 79e9);
+    CHECK(std::find(start.at("tools").begin(), start.at("tools").end(), each.at("tool")) == start.at("tools").end());
+  }
+  CHECK_FALSE(start.at("too_small").empty());
+}
+
 TEST_CASE("no tool has launch files for spatial parallelism") {
   const Json start =
       run_command({"recommend", "resnet50", "--gpus", "8", "--strategies", "data+spatial"}).json().at("start");

@@ -295,6 +295,22 @@ layers:
   // Software that assigns equal numbers of blocks ignores their times.
   CHECK(StagePlaces(facts, 2, {}, 1).equal_blocks() == std::vector<int>{0, 4, 8});
   CHECK(StagePlaces(facts, 4, {}, 1).equal_blocks().empty());
+  // The embedding, and then the head, count as a block if the blocks alone do not divide.
+  const auto blocks_at = [](const char* name, int stages) {
+    const Model decoder = load_model(name);
+    const ModelFacts of_decoder = facts_of(decoder);
+    std::vector<int> blocks;
+    const std::vector<int> firsts = StagePlaces(of_decoder, stages, {}, 1).equal_blocks();
+    for (const int first : firsts) {
+      if (first > 0 && first < static_cast<int>(decoder.layers.size()))
+        blocks.push_back(decoder.layers[static_cast<std::size_t>(first)].block);
+    }
+    return blocks;
+  };
+  CHECK(blocks_at("llama3-8b", 4) == std::vector<int>{8, 16, 24});
+  CHECK(blocks_at("llama3-8b", 3) == std::vector<int>{10, 21});        // 33 are 11 for each stage
+  CHECK(blocks_at("llama3-405b", 4) == std::vector<int>{31, 63, 95});  // 128 are 32 for each stage
+  CHECK(blocks_at("llama3-8b", 5).empty());
   Coefficients coefficients;
   const std::vector<LayerTimes> first_is_long = times_of({9, 1, 1, 1, 1, 1, 1, 1});
   Plan plan;

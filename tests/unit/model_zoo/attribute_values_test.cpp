@@ -79,6 +79,8 @@ TEST_CASE("lines of operations that no bundled model has are printed as they are
            "pool kind=average adaptive=7x1 in=2x9x9",
            "fully_connected features=8 experts=2 bias=no in=4x6t",
            "fully_connected features=8 tied=table in=4",
+           "fully_connected features=8 adapter=2 in=4x6t",
+           "fully_connected features=8 adapter=2 keys=2 adapted=5 in=4x6t",
            "resize kind=linear size=8x6 in=2x4x3",
            "scale factor=-0.25 in=4",
            "scale factor=1 in=4",

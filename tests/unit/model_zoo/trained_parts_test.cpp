@@ -21,9 +21,9 @@ const Layer& layer_of(const Model& model, std::string_view name) {
 
 TEST_CASE("adapters of rank r add r rows and r columns to each matrix, and only adapters are trained") {
   const Model whole = load_model("llama2-7b"), adapted = load_model("llama2-7b@lora=16");
-  // Each of 32 layers has a matrix of 4096 × 12288 for queries, keys and values, a projection of 4096 × 4096, gate and up of
-  // 4096 × 11008, and down of 11008 × 4096 [Touvron et al. 2023]. An adapter has r·(rows + columns) weights.
-  const std::int64_t ranks = 32 * 16 * ((4096 + 12288) + (4096 + 4096) + 3 * (4096 + 11008));
+  // Each of 32 layers has matrices of 4096 × 4096 for queries, keys, values and the projection, gate and up of 4096 × 11008,
+  // and down of 11008 × 4096 [Touvron et al. 2023]. An adapter has r·(rows + columns) weights.
+  const std::int64_t ranks = 32 * 16 * (4 * (4096 + 4096) + 3 * (4096 + 11008));
   CHECK(adapted.parameters() == whole.parameters() + ranks);
   CHECK(adapted.trained_parameters() == ranks);
   CHECK(whole.trained_parameters() == whole.parameters());
@@ -36,6 +36,24 @@ TEST_CASE("adapters of rank r add r rows and r columns to each matrix, and only 
   // keys and values are one matrix: 96 · 4 · (12288 + 3 · 12288).
   const Model queries = load_model("gpt3-175b@lora=4@lora_layers=qkv");
   CHECK(queries.trained_parameters() == 96 * 4 * (12288 + 3 * 12288));
+}
+
+TEST_CASE("queries, keys and values have an adapter each, unless the library joins their matrices") {
+  const auto trained = [](const char* name) { return load_model(name).trained_parameters(); };
+  // Each of 32 layers of Llama 3 8B has queries of 4096 × 4096, keys and values of 4096 × 1024, a projection of 4096 × 4096,
+  // and three matrices of 4096 × 14336.
+  CHECK(trained("llama3-8b@lora=16") == 32 * 16 * (2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336)));
+  CHECK(trained("llama-7b@lora=8@lora_layers=q_proj+v_proj") == 32 * 8 * 2 * (4096 + 4096));
+  CHECK(trained("llama-7b@lora=8@lora_layers=q_proj,v_proj") == 32 * 8 * 2 * (4096 + 4096));
+  CHECK(trained("llama3-8b@lora=8@lora_layers=k_proj+o_proj") == 32 * 8 * ((4096 + 1024) + (4096 + 4096)));
+  CHECK(trained("llama3-8b@lora=8@lora_layers=layer3") == trained("llama3-8b@lora=8") / 32);
+  // Megatron-LM has one matrix for queries, keys and values, and so have Phi-3 and GPT-2 in transformers.
+  CHECK(trained("llama3-8b@lora=8@lora_layers=qkv") == 32 * 8 * (4096 + 6144));
+  CHECK(trained("llama3-8b@lora=8@lora_layers=linear_qkv") == 32 * 8 * (4096 + 6144));
+  CHECK(trained("phi-3-mini@lora=8@lora_layers=qkv_proj") == 32 * 8 * (3072 + 9216));
+  CHECK(trained("gpt2@lora=8@lora_layers=c_attn") == 12 * 8 * (768 + 2304));
+  CHECK(error_of([] { static_cast<void>(load_model("gpt2@lora=8@lora_layers=q_proj")); }).find("named q_proj") !=
+        std::string::npos);
 }
 
 TEST_CASE("each expert has a separate adapter") {
@@ -121,6 +139,19 @@ TEST_CASE("an adapter's kernels add up to its work, and the matrix itself has no
   CHECK(flops(Pass::forward) == Approx(matrix + down + up + 2 * positions * to));
   CHECK(flops(Pass::backward_data) == Approx(matrix + down + positions * from));
   CHECK(flops(Pass::backward_weight) == Approx(2 * up + down + positions * to));
+}
+
+TEST_CASE("the kernels of adapters of queries and values add up to the work of the joined matrix") {
+  const Model model = load_model("llama3-8b@lora=16@lora_layers=q_proj+v_proj");
+  const Layer& layer = layer_of(model, "layer3.qkv");
+  CHECK(layer.operation->adapters() == 2);
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    double sum = 0;
+    for (const Work& work : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) sum += work.flops;
+    CHECK(layer.operation->work(pass, layer.input_shapes, layer.output_shape).flops == Approx(sum));
+  }
+  // Operations outside of a model are read from their attributes.
+  CHECK(layer.operation->attributes() == "features=6144 bias=no adapter=16 keys=1024 adapted=5");
 }
 
 }  // namespace
