@@ -19,7 +19,7 @@ namespace {
 struct ScriptLauncher {
   std::string_view word, prefix;
 };
-constexpr std::array<ScriptLauncher, 17> script_launchers{{{"srun", "srun:"},
+constexpr std::array<ScriptLauncher, 18> script_launchers{{{"srun", "srun:"},
                                                            {"sbatch", "slurm:"},
                                                            {"salloc", "slurm:"},
                                                            {"torchrun", "torchrun:"},
@@ -32,6 +32,7 @@ constexpr std::array<ScriptLauncher, 17> script_launchers{{{"srun", "srun:"},
                                                            {"mpirun", "mpirun:"},
                                                            {"mpiexec", "mpirun:"},
                                                            {"composer", "composer:"},
+                                                           {"msrun", "msrun:"},
                                                            {"python", "python:"},
                                                            {"python3", "python:"},
                                                            {"python3.10", "python:"},
