@@ -16,6 +16,13 @@ constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO
                                           "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
 constexpr auto hybrids = argument_words("FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no", "HYBRID_SHARD=yes",
                                         "HYBRID_SHARD_ZERO2=yes", "1=no", "2=no", "3=no", "4=yes", "5=yes");
+// With FSDP1, the argument is the sharding strategy [src/accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin].
+constexpr auto reshards = argument_words("true=yes", "false=no", "yes=yes", "no=no", "FULL_SHARD=", "SHARD_GRAD_OP=",
+                                         "NO_SHARD=", "HYBRID_SHARD=", "HYBRID_SHARD_ZERO2=", "1=", "2=", "3=", "4=", "5=");
+constexpr auto resharding_strategies =
+    argument_words("true=", "false=", "yes=", "no=", "FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3",
+                   "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
+constexpr auto resharding_hybrids = argument_words("HYBRID_SHARD=yes", "HYBRID_SHARD_ZERO2=yes", "4=yes", "5=yes", "*=");
 constexpr auto checkpoints = argument_words("true=full", "false=none");
 constexpr auto recomputed = argument_words("true=selective", "false=none");
 constexpr auto devices = argument_words("cpu=optimizer", "none=none");
@@ -30,7 +37,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"mixed_precision", ConfigField::precision, "", precisions},
     {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", shardings, "fsdp"},
     {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids, "fsdp"},
-    {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", flags, "fsdp"},
+    {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", reshards, "fsdp"},
+    only_read({"fsdp_config.fsdp_reshard_after_forward", PlanChoice::zero, "", resharding_strategies, "fsdp"}),
+    only_read({"fsdp_config.fsdp_reshard_after_forward", ConfigField::shards_nodes, "", resharding_hybrids, "fsdp"}),
     {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", checkpoints, "fsdp"},
     {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", offloads, "fsdp"},
     {"deepspeed_config.offload_optimizer_device", PlanChoice::offload, "", devices, "deepspeed"},

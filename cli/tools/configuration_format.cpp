@@ -75,7 +75,7 @@ bool runs_megatron_core(const ConfigurationFormat& format) {
 }
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 26> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 27> formats{&megatron_arguments,
                                                                   &verl_overrides,
                                                                   &verl_sft_overrides,
                                                                   &maxtext_overrides,
@@ -84,6 +84,7 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                   &litgpt_yaml,
                                                                   &nemo_yaml,
                                                                   &torchtitan_toml,
+                                                                  &prime_rl_toml,
                                                                   &torchtune_yaml,
                                                                   &automodel_yaml,
                                                                   &nanotron_yaml,

@@ -61,8 +61,10 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
 });
 
-constexpr auto marks = argument_names("zero_optimization*", "train_micro_batch_size_per_gpu", "train_batch_size",
-                                      "fp16.enabled", "bf16.enabled", "zero_allow_untested_optimizer");
+// `train_batch_size` alone is also a key of other programs, such as verl.
+constexpr auto marks =
+    argument_names("zero_optimization*", "train_micro_batch_size_per_gpu", "steps_per_print", "wall_clock_breakdown",
+                   "fp16.enabled", "bf16.enabled", "zero_allow_untested_optimizer");
 
 constexpr auto harmless = argument_names(
     "steps_per_print", "wall_clock_breakdown", "gradient_clipping", "prescale_gradients", "optimizer.*", "scheduler.*",

@@ -22,7 +22,7 @@ std::span<const Launcher> launchers() {
 }
 
 // Sources of the names: Slurm, sbatch(1) and srun(1); PyTorch, torch.distributed.run; DeepSpeed,
-// deepspeed/launcher/runner.py; accelerate, commands/launch.py.
+// deepspeed/launcher/runner.py; accelerate, commands/launch.py; Ascend/MindSpeed-LLM, examples/mindspore (msrun).
 std::span<const ArgumentRow> launcher_rows() {
   static constexpr auto rows = std::to_array<ArgumentRow>({
       {"slurm:--nodes", ConfigField::nodes},
@@ -44,6 +44,8 @@ std::span<const ArgumentRow> launcher_rows() {
       {"mpirun:-np", ConfigField::gpus},
       {"mpirun:-n", ConfigField::gpus},
       {"mpirun:--np", ConfigField::gpus},
+      {"msrun:--worker-num", ConfigField::gpus},
+      {"msrun:--local-worker-num", ConfigField::gpus_per_node},
       {"accelerate:--num-processes", ConfigField::gpus},
       {"accelerate:--num-machines", ConfigField::nodes},
       {"accelerate:--config-file", ConfigField::accelerate_file},

@@ -143,7 +143,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::context_exchange, "ulysses"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto marks = argument_names("model_class", "train_dataset", "kernel_config.name", "dist_config.name");
+constexpr auto marks = argument_names("model_class", "kernel_config.name", "dist_config.name", "init_config.name");
 
 constexpr auto harmless = argument_names(
     "model_class", "train_dataset", "eval_dataset", "output_dir", "learning_rate", "max_steps", "num_train_epochs",

@@ -31,7 +31,7 @@ constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half")
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
 // `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
-                                         "sinkhorn=natural", "none=natural");
+                                         "sinkhorn=natural", "none=natural", "*=natural");
 constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "fp8=fp8");
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
@@ -116,6 +116,14 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--moe-expert-capacity-factor", ConfigField::capacity_factor}),
     only_read({"--moe-pad-expert-input-to-capacity", ConfigField::padded_experts, "yes"}),
     {"--use-distributed-optimizer", PlanChoice::zero, "1"},
+    // Arguments of Ascend/MindSpeed-LLM, mindspeed_llm/training/arguments.py.
+    only_read({"--lora-r", ConfigField::adapter_rank}),
+    only_read({"--moe-intermediate-size", ConfigField::expert_feed_forward}),
+    only_read({"--moe-tp-extend-ep", ConfigField::expert_tensor, "1"}),
+    // Arguments of alibaba/Megatron-LLaMA, megatron/arguments.py and model/llama_model.py.
+    only_read({"--overlapped-distributed-optimizer", PlanChoice::zero, "1"}),
+    only_read({"--RMSNorm", ConfigField::norm, "rms"}),
+    only_read({"--causal-lm", ConfigField::tied, "no"}),
     only_read({"--data-parallel-sharding-strategy", ConfigField::sharding, "", shardings}),
     only_read({"--use-torch-fsdp2", ConfigField::fsdp, "yes"}),
     only_read({"--use-megatron-fsdp", ConfigField::fsdp, "yes"}),
@@ -223,7 +231,9 @@ constexpr auto harmless = argument_names(
     "--no-persist-layer-norm", "--kill-switch-*", "--codecarbon-dir", "--checkpoint-num-layers", "--checkpoint-in-cpu",
     "--synchronize-each-layer", "--contiguous-checkpointing", "--partition-activations", "--skip-train", "--embed-layernorm",
     "--pad-vocab-size-to", "--iterations-to-skip", "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy",
-    "--tokens-to-skip", "--position-embedding-*", "--transformer-pipeline-*");
+    "--tokens-to-skip", "--position-embedding-*", "--transformer-pipeline-*", "--use-fused-*", "--no-shared-storage",
+    "--handler-name", "--stage", "--enable-hf2mg-convert", "--model-type-hf", "--is-instruction-dataset", "--prompt-type",
+    "--ai-framework", "--norm-topk-prob", "--lora-alpha", "--lora-dropout", "--lora-fusion", "--lora-load");
 
 constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file are used";
@@ -247,6 +257,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // In MindSpeed, -1 gives experts to all blocks [Ascend/MindSpeed-LLM, docs of --moe-layer-freq].
     {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},
     {"--first-k-dense-replace", "only a part of its blocks has experts", other_model, true, "", "-1"},
+    {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
     // MindSpeed's shared experts and blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
     {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},
@@ -265,7 +276,11 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--language-model-type", "a vision model is trained as well", other_model, true},
     {"--freeze-ViT", "a vision model is trained as well", other_model, true},
     {"--img-h", "a vision model is trained", other_model, true},
-    {"--lora-*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {.key = "--lora-*",
+     .reason = "arguments about adapters are not read",
+     .hint = "name the model with its adapters: --model NAME@lora=16",
+     .is_of_model = true,
+     .without = "--lora-r"},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"--model-provider", "a vision model is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},

@@ -13,6 +13,7 @@ namespace nemo_tables {
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto distributed = argument_words("true=1", "false=0");
 constexpr auto offloads = argument_words("true=optimizer", "false=none");
+constexpr auto sharded = argument_words("true=yes", "false=");
 constexpr auto norms =
     argument_words("layernorm=layer", "LayerNorm=layer", "layernorm1p=layer", "rmsnorm=rms", "RMSNorm=rms");
 constexpr auto positions = argument_words("learned_absolute=learned", "rope=rope", "none=none");
@@ -93,6 +94,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.recompute_num_layers", ConfigField::recompute_layers}),
     only_read({"ddp.use_distributed_optimizer", PlanChoice::zero, "", distributed}),
     only_read({"optimizer.use_distributed_optimizer", PlanChoice::zero, "", distributed}),
+    only_read({"model.fsdp", ConfigField::fsdp, "", sharded}),
+    weak(only_read({"model.optim.use_distributed_optimizer", PlanChoice::zero, "", distributed})),
     only_read({"ddp.overlap_grad_reduce", ConfigField::overlap, "", flags}),
     only_read({"model.cpu_offloading", PlanChoice::offload_activations, "", flags}),
     only_read({"optimizer.optimizer_cpu_offload", PlanChoice::offload, "", offloads}),
@@ -174,10 +177,14 @@ constexpr auto harmless = argument_names(
     "profiling.*", "validation.*", "ddp.*", "model.perform_initialization", "model.onnx_safe", "model.sync_batch_comm",
     "model.use_flash_attention", "model.rotary_scaling*", "model.scale_positional_embedding", "model.use_scaled_init_method",
     "model.normalize_attention_scores", "model.grad_div_ar_fusion", "model.apex_transformer_log_level",
-    "model.apply_rope_fusion", "model.layernorm_zero_centered_gamma");
+    "model.apply_rope_fusion", "model.layernorm_zero_centered_gamma", "model.name", "misc.*", "model.gc_interval*",
+    "model.dist_ckpt_*", "model.use_te_rng_tracker", "model.fsdp_*", "model.peft.*", "model.answer_only_loss");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
+constexpr auto reinforced = "it generates samples and scores them in addition to training";
+constexpr auto second_model = "a second model runs without gradients";
+constexpr auto step_alone = "give options for the training step alone: --model, --gpus, --global-batch";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
     // Its degrees and batch are in sections of their own, which NeMo does not have
@@ -203,10 +210,21 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.virtual_prompt_style", "only low-rank adapters are read", as_lora},
     {"model.adapter_tuning*", "only low-rank adapters are read", as_lora},
     {"model.ia3_tuning*", "only low-rank adapters are read", as_lora},
+    // Sections of NVIDIA/NeMo-Aligner, examples/nlp/gpt/conf.
+    {"trainer.ppo.*", reinforced, step_alone},
+    {"trainer.reinforce.*", reinforced, step_alone},
+    {"trainer.rs.*", reinforced, step_alone},
+    {"trainer.spin.*", reinforced, step_alone},
+    {"trainer.dpo.*", second_model, other_model, true},
+    {"trainer.kto.*", second_model, other_model, true},
+    {"trainer.knowledge_distillation.*", second_model, other_model, true},
+    {"trainer.rm.*", "it compares two samples", other_model, true},
+    {"inference.inference_micro_batch_size", "it serves a model", "give the configuration of the training instead"},
     {"model.eval_batch_size", "it evaluates a model", "give the configuration of the training instead"},
     {"inference.outfile_path", "it generates text", "give the configuration of the training instead"},
     {"inference.tokens_to_generate", "it generates text", "give the configuration of the training instead"},
-    {"run.huggingface_ckpt_path", "it converts checkpoints", "give the configuration of the training instead"},
+    {"run.huggingface_ckpt_path", "it converts checkpoints", "give the configuration of the training instead", false, "*"},
+    {"run.fine_tuning_dir", "it evaluates a model", "give the configuration of the training instead", false, "*"},
 });
 
 }  // namespace nemo_tables

@@ -57,8 +57,8 @@ constexpr auto not_modelled =
     argument_names("data.train.pack", "training.mixed_precision_dtype", "deepspeed.enable_deepspeed");
 
 // Files for evaluation and inference also have `model` keys, so keys of trainings are the marks.
-constexpr auto marks = argument_names("training.trainer_type", "training.enable_gradient_checkpointing",
-                                      "training.per_device_train_batch_size");
+constexpr auto marks = argument_names("training.trainer_type", "training.enable_gradient_checkpointing", "training.use_peft",
+                                      "data.train.datasets");
 
 constexpr auto harmless = argument_names("model.*", "data.*", "training.*", "peft.*", "fsdp.*", "evaluation*", "tokenizer*");
 

@@ -111,6 +111,17 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--beta", "a second model runs without gradients, or two samples are compared", other_model, true},
     {"--max_prompt_length", "a second model runs without gradients, or samples are generated", other_model, true},
     {"--ref_model*", "a second model runs without gradients", other_model, true},
+    {"--reference_model*", "a second model runs without gradients", other_model, true},
+    {"--reward_model_name*", "it generates samples and scores them in addition to training",
+     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"--tensor_parallel_size", "its program is not Hugging Face's Trainer, and divides layers",
+     "give model and plan as options: recommend MODEL --gpus N", false, "", "1"},
+    {"--delta_type", "these adapters are not read", "name the model with other adapters: --model NAME@lora=16", true, "",
+     "lora"},
+    {"--teacher_model*", "a second model runs without gradients", other_model, true},
+    // Hydra's configurations of programs that build their own trainer share names with Trainer's arguments.
+    {"*._target_", "its program is not Hugging Face's Trainer, and gives keys other meanings",
+     "give model and plan as options: recommend MODEL --gpus N"},
 });
 
 }  // namespace transformers_tables

@@ -15,7 +15,8 @@ namespace foreign_tables {
 // scripts/train; inclusionAI/AReaL, examples; alibaba/ROLL, examples; young-geng/EasyLM, examples; mlfoundations/open_clip,
 // scripts; facebookresearch/detectron2, configs; apple/corenet, projects; facebookresearch/dinov2, configs;
 // huggingface/diffusers, examples; kohya-ss/sd-scripts; tdrussell/diffusion-pipe, examples;
-// Stability-AI/stable-audio-tools, configs.
+// Stability-AI/stable-audio-tools, configs; Ascend/MindSpeed-LLM, examples/fsdp2;
+// THUDM/GLM, arguments.py; THUDM/SwissArmyTransformer, sat/arguments.py; THUDM/CogVideo, finetune.
 constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
                                                 "trainer.callbacks*", "seed_everything");
 constexpr auto lingua_marks = argument_names("distributed.fsdp_type", "distributed.model_dtype");
@@ -43,8 +44,13 @@ constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/
 constexpr auto fairseq_marks = argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name",
                                               "model._name", "criterion._name", "--max-tokens", "--update-freq");
 constexpr auto fairseq_programs = argument_names("fairseq-train", "fairseq-hydra-train", "fairseq_cli*");
-constexpr auto speech_marks = argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*",
-                                             "model.decoder._target_", "model.joint*");
+constexpr auto speech_marks =
+    argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*", "model.decoder._target_",
+                   "model.joint*", "model.n_mel_channels", "sup_data_path", "model.pitch_mean");
+constexpr auto sat_marks = argument_names("--block-lm", "--cloze-eval", "--resume-dataloader", "--gpt-infill-prob");
+constexpr auto sat_programs = argument_names("finetune_glm.py", "pretrain_glm.py");
+constexpr auto mindspeed_marks = argument_names("parallel.fsdp_size", "parallel.fsdp_modules", "parallel.ep_fsdp_size");
+constexpr auto mindspeed_programs = argument_names("train_fsdp2.py", "*/train_fsdp2.py");
 constexpr auto open_instruct_marks =
     argument_names("--num_learners_per_node", "--num_unique_prompts_rollout", "--num_samples_per_prompt_rollout");
 constexpr auto olmo_core_marks = argument_names("train_module*", "launch.num_gpus");
@@ -52,22 +58,24 @@ constexpr auto olmo_core_programs = argument_names("olmo_core*", "src/scripts/tr
 constexpr auto detectron_marks = argument_names("MODEL.META_ARCHITECTURE", "SOLVER*", "DATALOADER*", "_BASE_");
 constexpr auto corenet_marks = argument_names("common.run_label", "image_augmentation*", "dataset.root_train");
 constexpr auto dino_marks = argument_names("dino.head_n_prototypes", "ibot*", "student.arch");
-constexpr auto areal_marks = argument_names("allocation_mode", "gconfig*", "cluster.name_resolve*");
+constexpr auto areal_marks = argument_names("allocation_mode", "gconfig*", "cluster.name_resolve*", "cluster.fileroot");
 constexpr auto roll_marks = argument_names("actor_train*", "actor_infer*", "sft_train*");
-constexpr auto easylm_marks = argument_names("--mesh_dim", "--train_dataset.type");
+constexpr auto easylm_marks = argument_names("--mesh_dim", "--train_dataset.json_dataset*");
 constexpr auto easylm_programs = argument_names("EasyLM.*");
 constexpr auto clip_marks = argument_names("--zeroshot-frequency", "--imagenet-val", "--dataset-resampled");
 constexpr auto clip_programs = argument_names("open_clip_train*", "training.main", "*/open_clip_train/*");
 constexpr auto diffusion_marks =
-    argument_names("--network_module", "--instance_prompt", "--cache_latents*", "--pretrained_vae_*", "--snr_gamma",
-                   "model.diffusers_path", "model.transformer_dtype", "caching_batch_size");
+    argument_names("--network_module", "--train_resolution", "--instance_prompt", "--cache_latents*", "--pretrained_vae_*",
+                   "--snr_gamma", "model.diffusers_path", "model.transformer_dtype", "caching_batch_size");
 constexpr auto diffusion_programs = argument_names("*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*",
                                                    "*train_network*", "*sdxl_train*", "*flux_train*");
 constexpr auto audio_marks = argument_names("model.pretransform*", "model.bottleneck*", "model.conditioning*");
 constexpr auto fabric_marks = argument_names("fabric.*");
 constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
 constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
-constexpr auto job_marks = argument_names("apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*");
+constexpr auto job_marks =
+    argument_names("apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*",
+                   "distribution.process_count_per_instance", "resources.instance_count", "resources.accelerators");
 
 constexpr auto as_megatron =
     "write its degrees, batch and sizes as the arguments of Megatron-LM in a file: --num-layers 32 ...";
@@ -87,6 +95,8 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"nanochat", {}, nanochat_programs, as_options},
     {"OpenLM", {}, open_lm_programs, as_options},
     {"fms-fsdp", fms_marks, {}, as_options},
+    {"GLM or SwissArmyTransformer", sat_marks, sat_programs, as_options},
+    {"MindSpeed-LLM's trainer with FSDP2", mindspeed_marks, mindspeed_programs, as_options},
     {"XTuner", {}, xtuner_programs, as_options},
     {"Lingua", lingua_marks, {}, as_options},
     {"fairseq", fairseq_marks, fairseq_programs, as_options},
@@ -117,13 +127,15 @@ constexpr auto reinforced = "it generates samples and scores them in addition to
 constexpr auto hybrid = "it trains layers other than transformer blocks";
 constexpr auto as_model = "name the trained model with --model: the other arguments of the file are used";
 
-/// Programs of NVIDIA/Megatron-LM and its forks, of transformers, and of TRL.
+/// Programs of NVIDIA/Megatron-LM and its forks, of NVIDIA/bionemo-framework, of transformers, and of TRL.
 constexpr auto programs = std::to_array<OtherProgram>({
     {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file are used", true,
      "bert", "bert"},
     {"pretrain_ict*", encoder, as_model, true, "", "bert"},
     {"pretrain_biencoder*", encoder, as_model, true, "", "bert"},
     {"finetune_bert*", encoder, as_model, true, "", "bert"},
+    {"train_esm*", encoder, as_model, true, "", "bert"},
+    {"train_geneformer*", encoder, as_model, true, "", "bert"},
     {"pretrain_t5*", decoder_of_two, "name its model, such as --model t5-base: the other arguments of the file are used",
      true, "", "t5"},
     {"finetune_t5*", decoder_of_two, as_model, true, "", "t5"},
@@ -148,6 +160,10 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*vllm.entrypoints*", no_training, name_trained},
     {"*checkpoint/*", "it converts checkpoints", name_trained},
     {"*convert*", "it converts checkpoints", name_trained},
+    {"hf2*", "it converts checkpoints", name_trained},
+    {"*2hf*", "it converts checkpoints", name_trained},
+    {"*2mcore*", "it converts checkpoints", name_trained},
+    {"*2megatron*", "it converts checkpoints", name_trained},
     {"*merge_*", "it merges checkpoints", name_trained},
     {"*llama_pro*", "it adds blocks to a checkpoint", name_trained},
     {"*export*", "it converts checkpoints", name_trained},
@@ -165,7 +181,7 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*dpo*", "it runs a second model without gradients", name_trained_alone},
     {"*orpo*", "it trains on preference pairs", name_trained_alone},
     {"*raft_align*", reinforced, name_trained_alone},
-    {"chatbot*", no_training, name_trained},
+    {"*chatbot*", no_training, name_trained},
     {"*grpo*", reinforced, name_trained_alone},
     {"*ppo*", reinforced, name_trained_alone},
     {"*rlhf*", reinforced, name_trained_alone},

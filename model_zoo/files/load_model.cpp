@@ -281,6 +281,19 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
 }
 
+/// Refuses a `config.json` of Hugging Face, or a folder with one, which has to be imported first.
+void refuse_configuration(const std::string& name) {
+  std::error_code unknown;
+  std::filesystem::path path = name;
+  if (std::filesystem::is_directory(path, unknown)) path /= "config.json";
+  if (path.extension() != ".json" || !std::filesystem::is_regular_file(path, unknown)) return;
+  const std::string text = read_file(path.string(), YamlNode::max_bytes);
+  if (text.find("\"format\"") != std::string::npos) return;  // a model file of this program, written as JSON
+  throw Error(fmt::format("{} is no model file", quote(name)),
+              fmt::format("import it first: ddl-oracle models import {0} -o net.yaml, then give net.yaml as the model",
+                          visible(path.string())));
+}
+
 /// Loads the file at the path `name`, or the bundled file of this name. If the name contains
 /// `values`, it may also be the name of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
@@ -292,14 +305,14 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
         return bundled_yaml(*file);
       throw Error(fmt::format("unknown model {}", quote(name)), unknown_model_hint(name));
     }
+    refuse_configuration(name);
     return YamlNode::load(name);
   }
   if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return bundled_yaml(*file);
   if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
     return model_of_family(*family, *values);
+  refuse_configuration(name);
   const std::string problem = fmt::format("unknown model {}", quote(name));
-  if (name.ends_with(".json"))
-    throw Error(problem, fmt::format("import it first: ddl-oracle models import {} -o net.yaml", name));
   if (name.find(',') != std::string::npos) throw Error(problem, "only 'recommend' takes several models; name one");
   throw Error(problem, unknown_model_hint(name));
 }

@@ -1,6 +1,8 @@
 #include "cli/options/configurations/batch_directives.hpp"
 
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,10 +48,34 @@ class DirectiveReader {
         }
       }
     }
+    add_gpus_of_tasks();
     return std::move(settings_);
   }
 
  private:
+  /// Adds the GPUs of a node that its tasks request [sbatch(1), --gpus-per-task].
+  void add_gpus_of_tasks() {
+    const auto number_of = [&](std::string_view key) -> std::int64_t {
+      std::int64_t number = 0;
+      for (const ConfigEntry& setting : settings_) {
+        const std::string& value = setting.value;
+        if (setting.key == key && setting.is_known) std::from_chars(value.data(), value.data() + value.size(), number);
+      }
+      return number;
+    };
+    constexpr std::int64_t most = 1'000;
+    const std::int64_t each = number_of("slurm:--gpus-per-task"), tasks = number_of("slurm:--ntasks-per-node");
+    if (each < 1 || tasks < 1 || each > most || tasks > most) return;
+    for (std::size_t i = 0; i < settings_.size(); ++i) {
+      if (settings_[i].key != "slurm:--gpus-per-task") continue;
+      ConfigEntry node = settings_[i];
+      node.key = "slurm:--gpus-per-node";
+      node.value = std::to_string(each * tasks);
+      add_setting(settings_, std::move(node));
+      return;
+    }
+  }
+
   void read_slurm(const std::vector<PlacedText>& words, std::size_t& i) {
     const PlacedText& word = words[i];
     if (!word.text.starts_with('-') || word.text.size() < 2) return;

@@ -7,6 +7,7 @@
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
@@ -41,6 +42,7 @@ class ConfigurationReader {
     // A list in JSON looks like TOML or a script.
     if (path_.ends_with(".json") && language_ != ConfigurationLanguage::json) return std::nullopt;
     if (!read_settings(text)) return std::nullopt;
+    if (language_ == ConfigurationLanguage::yaml) result_.warnings = repeated_settings(settings_);
     join_meshes(settings_);
     bool has_arguments = language_ == ConfigurationLanguage::script;
     for (const ConfigEntry& setting : settings_) {
@@ -75,6 +77,7 @@ class ConfigurationReader {
       if (!result_.refusals.empty()) result_.refuse({});
       return std::nullopt;
     }
+    if (format_ == nullptr) list_unknown(settings_, keys_, *result_.format, result_.not_modelled);
     if (depth_ == 0 && !result_.format->note.empty()) result_.warnings.emplace_back(result_.format->note);
     add_usual();
     return std::move(result_);
@@ -119,6 +122,7 @@ class ConfigurationReader {
         try {
           settings_ = yaml_settings(text, path_);
         } catch (const Error&) {
+          refuse_unparsed(text, path_);
           // A text that looks like no tool's configuration may be a job file. The reader of job
           // files then reports the errors.
           if (!looks_like_a_tools(text)) return false;
@@ -163,7 +167,8 @@ class ConfigurationReader {
         result_.set(ConfigField::family, {.value = std::string(other.family), .from = entry});
         continue;
       }
-      if (!program.is_known()) {
+      // Only the name of the program matters, not the folder that contains it.
+      if (!program.part(program.text.rfind('/') + 1).is_known()) {
         result_.refusals.push_back(
             {.at = entry,
              .message =
@@ -191,18 +196,6 @@ class ConfigurationReader {
     throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
   }
 
-  /// Whether a text that is not valid YAML contains a key of a known tool.
-  static bool looks_like_a_tools(const std::string& text) {
-    for (const ConfigurationFormat* format : configuration_formats()) {
-      if (format->language != ConfigurationLanguage::yaml && format->also != ConfigurationLanguage::yaml) continue;
-      for (const std::string_view mark : format->marks) {
-        const std::string_view last = mark.substr(mark.rfind('.') + 1);
-        if (!last.empty() && last != "*" && text.find(std::string(last) + ":") != std::string::npos) return true;
-      }
-    }
-    return text.find("trainer:") != std::string::npos;
-  }
-
   [[nodiscard]] bool has_files() const {
     return language_ == ConfigurationLanguage::script && std::any_of(keys_.begin(), keys_.end(), [](const std::string& key) {
              const ArgumentRow* row = row_named(launcher_rows(), key);
@@ -214,8 +207,7 @@ class ConfigurationReader {
     if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
   }
 
-  /// Finds the distributed_type, which determines the arguments of a file that apply. The file may leave it to the file
-  /// that it is based on, or to the tool's default.
+  /// Finds the distributed_type, which determines the arguments that apply: that of the file, of its base, or the default.
   void find_kind() {
     if (!kind_.empty()) return;
     for (const ArgumentRow& row : format_->rows) {
@@ -425,6 +417,7 @@ class ConfigurationReader {
       if (document != documents_.end()) {
         other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
       } else if (const std::optional<std::string> path = named_configuration(path_, named->value)) {
+        warn_of_container(*named, *path);
         other = ConfigurationReader(*path, depth_ + 1, values_,
                                     format_ == nullptr || language_ == ConfigurationLanguage::script ? "" : kind_)
                     .read(read_file(*path, max_configuration_file_bytes));
@@ -445,6 +438,13 @@ class ConfigurationReader {
       other->file = path_;
       result_ = *std::move(other);
     }
+  }
+
+  /// Says which file is read if the name of another file is a path in a container.
+  void warn_of_container(const Fact& named, const std::string& read) {
+    if (!named.value.starts_with('/') || read == named.value) return;
+    const int line = named.from->place().line;
+    result_.skipped.push_back(fmt::format("{}:{}: {} is read in place of {}", path_, line, quote(read), quote(named.value)));
   }
 
   /// Whether a script of unknown programs names a file that a tool's other programs, such as a decoder, read as well.

@@ -248,6 +248,10 @@ class Options {
       }
     } else if (each) {
       gpus_ = nodes.value_or(1) * *each;
+      // NeMo's users often give the nodes on the command line.
+      if (!nodes && read_.format == &nemo_yaml)
+        all_.warnings.push_back(
+            fmt::format("{} does not give the number of nodes: one is assumed; set it with --gpus", quote(read_.file)));
     } else if (nodes) {
       gpus_ = 0;
     }
@@ -323,8 +327,14 @@ class Options {
     check_shards();
     const std::int64_t expert = expert_degree(read_);
     if (replicas_ % expert != 0) {
-      read_.fail({ConfigField::expert}, fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_),
-                 "the number of replicas must be a multiple of the expert degree");
+      // Megatron Core also distributes experts over the ranks that share a sample.
+      const bool spans = runs_megatron_core(*read_.format) && replicas_ * context % expert == 0;
+      const std::string message = fmt::format("expert {} does not divide {} replicas of the model", expert, replicas_);
+      read_.fail(
+          {ConfigField::expert},
+          spans ? fmt::format("{}; experts on several context ranks of a replica are not predicted", message) : message,
+          spans ? "give model and plan as options: recommend MODEL --gpus N"
+                : "the number of replicas must be a multiple of the expert degree");
     }
     std::string degrees, strategy;
     const auto add = [&](const char* name, std::int64_t value) {

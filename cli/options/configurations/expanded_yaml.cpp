@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -164,16 +165,19 @@ class Flattener {
   [[nodiscard]] ConfigEntries take() { return std::move(settings_); }
 
  private:
-  /// `seen`: the keys of the map and of the maps that take precedence.
+  /// `seen`: the keys of the maps that take precedence; receives the keys of this map. If a key stands twice in this map,
+  /// tools use the last value [PyYAML, SafeConstructor.construct_mapping]; the entries keep both.
   void flatten_map(const YamlPart& map, const std::string& path, std::set<std::string>& seen) {
     visit(map);
     std::vector<SharedPart> merged;
+    const std::set<std::string> preceding = seen;
     for (std::size_t i = 0; i + 1 < map.children.size(); i += 2) {
       const YamlPart& key = *map.children[i];
       if (key.kind != YamlPart::Kind::scalar) continue;
       if (key.text == "<<") {
         merged.push_back(map.children[i + 1]);
-      } else if (seen.insert(key.text).second) {
+      } else if (!preceding.contains(key.text)) {
+        seen.insert(key.text);
         flatten(*map.children[i + 1], path.empty() ? key.text : path + "." + key.text);
       }
     }
@@ -206,13 +210,27 @@ class Flattener {
 
 }  // namespace
 
-std::optional<ConfigEntries> expanded_yaml_settings(const std::string& text, const std::string& origin) {
+std::optional<ConfigEntries> expanded_yaml_settings(const std::string& text, const std::string& origin, bool is_repeating) {
   const auto source = std::make_shared<const SourceText>(text, origin);
   PartsBuilder builder(source, origin, std::make_shared<int>(0));
-  if (!parse(source->text(), builder) || !builder.has_properties()) return std::nullopt;
+  if (!parse(source->text(), builder) || !(is_repeating || builder.has_properties())) return std::nullopt;
   Flattener flattener;
   flattener.flatten(*builder.root(), "");
   return flattener.take();
+}
+
+std::vector<std::string> repeated_settings(const ConfigEntries& settings) {
+  std::vector<std::string> repeated;
+  std::map<std::string_view, const ConfigEntry*> seen;
+  for (const ConfigEntry& setting : settings) {
+    const auto [before, is_new] = seen.try_emplace(setting.key, &setting);
+    if (is_new || before->second->value == setting.value) continue;
+    const Place place = setting.place();
+    repeated.push_back(fmt::format("{}:{}: {} is set again; the value {} of line {} is ignored", place.file, place.line,
+                                   quote(setting.key), quote(before->second->value), before->second->place().line));
+    before->second = &setting;
+  }
+  return repeated;
 }
 
 }  // namespace ddl

@@ -10,7 +10,7 @@ namespace {
 
 /// Arguments of all tools that can only lower memory. Sources: the documentation of each tool, as cited in its table in
 /// cli/tools.
-constexpr std::array<std::string_view, 24> savers{
+constexpr std::array<std::string_view, 27> savers{
     // The optimizer updates a weight when its gradient appears, so no gradient stays.
     "*optimizer_in_bwd", "*optimizer_in_backward", "*early_step_in_backward", "*gradient_release", "*lomo*",
     // Optimizers with a state of low rank, or for a part of the weights at a time.
@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 24> savers{
     // Operators that keep fewer activations.
     "*use_unsloth", "*unsloth_*", "*liger_*", "*use_liger*", "*tiled_mlp*", "*use_fused_kernels",
     // Moving to the host, splitting and quantizing what is kept.
-    "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method"};
+    "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method",
+    "*reuse_fp32_param", "*swap_attention", "*swap_optimizer"};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "cli/options/configurations/named_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -17,7 +18,10 @@ namespace fs = std::filesystem;
 /// Maximum number of folders above a file in which the files that it names are searched for.
 constexpr int most_folders_above = 6;
 
-bool has_ending(const std::string& name, std::initializer_list<std::string_view> endings) {
+constexpr std::array<std::string_view, 4> configuration_endings{".json", ".toml", ".yaml", ".yml"};
+constexpr std::array<std::string_view, 4> script_endings{".sh", ".bash", ".env", ".args"};
+
+bool has_ending(const std::string& name, std::span<const std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
 }
 
@@ -40,20 +44,41 @@ std::optional<std::string> file_above(const fs::path& path, const std::string& n
   return std::nullopt;
 }
 
+/// Returns the file next to the file `path`, or in a folder above, to which an absolute name in a container leads: there,
+/// the folder of a training may be mounted as /workspace.
+std::optional<std::string> file_in_container(const fs::path& path, const std::string& name) {
+  fs::path rest = fs::path(name).lexically_normal().relative_path();
+  while (!rest.empty()) {
+    const fs::path beside = (path.parent_path() / rest).lexically_normal();
+    if (*rest.begin() != ".." && is_regular(beside)) return beside.string();
+    if (std::optional<std::string> above = file_above(path, rest.string())) return above;
+    rest = rest.lexically_relative(*rest.begin());
+    if (rest == ".") break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
+bool is_script_name(const std::string& name) { return has_ending(name, script_endings); }
+
 std::optional<std::string> named_configuration(const std::string& path, const std::string& name) {
-  if (!has_ending(name, {".json", ".toml", ".yaml", ".yml"})) return std::nullopt;
+  if (!has_ending(name, configuration_endings)) return std::nullopt;
   const fs::path beside = fs::path(path).parent_path() / name;
   if (is_regular(beside)) return beside.lexically_normal().string();
   if (is_regular(name)) return name;
-  return file_above(path, name);
+  return fs::path(name).is_absolute() ? file_in_container(path, name) : file_above(path, name);
 }
 
 std::optional<SourcedFile> named_script(const std::string& path, const std::string& name) {
-  if (!has_ending(name, {".sh", ".bash", ".env", ".args"}) || fs::path(name).is_absolute()) return std::nullopt;
-  const fs::path beside = (fs::path(path).parent_path() / name).lexically_normal();
-  const std::optional<std::string> found = is_regular(beside) ? beside.string() : file_above(path, name);
+  if (!is_script_name(name)) return std::nullopt;
+  std::optional<std::string> found;
+  if (fs::path(name).is_absolute()) {
+    found = file_in_container(path, name);
+  } else {
+    const fs::path beside = (fs::path(path).parent_path() / name).lexically_normal();
+    found = is_regular(beside) ? beside.string() : file_above(path, name);
+  }
   if (!found) return std::nullopt;
   return SourcedFile{.path = *found, .text = read_file(*found, max_configuration_file_bytes)};
 }

@@ -127,10 +127,14 @@ ConfigEntries yaml_settings(const std::string& text, const std::string& origin) 
   NestedReader reader(text, origin);
   try {
     reader.read_yaml(YamlNode::parse(text, origin), "");
-  } catch (const Error&) {
-    // Tools read anchors, aliases and tags, which the files of this program do not have.
-    if (text.find_first_of("&!") == std::string::npos) throw;
-    if (std::optional<ConfigEntries> expanded = expanded_yaml_settings(text, origin)) return *std::move(expanded);
+  } catch (const Error& error) {
+    // Tools read anchors, aliases, tags, repeated keys and escaped control characters, which the files of this program do
+    // not have.
+    const std::string_view message = error.what();
+    const bool is_repeating = message.find("duplicate key") != std::string_view::npos ||
+                              message.find("is not allowed in text") != std::string_view::npos;
+    if (!is_repeating && text.find_first_of("&!") == std::string::npos) throw;
+    if (std::optional<ConfigEntries> all = expanded_yaml_settings(text, origin, is_repeating)) return *std::move(all);
     throw;
   }
   return reader.take();

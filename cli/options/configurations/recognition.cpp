@@ -33,7 +33,7 @@ ConfigurationLanguage language_of(const std::string& text) {
         !line.starts_with("[[ ")) {
       return ConfigurationLanguage::toml;
     }
-    if (line == "---" || line.starts_with("defaults:")) return ConfigurationLanguage::yaml;
+    if (line == "---" || line.starts_with("- ") || line.starts_with("defaults:")) return ConfigurationLanguage::yaml;
     const std::size_t word = line.find_first_of(" \t:=\"'$({");
     if (word == 0 || word == std::string_view::npos) return ConfigurationLanguage::script;
     const std::string_view rest = line.substr(word);
@@ -87,6 +87,28 @@ bool is_own(const ConfiguredText& text) {
 }
 
 }  // namespace
+
+void list_unknown(const ConfigEntries& settings, const std::vector<std::string>& keys, const ConfigurationFormat& format,
+                  std::vector<ConfigEntry>& listed) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const bool is_launchers =
+        settings[i].key.find(":-") != std::string::npos || row_named(launcher_rows(), keys[i]) != nullptr;
+    if (is_launchers || is_among(transformers_arguments.harmless, keys[i]) || is_among(format.harmless, keys[i])) continue;
+    if (seen.insert(keys[i]).second) listed.push_back(settings[i]);
+  }
+}
+
+bool looks_like_a_tools(const std::string& text) {
+  for (const ConfigurationFormat* format : configuration_formats()) {
+    if (format->language != ConfigurationLanguage::yaml && format->also != ConfigurationLanguage::yaml) continue;
+    for (const std::string_view mark : format->marks) {
+      const std::string_view last = mark.substr(mark.rfind('.') + 1);
+      if (!last.empty() && last != "*" && text.find(std::string(last) + ":") != std::string::npos) return true;
+    }
+  }
+  return text.find("trainer:") != std::string::npos;
+}
 
 const ConfigurationFormat* format_of(const ConfiguredText& text) {
   const bool is_script = text.language == ConfigurationLanguage::script;

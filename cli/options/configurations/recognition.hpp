@@ -24,6 +24,12 @@ struct ConfiguredText {
 [[nodiscard]] const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key);
 /// Whether a pattern matches the key. A pattern may end in `*`.
 [[nodiscard]] bool is_among(std::span<const std::string_view> patterns, const std::string& key);
+/// Appends the arguments of an unknown program to `listed`, except arguments that change neither time nor memory. `format`:
+/// that of the file that the program's arguments name.
+void list_unknown(const ConfigEntries& settings, const std::vector<std::string>& keys, const ConfigurationFormat& format,
+                  std::vector<ConfigEntry>& listed);
+/// Whether a text that is not valid YAML contains a key of a known tool.
+[[nodiscard]] bool looks_like_a_tools(const std::string& text);
 /// Returns the format of a text; null if the text has the marks of no known format.
 [[nodiscard]] const ConfigurationFormat* format_of(const ConfiguredText& text);
 /// Returns the tool to which the text belongs, if this program does not read the tool's configurations; else null.

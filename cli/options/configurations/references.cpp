@@ -35,7 +35,7 @@ class References {
   References(ConfigEntries& settings, const ScriptValues& environment) : settings_(settings), environment_(environment) {
     for (ConfigEntry& setting : settings_) {
       make_absolute(setting);
-      values_.try_emplace(setting.key, setting.value);
+      values_.insert_or_assign(setting.key, setting.value);
     }
   }
 

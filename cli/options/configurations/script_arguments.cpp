@@ -19,7 +19,7 @@ namespace {
 struct ScriptLauncher {
   std::string_view word, prefix;
 };
-constexpr std::array<ScriptLauncher, 17> script_launchers{{{"srun", "srun:"},
+constexpr std::array<ScriptLauncher, 18> script_launchers{{{"srun", "srun:"},
                                                            {"sbatch", "slurm:"},
                                                            {"salloc", "slurm:"},
                                                            {"torchrun", "torchrun:"},
@@ -32,6 +32,7 @@ constexpr std::array<ScriptLauncher, 17> script_launchers{{{"srun", "srun:"},
                                                            {"mpirun", "mpirun:"},
                                                            {"mpiexec", "mpirun:"},
                                                            {"composer", "composer:"},
+                                                           {"msrun", "msrun:"},
                                                            {"python", "python:"},
                                                            {"python3", "python:"},
                                                            {"python3.10", "python:"},
@@ -249,7 +250,41 @@ class ArgumentsReader {
     has_program_ = true;
   }
 
+  /// Adds `--nnodes 2:2` as two nodes. If the minimum and the maximum differ, the number is unknown, so the text stays.
+  bool adds_range(const std::string& key, const PlacedText& at, const PlacedText& value) {
+    const std::size_t colon = value.text.find(':');
+    if (key != "torchrun:--nnodes" || colon == std::string::npos) return false;
+    if (value.text.substr(0, colon) != value.text.substr(colon + 1)) return false;
+    const PlacedText minimum = value.part(0, colon);
+    add(key, at, &minimum);
+    return true;
+  }
+
+  /// Adds the hosts and devices of `--include node1:0,1@node2:0,1` [DeepSpeed, deepspeed/launcher/runner.py].
+  bool adds_included(const std::string& key, const PlacedText& at, const PlacedText& value) {
+    if ((key != "deepspeed:--include" && key != "deepspeed:-i") || !value.is_known()) return false;
+    std::set<std::ptrdiff_t> devices;
+    std::int64_t hosts = 0;
+    for (std::size_t from = 0; from < value.text.size(); ++hosts) {
+      const std::size_t end = std::min(value.text.find('@', from), value.text.size());
+      const std::string host = value.text.substr(from, end - from);
+      if (host.find(':') == std::string::npos) return false;  // all devices of the host
+      devices.insert(std::count(host.begin(), host.end(), ',') + 1);
+      from = end + 1;
+    }
+    if (devices.size() != 1) return false;
+    const auto add_number = [&](const char* name, std::int64_t number) {
+      PlacedText text{.text = fmt::format("{}", number), .start = value.origin()};
+      text.origins.assign(text.text.size(), value.origin());
+      add(name, at, &text);
+    };
+    add_number("deepspeed:--num-nodes", hosts);
+    add_number("deepspeed:--num-gpus", *devices.begin());
+    return true;
+  }
+
   void add(const std::string& key, const PlacedText& at, const PlacedText* value) {
+    if (value != nullptr && (adds_range(key, at, *value) || adds_included(key, at, *value))) return;
     ConfigEntry entry = script_entry(script_, key, at, value);
     if (at.certainty() == Certainty::of_branches) {
       entry.is_known = false;

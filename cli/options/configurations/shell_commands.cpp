@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
 #include <utility>
 
@@ -263,10 +264,21 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
     }
     return;
   }
+  if (name.text.starts_with('/'))
+    skip(fmt::format("{} is read in place of {}", quote(file->path), quote(name.text)), name.origin());
+  // A script that submits itself, by `sbatch $0`, is not read again.
+  const auto is_file = [&](std::uint8_t each) {
+    return std::filesystem::path(state_.script.sources[each]->origin()).lexically_normal() == file->path;
+  };
+  if (std::any_of(state_.files.begin(), state_.files.end(), is_file)) return;
   const auto number = static_cast<std::uint8_t>(state_.script.sources.size());
   state_.script.sources.push_back(std::make_shared<const SourceText>(file->text, file->path));
   const PlacedText text = placed_text(state_.script.sources.back()->text(), number);
+  state_.files.push_back(number);
+  if (is_own_process) state_.processes.push_back(number);
   perform_text(text, run, arguments.empty() && !is_own_process ? nullptr : &arguments);
+  if (is_own_process) state_.processes.pop_back();
+  state_.files.pop_back();
 }
 
 void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std::vector<PlacedText>* arguments) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/shell_reader.hpp"
 #include "core/error.hpp"
 
@@ -34,6 +36,10 @@ ShellScript read_shell_script(const std::string& text, const std::string& origin
   }
   const PlacedText whole = placed_text(state.script.sources.front()->text(), 0);
   ShellReader(state, functions, inputs, whole).read(ScriptRun::yes);
+  for (const auto& [name, variable] : state.variables.all()) {
+    if (!variable.is_array && !variable.words.empty() && variable.words.front().is_known())
+      state.script.values.emplace_back(name, variable.words.front().text);
+  }
   return std::move(state.script);
 }
 
@@ -45,6 +51,13 @@ ScriptValues script_values_in(const std::vector<std::string>& words) {
   ScriptValues values;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
+    if (equals == std::string::npos && is_script_name(word)) {
+      const auto load = [&](const std::string& name) { return named_script(word, name); };
+      const std::string text = read_file(word, max_configuration_file_bytes);
+      for (auto& value : read_shell_script(text, word, {.values = values, .load = load}).values)
+        values.push_back(std::move(value));
+      continue;
+    }
     std::string name = word.substr(0, equals);
     if (name.starts_with('$')) name.erase(0, 1);
     const bool is_position = !name.empty() && name.size() <= 3 && std::all_of(name.begin(), name.end(), is_shell_digit);
@@ -52,7 +65,7 @@ ScriptValues script_values_in(const std::vector<std::string>& words) {
         !name.empty() && begins_shell_name(name.front()) && std::all_of(name.begin(), name.end(), goes_on_in_shell_name);
     if (equals == std::string::npos || (!is_name && !is_position))
       throw Error(fmt::format("--set: {} is not NAME=VALUE", quote(word)),
-                  "write for example --set NODES=4, or --set 1=4 for $1");
+                  "write for example --set NODES=4, --set 1=4 for $1, or --set sizes.sh for the variables of a script");
     values.emplace_back(std::move(name), word.substr(equals + 1));
   }
   return values;

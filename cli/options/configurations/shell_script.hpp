@@ -54,6 +54,7 @@ struct ShellScript {
   std::vector<ScriptDirective> directives;
   std::vector<ShellAssignment> assigned;
   std::vector<ShellDocument> documents;
+  ScriptValues values;               ///< known values that variables have at the end
   std::vector<std::string> skipped;  ///< parts that were not read: `run.sh:3: 'source sizes.sh': there is no such file`
 };
 

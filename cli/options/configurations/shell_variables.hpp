@@ -22,6 +22,7 @@ struct ShellVariable {
 class ShellVariables {
  public:
   [[nodiscard]] const ShellVariable* find(const std::string& name) const;
+  [[nodiscard]] const std::map<std::string, ShellVariable>& all() const { return all_; }
   /// `adds`: the value is appended, as by `+=`.
   void assign(const std::string& name, ShellVariable value, bool adds = false);
   void forget(const std::string& name) { replace(name, std::nullopt); }

@@ -15,35 +15,6 @@ namespace {
 
 constexpr std::string_view word_ends = " \t\r\n;&|()<>";
 
-/// Whether `$(…)` gives the folder of the script itself, as `$(dirname "$0")` and `$(cd "$(dirname "$0")" && pwd)` do.
-bool is_own_folder(std::string_view expansion, int depth) {
-  constexpr int most_folders = 2;
-  if (!expansion.starts_with("$(") || !expansion.ends_with(')') || depth == most_folders) return false;
-  std::string command;
-  for (const char c : expansion.substr(2, expansion.size() - 3)) {
-    if (c != '"') command += c;
-  }
-  std::string_view rest = command;
-  const auto takes = [&](std::string_view begin) {
-    if (!rest.starts_with(begin)) return false;
-    rest.remove_prefix(begin.size());
-    if (rest.starts_with("-- ")) rest.remove_prefix(3);
-    return true;
-  };
-  const auto is_script = [](std::string_view word) {
-    return word == "$0" || word == "${0}" || word == "$BASH_SOURCE" || word == "${BASH_SOURCE[0]}" ||
-           word == "${BASH_SOURCE}";
-  };
-  if (takes("dirname ")) return is_script(rest) || (rest.starts_with("$(") && rest.find("$0") != std::string_view::npos);
-  if (!takes("cd ")) return false;
-  const std::size_t end = rest.find("pwd");
-  if (end == std::string_view::npos) return false;
-  std::string_view folder = rest.substr(0, end);
-  folder = folder.substr(0, folder.find_first_of("&;>"));
-  while (!folder.empty() && folder.back() == ' ') folder.remove_suffix(1);
-  return is_own_folder(folder, depth + 1);
-}
-
 /// A variable that the batch system sets, and the directive options that determine the variable's value.
 struct JobVariable {
   std::string_view variable;
@@ -291,9 +262,7 @@ std::size_t ShellWords::closing_command(std::size_t from) const {
 void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
   const std::size_t from = at_;
   if (here() == '`') {
-    const std::size_t end = text_.find('`', at_ + 1);
-    at_ = end == std::string_view::npos ? text_.size() : end + 1;
-    put_unknown(words, from, at_);
+    read_command_output(words, splits);
   } else if (stands("$((")) {
     at_ = closing(at_ + 3, '(', ')');
     const std::size_t inner = at_ - from > 4 ? at_ - from - 4 : 0;
@@ -306,7 +275,7 @@ void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
     if (!value) return put_unknown(words, from, at_);
     put_number(words, *value, from);
   } else if (stands("$(")) {
-    read_command_output(words, splits, depth);
+    read_command_output(words, splits);
   } else if (stands("${")) {
     read_braces(words, splits, depth);
   } else {
@@ -331,32 +300,6 @@ void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
   }
 }
 
-void ShellWords::read_command_output(ShellWordList& words, bool splits, int depth) {
-  const std::size_t from = at_;
-  at_ = closing_command(at_ + 2);
-  const std::string_view command = text_.substr(from, at_ - from);
-  // Files are named relative to the script's folder, so the folder itself becomes `.`.
-  if (is_own_folder(command, 0)) return put(words, '.', origin(from));
-  constexpr std::string_view echo = "$(echo ";
-  const bool is_plain = command.starts_with(echo) && command.find_first_of("|;&<>`") == std::string_view::npos;
-  if (!expands_ || !is_plain || depth > most_shell_nesting) return put_unknown(words, from, at_);
-  const std::size_t end = at_;
-  at_ = from + echo.size();
-  ShellWordList own;
-  while (at_ + 1 < end) {
-    skip_blanks();
-    const std::size_t before = at_;
-    if (at_ + 1 < end) read_word(own);
-    own.end();
-    if (at_ == before) break;
-  }
-  at_ = end;
-  for (std::size_t i = 0; i < own.done.size(); ++i) {
-    if (i > 0) put_text(words, {.text = " ", .origins = {origin(from)}}, splits);
-    put_text(words, own.done[i], splits);
-  }
-}
-
 void ShellWords::read_braces(ShellWordList& words, bool splits, int depth) {
   const std::size_t from = at_;
   const std::size_t end = closing(at_ + 2, '{', '}');
@@ -367,6 +310,7 @@ void ShellWords::read_braces(ShellWordList& words, bool splits, int depth) {
   if (here() == '@' || here() == '*') ++at_;
   while (at_ < end && goes_on_in_shell_name(here())) ++at_;
   const std::string name(text_.substr(name_at, at_ - name_at));
+  if (name == "BASH_SOURCE" && stands("[0]")) at_ += 3;
   const std::string_view rest = text_.substr(at_, end > at_ ? end - at_ - 1 : 0);
   const std::size_t rest_at = at_;
   at_ = end;
@@ -390,7 +334,9 @@ void ShellWords::read_braces(ShellWordList& words, bool splits, int depth) {
     const std::optional<PlacedText> value = value_of(name);
     const bool is_empty = value && value->text.empty() && rest.front() == ':';
     if (value && !is_empty) return put_text(words, *value, splits);
-    put_default(words, splits, depth, rest_at + (rest.front() == ':' ? 2 : 1), end);
+    const std::size_t default_at = rest_at + (rest.front() == ':' ? 2 : 1);
+    if (rest[default_at - rest_at - 1] == '=') assign_default(name, depth, default_at, end);
+    put_default(words, splits, depth, default_at, end);
   } else if (rest.starts_with(":?") || rest.starts_with("?")) {
     put_variable(words, name, splits, from);
   } else if (rest.starts_with(":+") || rest.starts_with("+")) {
@@ -420,6 +366,12 @@ void ShellWords::put_changed(ShellWordList& words, const std::string& name, std:
     }
   } else if (change.starts_with("##*") && change.size() == 4) {
     text = text.part(text.text.rfind(change.back()) + 1);
+  } else if (change.starts_with("#*") && change.size() == 3) {
+    text = text.part(text.text.find(change.back()) + 1);
+  } else if (change.starts_with('%') && change.ends_with('*') && change.size() <= 4 && change[change.size() - 2] != '%') {
+    // `%/*` removes the last step of a path, `%%/*` all steps but the first one.
+    const char mark = change[change.size() - 2];
+    text = text.part(0, change.size() == 3 ? text.text.rfind(mark) : text.text.find(mark));
   } else if (change.starts_with('%') && change.find_first_of("*?[$%", 1) == std::string_view::npos) {
     if (text.text.ends_with(change.substr(1))) text = text.part(0, text.text.size() - change.size() + 1);
   } else {
@@ -453,6 +405,16 @@ void ShellWords::put_default(ShellWordList& words, bool splits, int depth, std::
   at_ = end;
 }
 
+/// Performs the assignment in `${NAME:=default}`.
+void ShellWords::assign_default(const std::string& name, int depth, std::size_t from, std::size_t end) {
+  if (!begins_shell_name(name.front())) return;
+  ShellWordList list;
+  begin(list, origin(from));
+  put_default(list, false, depth, from, end);
+  state_.script.assigned.push_back({.name = name, .words = {list.current}});
+  state_.variables.assign(name, {.words = {std::move(list.current)}});
+}
+
 const std::vector<PlacedText>* ShellWords::positions() const {
   return expands_ && state_.positions.size() > 1 ? &state_.positions.back() : nullptr;
 }
@@ -461,6 +423,7 @@ std::optional<PlacedText> ShellWords::value_of(const std::string& name) const {
   if (!expands_) return std::nullopt;
   if (is_shell_digit(name.front())) {
     const auto index = shell_number({.text = name});
+    if (index && *index == 0) return own_name(name, origin(at_ - 1));
     if (!index || *index < 1 || state_.positions.empty()) return std::nullopt;
     const std::vector<PlacedText>& all = state_.positions.back();
     const auto at = static_cast<std::size_t>(*index);
@@ -468,7 +431,10 @@ std::optional<PlacedText> ShellWords::value_of(const std::string& name) const {
     return state_.positions.size() > 1 ? std::optional<PlacedText>(PlacedText{}) : std::nullopt;
   }
   const ShellVariable* variable = state_.variables.find(name);
-  if (variable == nullptr) return directive_value(state_.script, name);
+  if (variable == nullptr) {
+    const std::optional<PlacedText> own = own_name(name, origin(at_ - 1));
+    return own ? own : directive_value(state_.script, name);
+  }
   return variable->words.empty() ? PlacedText{} : variable->words.front();
 }
 

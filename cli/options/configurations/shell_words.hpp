@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +19,11 @@ struct ShellState {
   ShellVariables variables{};
   std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the script, then of each active call
   std::size_t expanded = 0, commands = 0;
-  std::size_t inner_bytes = 0;  ///< bytes in texts that the script runs; a function counts once per call
-  int depth = 0;                ///< nesting depth of texts that the script runs
+  std::size_t inner_bytes = 0;             ///< bytes in texts that the script runs; a function counts once per call
+  int depth = 0;                           ///< nesting depth of texts that the script runs
+  int outputs = 0;                         ///< nesting depth of `$(…)`
+  std::vector<std::uint8_t> files{0};      ///< indices of the files that are being read, each included by the previous one
+  std::vector<std::uint8_t> processes{0};  ///< as `files`, without files that are only included: their names are `$0`
 
   [[nodiscard]] Error error(ByteOrigin origin, std::string_view message, std::string hint = {}) const {
     return script.sources[origin.file]->error(origin.offset, message, std::move(hint));
@@ -82,14 +86,19 @@ class ShellWords {
   void read_single_quotes(ShellWordList& words, bool escapes);
   void read_double_quotes(ShellWordList& words);
   void read_expansion(ShellWordList& words, bool splits, int depth);
-  void read_command_output(ShellWordList& words, bool splits, int depth);
+  void read_command_output(ShellWordList& words, bool splits);
+  [[nodiscard]] std::optional<std::string> output_of(const PlacedText& text);
   void read_braces(ShellWordList& words, bool splits, int depth);
   void put_default(ShellWordList& words, bool splits, int depth, std::size_t from, std::size_t end);
+  void assign_default(const std::string& name, int depth, std::size_t from, std::size_t end);
   void put_variable(ShellWordList& words, const std::string& name, bool splits, std::size_t from);
   void put_all(ShellWordList& words, const std::vector<PlacedText>& values, bool splits, bool is_one_word);
   void put_changed(ShellWordList& words, const std::string& name, std::string_view change, bool splits, std::size_t from,
                    std::size_t end);
   [[nodiscard]] std::optional<PlacedText> value_of(const std::string& name) const;
+  /// Returns the script's own name for `$0` and `$BASH_SOURCE`, and its folder for `$PWD`, relative to the folder of the
+  /// first script; empty for other names.
+  [[nodiscard]] std::optional<PlacedText> own_name(const std::string& name, ByteOrigin from) const;
   [[nodiscard]] const std::vector<PlacedText>* positions() const;
 
   ShellState& state_;

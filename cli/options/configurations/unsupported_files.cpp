@@ -32,6 +32,18 @@ void refuse_program(const std::string& path) {
   throw Error(fmt::format("{} is a program in Python, no configuration", quote(path)), hint);
 }
 
+void refuse_unparsed(const std::string& text, const std::string& path) {
+  const std::size_t placeholder = text.find("{{");
+  if (placeholder != std::string::npos && text.find("}}", placeholder) != std::string::npos)
+    throw SourceText(text, path)
+        .error(placeholder, "this is a template, whose placeholders have to be filled in",
+               "give the file that is made from it, such as the output of 'helm template'");
+  const bool is_job = text.find("apiVersion:") != std::string::npos && text.find("kind:") != std::string::npos;
+  if (is_job)
+    throw Error(fmt::format("{}: this is a configuration of a cluster's job, which is not read", visible(path)),
+                "give the script or the configuration that it starts");
+}
+
 namespace {
 
 /// A kind of file that another command reads, or that no command reads. `{}` in the hint is the file's name.
@@ -49,7 +61,7 @@ constexpr auto other_json = std::to_array<OtherText>({
      "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
     {"\"model_type\"", "", is_description},
     {"\"architectures\"", "", is_description},
-    {"\"nccl", "\"results\"", is_benchmark},
+    {"\"nccl_version\"", "\"results\"", is_benchmark},
 });
 constexpr auto other_yaml = std::to_array<OtherText>({
     {"format:", "plan:", "it is a job file: 'ddl-oracle check {}' reads it"},
@@ -77,6 +89,11 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
     if (words != std::string::npos) return skipped.substr(words + 2);
   }
   const std::vector<PlacedText> programs = script_arguments(script).programs;
+  if (programs.empty() && script.values.size() > script.commands.size())
+    return fmt::format(
+        "it sets variables, and starts nothing: give the configuration or the script that uses them: "
+        "--like FILE --set {}",
+        visible(path));
   if (programs.empty() || !programs.back().is_known()) return {};
   return fmt::format("it starts {}, whose arguments are unknown: give model and plan as options: recommend MODEL --gpus N",
                      quote(programs.back().text));

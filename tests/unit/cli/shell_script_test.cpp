@@ -56,6 +56,9 @@ const std::vector<std::string>& decided_scripts() {
       "A=(a 'b c' d); args ${A[@]}; args \"${A[@]}\"; args \"${A[*]}\"; args ${#A[@]} ${A[1]}\n",
       "A=(--x 1); B=\"run ${A[@]} --y\"; args $B; A+=(--z); args \"p ${A[*]} q\"\n",
       "A=--x; A+=' --y'; A=\"$A --z\"; args $A\n",
+      "A=a/b/c; args ${A%/*} ${A%%/*} ${A#*/} ${A##*/}\n",
+      ": \"${B:=x y}\" ${C=z}; args $B ${C}\n",
+      "A=$(dirname a/b); args $A `basename a/b.sh .sh` $(dirname b)\n",
       "S=7b\nif [ $S = 7b ]; then L=32\nelif [ $S = 13b ]; then L=40\nelse L=1\nfi\nargs $L\n",
       "S=13b\nif [[ $S == 7b ]]; then L=32; elif [[ $S == 1?b && 2 -gt 1 ]]; then L=40; fi; args $L\n",
       "A=3; if [[ $A -gt 2 || $A -lt 0 ]] && ! [ $A -eq 4 ]; then args yes; else args no; fi\n",
@@ -135,6 +138,15 @@ TEST_CASE("inner shells and included files are read, and what is missing is name
   CHECK(words_of("export X='a b'\nsrun -N 2 bash -c 'args $X'\n") == "[a][b]\n");
   CHECK(words_of("X=1\nbash -c \"Y=2; args $X \\$Y\"\n") == "[1][2]\n");
   CHECK(words_of("ssh node \"cd x && args 3\"\nbash <<EOF\nargs 4\nEOF\n") == "[3]\n[4]\n");
+  CHECK(words_of("args $(cd \"$(dirname \"$0\")/../x\" > /dev/null 2>&1 && pwd)/y ${BASH_SOURCE[0]%/*} `basename $0`\n") ==
+        "[../x/y][run.sh][run.sh]\n");
+  inputs.load = [](const std::string& name) -> std::optional<SourcedFile> {
+    if (name == "lib/own.sh") return SourcedFile{.path = "lib/own.sh", .text = ". $(dirname ${BASH_SOURCE[0]})/b.sh\n"};
+    return SourcedFile{.path = name, .text = fmt::format("args {} $0 $(dirname ${{BASH_SOURCE[0]}})\n", name)};
+  };
+  CHECK(words_of(". lib/own.sh\nbash other.sh\nsbatch $0\n", inputs) ==
+        "[lib/b.sh][run.sh][lib]\n[other.sh][other.sh][.]\n");
+  inputs.load = {};
   const ShellScript missing = read_shell_script("\n. ./none.sh\nbash other.sh\n", "run.sh", inputs);
   REQUIRE(missing.skipped.size() == 2);
   CHECK(missing.skipped[0] == "run.sh:2: 'source ./none.sh': no such script is next to this one");
@@ -147,6 +159,10 @@ TEST_CASE("a script gets values from outside by their names") {
         "[1]\n");
   CHECK_THROWS_AS(script_values_in({"4"}), Error);
   CHECK_THROWS_AS(script_values_in({"a-b=4"}), Error);
+  CHECK(words_of("args ${1:=a} $1 ${N:=b} $N\n") == "[a][$1][b][b]\n");
+  CHECK(words_of(": \"${L:=\"\"}\"\nif [ -n \"$L\" ]; then args 1; else args 2; fi\n") == "[2]\n");
+  CHECK(read_shell_script("A=1\nB=$C\nif [ $C ]; then A=2; fi\nexport D=\"x y\"\n", "run.sh", {}).values ==
+        ScriptValues{{"D", "x y"}});
 }
 
 TEST_CASE("an exit with an error is a guard, which the user passes") {
