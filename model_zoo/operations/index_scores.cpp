@@ -44,7 +44,7 @@ class IndexScores final : public Operation {
     }
     TensorShape output = inputs[0];
     static_cast<void>(item_count("the scores", {s_.heads, output.extent[0], output.extent[0]}));
-    output.channels = std::min(s_.selected, output.extent[0]);
+    output.channels = std::min(s_.selected, output.extent[0] * s_.contexts);
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
