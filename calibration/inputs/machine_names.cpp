@@ -97,12 +97,13 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
 
 /// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
 /// the names of this program leave out.
-constexpr auto maker_words = std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd", "instinct", "intel",
-                                                              "huawei", "google", "cloud", "amazon", "aws", "azure",
-                                                              "oracle", "standard", "generation", "edition", "gpu", "gpus"});
-/// Words for the socket and the kind of memory of a GPU: `NVIDIA A100-SXM4-80GB`, `NVIDIA H100 80GB HBM3`.
+constexpr auto maker_words = std::to_array<std::string_view>(
+    {"nvidia", "geforce", "tesla", "amd", "instinct", "intel", "huawei", "google", "cloud", "amazon", "aws", "azure",
+     "oracle", "standard", "generation", "edition", "gpu", "gpus", "hgx"});
+/// Words for the socket, the kind of memory and the cooling of a GPU: `NVIDIA A100-SXM4-80GB`, `NVIDIA H100 80GB HBM3`,
+/// `NVIDIA B300 SXM6 AC`.
 constexpr auto form_words = std::to_array<std::string_view>(
-    {"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e"});
+    {"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e", "ac"});
 
 bool is_number(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_digit); }
 

@@ -20,7 +20,9 @@ namespace {
 /// a root-mean-square norm of each head, gated by z.
 ///
 /// Kernels, and the tensors that backward keeps and recomputes, are those of fla-org/flash-linear-attention
-/// (fla/ops/gated_delta_rule/chunk.py), which Hugging Face's transformers call in Qwen3-Next.
+/// (fla/ops/gated_delta_rule/chunk.py), which Hugging Face's transformers call in Qwen3-Next. In Kimi Linear, each channel
+/// of a key has a decay of its own [Kimi Team, "Kimi Linear: an expressive, efficient attention architecture", arXiv
+/// 2510.26692, section 3].
 class GatedDelta final : public Operation {
  public:
   struct Settings {
@@ -28,6 +30,7 @@ class GatedDelta final : public Operation {
     std::int64_t key_heads = 1, key_size = 1;  ///< number and size of key heads; several value heads share a key head
     std::int64_t kernel = 4;                   ///< number of tokens in the window of the convolution
     std::int64_t chunk = 64;
+    bool channel_decay = false;  ///< whether each channel of a key decays by its own factor
   };
   explicit GatedDelta(const Settings& settings) : s_(settings) {}
 
@@ -38,10 +41,14 @@ class GatedDelta final : public Operation {
     if (s_.key_size != s_.head_size) values.add("key_size", s_.key_size);
     values.add("kernel", s_.kernel);
     values.add("chunk", s_.chunk);
+    if (s_.channel_decay) values.add("channel_decay", true);
     return values;
   }
   AttributeValues lasting_values() const override {
-    return {{"head_size", s_.head_size}, {"key_size", s_.key_size}, {"kernel", s_.kernel}, {"chunk", s_.chunk}};
+    AttributeValues values{
+        {"head_size", s_.head_size}, {"key_size", s_.key_size}, {"kernel", s_.kernel}, {"chunk", s_.chunk}};
+    if (s_.channel_decay) values.add("channel_decay", true);
+    return values;
   }
 
   TensorShape infer(std::span<const TensorShape> inputs) const override {
@@ -50,12 +57,13 @@ class GatedDelta final : public Operation {
     const std::int64_t values = item_count("the values of a token", {s_.heads, s_.head_size});
     const std::int64_t keys = item_count("the keys of a token", {s_.key_heads, s_.key_size});
     static_cast<void>(item_count("the convolution", {values + 2 * keys, s_.kernel}));
-    const std::int64_t read = 2 * values + 2 * keys + 2 * s_.heads;
+    const std::int64_t read = 2 * values + 2 * keys + s_.heads * (1 + decays_of_head());
     if (output.channels != read) {
       throw Error(
           fmt::format("{} channels are not queries and keys of {} heads of {}, values and a gate of {} heads of {}, and "
-                      "two numbers of each head: {}",
-                      output.channels, s_.key_heads, s_.key_size, s_.heads, s_.head_size, read),
+                      "{} numbers of each head: {}",
+                      output.channels, s_.key_heads, s_.key_size, s_.heads, s_.head_size,
+                      s_.channel_decay ? fmt::to_string(1 + decays_of_head()) : "two", read),
           "gated_delta must read a fully_connected layer with this number of features");
     }
     output.channels = values;
@@ -65,10 +73,10 @@ class GatedDelta final : public Operation {
   }
 
   /// The biases are the parameters of the convolution, the scale of the norm, which all heads
-  /// share, and two numbers per head: its decay, and the bias of the decay.
+  /// share, a decay of each head, and the biases of the decays.
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     const std::int64_t convolved = output.channels + 2 * key_heads_of(output) * s_.key_size;
-    return s_.kernel * convolved + s_.head_size + 2 * (output.channels / s_.head_size);
+    return s_.kernel * convolved + s_.head_size + (1 + decays_of_head()) * (output.channels / s_.head_size);
   }
 
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -166,7 +174,7 @@ class GatedDelta final : public Operation {
     double v;            ///< elements of the values; equals the elements of the gate and of the result
     double k;            ///< elements of the queries of all heads; equals the elements of the keys
     double convolved;    ///< elements of queries, keys and values before heads share them
-    double steps;        ///< number of heads times number of tokens
+    double steps;        ///< half of the number of decays and strengths: with a decay per head, heads times tokens
     double states;       ///< elements of the states of the chunks
     double matrix;       ///< elements of the matrices of the chunks, from products of keys
     double convolution;  ///< FLOPs of the convolution
@@ -186,7 +194,7 @@ class GatedDelta final : public Operation {
     return {.v = v,
             .k = k,
             .convolved = convolved,
-            .steps = tokens * heads,
+            .steps = tokens * heads * real(1 + decays_of_head()) / 2,
             .states = std::ceil(tokens / chunk) * real(output.channels) * real(s_.key_size),
             .matrix = tokens * heads * chunk,
             .convolution = 2 * real(s_.kernel) * convolved,
@@ -206,6 +214,7 @@ class GatedDelta final : public Operation {
     return {chunks(n.inside_keys + n.inside, 2 * n.k + 2 * n.v + n.matrix),
             chunks(2 * n.through, 2 * n.k + 2 * n.v + n.states)};
   }
+  [[nodiscard]] std::int64_t decays_of_head() const { return s_.channel_decay ? s_.key_size : 1; }
   /// Returns the number of key heads that belong to the value heads of `output`.
   [[nodiscard]] std::int64_t key_heads_of(const TensorShape& output) const {
     return std::max<std::int64_t>(1, s_.key_heads * (output.channels / s_.head_size) / s_.heads);
@@ -224,6 +233,7 @@ std::shared_ptr<const Operation> read_gated_delta(const Attributes& attributes) 
   settings.key_size = attributes.find_integer("key_size").value_or(settings.head_size);
   settings.kernel = attributes.find_integer("kernel").value_or(4);
   settings.chunk = attributes.find_integer("chunk").value_or(64);
+  settings.channel_decay = attributes.find_boolean("channel_decay").value_or(false);
   if (settings.heads % settings.key_heads != 0) {
     attributes.fail("key_heads",
                     fmt::format("{} heads do not divide into {} heads of keys", settings.heads, settings.key_heads));

@@ -682,8 +682,8 @@ TEST_CASE("an unknown model is an error that suggests a known one, the nearest o
   CHECK(sized.find("download its config.json and run: ddl-oracle models import config.json -o net.yaml") !=
         std::string::npos);
   // Another version is not a typing error.
-  CHECK(error_of([] { (void)load_model("DeepSeek-V3.2"); }).find("nearest of its family: deepseek-v3") != std::string::npos);
-  CHECK(error_of([] { (void)load_model("glm-5"); }).find("nearest of its family: glm-4.") != std::string::npos);
+  CHECK(error_of([] { (void)load_model("DeepSeek-V4"); }).find("nearest of its family: deepseek-v3.2") != std::string::npos);
+  CHECK(error_of([] { (void)load_model("glm-6"); }).find("nearest of its family: glm-5") != std::string::npos);
   CHECK(error_of([] { (void)load_model("vit_base_patch16_224.some_in21k"); })
             .ends_with("hint: its architecture is vit_b_16; give other classes or sizes after the name: "
                        "vit_b_16@classes=21843"));

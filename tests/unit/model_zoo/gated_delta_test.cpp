@@ -98,4 +98,18 @@ TEST_CASE("parts of a gated delta rule that do not belong together are refused")
         }).find("gated_delta needs a sequence") != std::string::npos);
 }
 
+TEST_CASE("each channel of a key may have a decay of its own") {
+  // 16 tokens of two heads of 3: queries, keys, values and gates of 6 channels, and of each head a strength and three
+  // decays.
+  const Layer layer =
+      layer_of("{channels: 32, tokens: 16}", "  - gated_delta: {heads: 2, head_size: 3, channel_decay: yes}\n");
+  CHECK(to_string(layer.output_shape) == "6 over 16 tokens");
+  // A window of 4 tokens for each of 18 channels, a scale of 3, a decay of each head, and a bias of each of six decays.
+  CHECK(layer.biases == 4 * 18 + 3 + 2 + 6);
+  CHECK(kept_of(layer).statistics == 5 * 16 * 2 * 4 / 2);
+  CHECK(error_of([] {
+          (void)layer_of("{channels: 28, tokens: 16}", "  - gated_delta: {heads: 2, head_size: 3, channel_decay: yes}\n");
+        }).find("4 numbers of each head: 32") != std::string::npos);
+}
+
 }  // namespace gated_delta_tests

@@ -128,7 +128,7 @@ TEST_CASE("language models have as many parameters as their published weights ha
 
 TEST_CASE("language models have the parameters that transformers counts for their configurations") {
   const CsvTable table = CsvTable::load(DATA_FOLDER "transformers_parameters.csv");
-  REQUIRE(table.rows() == 102);
+  REQUIRE(table.rows() == 115);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
@@ -136,6 +136,26 @@ TEST_CASE("language models have the parameters that transformers counts for thei
     CHECK(parameters == static_cast<std::int64_t>(*table.number(row, table.column("parameters"))));
     // The name of the configuration's repository means the model.
     CHECK(canonical_model_name(table.cell(row, table.column("configuration"))) == name);
+  }
+}
+
+TEST_CASE("sparse attention scores all tokens before each token, and reads the selected ones") {
+  // DeepSeek-AI, arXiv 2512.02556: an indexer of 64 heads with 128 channels selects 2,048 tokens. Query i has i keys;
+  // attention has min(i, 2048).
+  const Model model = load_model("deepseek-v3.2@tokens=8192");
+  const double all = 8192.0 * 8193 / 2, read = 2048.0 * 2049 / 2 + (8192.0 - 2048) * 2048;
+  CHECK(macs_of(model, "index_scores") == 61 * all * 64 * 129);
+  CHECK(macs_of(model, "attention") == 61 * read * 128 * (192 + 128));
+  // An indexer has matrices for queries, keys and weights, and the norm of its keys.
+  CHECK(model.parameters() - load_model("deepseek-v3").parameters() ==
+        61 * (1536 * 64 * 128 + 7168 * 128 + 2 * 128 + 7168 * 64));
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() != "index_scores") continue;
+    CHECK(layer.output_shape.channels == 2048);
+    // Only the selected pairs have gradients: products for queries, keys and the recomputed score, and of weights.
+    const Work work = layer.operation->work(Pass::backward_data, layer.input_shapes, layer.output_shape);
+    CHECK(work.flops == read * 64 * (6 * 128 + 4));
+    break;
   }
 }
 

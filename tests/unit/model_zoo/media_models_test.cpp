@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -39,7 +40,7 @@ TEST_CASE("models of images, video and speech have the parameters that their lib
   // The README of tests/data names the libraries. Their classes also count the parameters `left_out`, which do not take part
   // in a training step, or are vectors that the model files leave out.
   const CsvTable table = CsvTable::load(DATA_FOLDER "media_model_parameters.csv");
-  REQUIRE(table.rows() == 67);
+  REQUIRE(table.rows() == 90);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
@@ -67,6 +68,25 @@ TEST_CASE("SegFormer and Segment Anything have the multiply-adds of their public
   REQUIRE(window != sam.layers.end());
   CHECK(window->operation->macs(window->input_shapes, window->output_shape) == 70.0 * 70 * 768 * (2 * 196 + 28));
   CHECK(window->operation->biases(window->input_shapes, window->output_shape) == 2 * 27 * 64);
+}
+
+TEST_CASE("EfficientDet has the multiply-adds of its publication") {
+  // Tan et al. 2020, table 1, counts multiply-adds as FLOPs.
+  const std::vector<double> billions{2.5, 6.1, 11, 25, 55, 135, 226, 325};
+  for (std::size_t d = 0; d < billions.size(); ++d) {
+    INFO(d);
+    CHECK(load_model("efficientdet-d" + std::to_string(d)).macs() == Approx(billions[d] * 1e9).epsilon(0.02));
+  }
+}
+
+TEST_CASE("SchNet and FourCastNet have the parameters of their parts") {
+  // SchNet of PyTorch Geometric 2.8 has this number with its defaults.
+  CHECK(load_model("schnet").parameters() == 455'809);
+  // Patches of 8 by 8 with 20 variables, positions, and 12 layers of two norms, two complex matrices in 8 blocks with
+  // biases, and a perceptron; a head without bias.
+  const std::int64_t h = 768, patch = 20 * 64;
+  const std::int64_t layer = 2 * 2 * h + 4 * h * (h / 8) + 4 * h + 8 * h * h + 5 * h;
+  CHECK(load_model("fourcastnet").parameters() == patch * h + h + 90 * 180 * h + 12 * layer + patch * h);
 }
 
 TEST_CASE("DLRMv2 has the tables and layers of MLPerf's command line") {
@@ -176,6 +196,45 @@ TEST_CASE("edges of a graph read the tokens of nodes, and add to the tokens of n
   CHECK(work_of(scatter, Pass::backward_data).activation_items == 2 * 24 * 16);
   CHECK(error_in(image, "  - gather: 4\n").find("gather takes tokens of a sequence") != std::string::npos);
   CHECK(error_in(image, "  - scatter: 4\n").find("scatter adds tokens of a sequence") != std::string::npos);
+}
+
+TEST_CASE("deformable attention interpolates values at points") {
+  // 16 queries, 2 heads of 12 channels and 3 points: 16 · 24 · 3 values at points, and 16 · 2 · 3 weights.
+  const std::string points = "  - fully_connected: 18\n    name: points\n";
+  const Layer layer =
+      layer_of(sequence, points + "  - deformable_attention: {heads: 2, points: 3}\n    from: [input, points]\n");
+  CHECK(to_string(layer.output_shape) == "24 over 16 tokens");
+  CHECK(work_of(layer, Pass::forward).flops == 10 * 1152 + 5 * 96);
+  CHECK(work_of(layer, Pass::forward).activation_items == 4 * 1152 + 3 * 96 + 2 * 96 + 384);
+  CHECK(work_of(layer, Pass::backward_data).flops == 26 * 1152 + 5 * 96);
+  CHECK(kept_of(layer).extra_items == 96);
+  CHECK(error_in(sequence, points + "  - deformable_attention: {heads: 2, points: 2}\n    from: [input, points]\n")
+            .find("18 channels are not two offsets and a weight for 2 heads with 2 points") != std::string::npos);
+  CHECK(error_in(sequence, "  - deformable_attention: {heads: 2, points: 2}\n").find("takes two inputs, not 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("mixing in frequencies transforms an image twice") {
+  // 8 by 10 positions have 8 · 6 frequencies. Two products with complex blocks of 3 by 3 channels have 8 FLOPs an entry.
+  const Layer layer = layer_of(image, "  - fourier_mixing: 2\n");
+  CHECK(to_string(layer.output_shape) == "6×8×10");
+  CHECK(layer.weights == 2 * 2 * 2 * 3 * 3);
+  CHECK(layer.biases == 2 * 2 * 6);
+  const double transforms = 2 * 2.5 * 480 * std::log2(80.0), functions = 2 * 4 * 48 * 6;
+  CHECK(work_of(layer, Pass::forward).flops == Approx(transforms + 2 * 8 * 48 * 6 * 3 + functions));
+  CHECK(work_of(layer, Pass::backward_weight).flops == 2 * 8 * 48 * 6 * 3);
+  CHECK(error_in(image, "  - fourier_mixing: 4\n").find("6 channels do not divide into 4 blocks") != std::string::npos);
+  CHECK(error_in(sequence, "  - fourier_mixing: 2\n").find("fourier_mixing needs an image") != std::string::npos);
+}
+
+TEST_CASE("each token of one sequence is multiplied with each token of another") {
+  const std::string other = "  - gather: 5\n    name: other\n";
+  const Layer layer = layer_of(sequence, other + "  - similarities:\n    from: [other, input]\n");
+  CHECK(to_string(layer.output_shape) == "16 over 5 tokens");
+  CHECK(work_of(layer, Pass::forward).flops == 2 * 5 * 16 * 24);
+  CHECK(work_of(layer, Pass::backward_data).flops == 2 * 2 * 5 * 16 * 24);
+  CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == 5 * 16 * 24);
+  CHECK(error_in(sequence, "  - similarities\n").find("needs two sequences with as many channels") != std::string::npos);
 }
 
 TEST_CASE("each image of a sequence has a class token, and the same positions") {

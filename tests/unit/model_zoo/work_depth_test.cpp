@@ -108,6 +108,18 @@ const std::vector<Depths> golden{
     // There are a window of 4 tokens, a prefix sum over 16 tokens, a state of 5 channels and a norm
     // of 6: 2 + 4 + 3 + 3. The gradients of the parameters take log2 16 + log2 4 steps.
     {"mamba2", sequence, "  - mamba2: {heads: 2, head_size: 3, state: 5}\n", 12, 12, 6},
+    // The softmax and the sum take log2 2 steps each, and interpolation log2 4. All 16 · 2 points may be one position.
+    {"deformable_attention", sequence,
+     "  - fully_connected: 12\n    name: points\n"
+     "  - deformable_attention: {heads: 2, points: 2}\n    from: [input, points]\n",
+     4, 5, 0},
+    // Both transforms take 7 steps, and each matrix ⌈log2 3⌉. Its gradient is a sum over 8 · 6 frequencies and 4 samples.
+    {"fourier_mixing", image, "  - fourier_mixing: 2\n", 18, 18, 8},
+    // A score takes log2 12 steps over channels and log2 2 over heads, and the selection log2 16.
+    {"index_scores", sequence,
+     "  - fully_connected: 12\n    name: keys\n  - fully_connected: 2\n    name: weights\n"
+     "  - index_scores: {heads: 2, selected: 4}\n    from: [input, keys, weights]\n",
+     9, 9, 0},
     // All 32 tokens may have read one token.
     {"gather", sequence, "  - gather: 32\n", 1, 5, 0},
     {"multiply", image, "  - multiply:\n    from: [input, input]\n", 1, 1, 0},
@@ -138,6 +150,8 @@ const std::vector<Depths> golden{
     // The gradient of a value is a sum over 80 positions.
     {"shift", image, "  - pool: {kind: average, global: yes}\n    name: values\n  - shift:\n    from: [input, values]\n", 1,
      7, 0},
+    // A product sums over 24 channels, and its gradients over 16 tokens.
+    {"similarities", sequence, "  - similarities:\n    from: [input, input]\n", 5, 4, 0},
     {"slice", image, "  - slice: {channels: 2}\n", 1, 1, 0},
     {"softmax", vector, "  - softmax\n", 4, 4, 0},
     {"space_to_depth", image, "  - space_to_depth: 2\n", 1, 1, 0},
