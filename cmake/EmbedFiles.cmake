@@ -40,6 +40,10 @@ function(ddl_embed)
     DEPENDS ${inputs} "${DDL_EMBED_SCRIPT}"
     COMMENT "Embedding ${shown_folder}"
     VERBATIM)
+  # CMake writes a source that belongs to one target only after all libraries of this target. A second target without libraries
+  # lets all modules compile at the same time.
+  add_custom_target(${arg_FUNCTION}_source DEPENDS "${output}")
+  add_dependencies(${arg_TARGET} ${arg_FUNCTION}_source)
   target_sources(${arg_TARGET} PRIVATE "${output}")
   # Clang warns of literals above 65,536 bytes, because a C++ compiler may refuse longer literals. The supported compilers
   # accept megabytes.

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 #include <fmt/format.h>
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>

@@ -11,8 +11,6 @@ constexpr std::string_view gaps = " \t";
 constexpr std::string_view digits = "0123456789";
 constexpr char escape = '\x1B';
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::size_t end_of(std::string_view text, std::string_view of, std::size_t at) {
   return std::min(text.find_first_not_of(of, at), text.size());
 }
@@ -125,7 +123,7 @@ std::optional<std::size_t> known_text(std::string_view line) {
 std::string shape_of(std::string_view prefix) {
   std::string shape;
   for (const char c : prefix) {
-    const char letter = is_digit(c) ? '0' : c == '\t' ? ' ' : c;
+    const char letter = digits.find(c) != digits.npos ? '0' : c == '\t' ? ' ' : c;
     if ((letter == '0' || letter == ' ') && !shape.empty() && shape.back() == letter) continue;
     shape += letter;
   }
