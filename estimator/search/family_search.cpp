@@ -107,6 +107,9 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   // A tool that starts none of so many plans of a strategy starts none at all.
   constexpr std::int64_t most_unstartable = 2000;
   if (!best_ && unstartable_ > most_unstartable) return;
+  Plan smallest = plan;
+  smallest.micro_batches = space_.micro_batches(plan).back();
+  if (activations_are_hopeless(smallest)) return;
   try_variants(plan, count);
 }
 
@@ -273,6 +276,14 @@ bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
          });
 }
 
+bool FamilySearch::activations_are_hopeless(const Plan& plan) const {
+  const std::optional<Bytes> limit = hopeless_memory();
+  if (!limit || estimator_.job().assumptions.memory_reuse) return false;
+  // Activations in host memory take no memory of the device.
+  if (space_.values_of(row_of(PlanChoice::offload_activations), plan).size() > 1) return false;
+  return commons_.activation_bounds.least(plan) > *limit;
+}
+
 bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
   // Of possible choices, the first values of some may be missing.
@@ -329,7 +340,7 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
     const bool hopeless =
         least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
                                   estimator_.job().machine.device.memory;
-    if (hopeless) continue;
+    if (hopeless || activations_are_hopeless(plan)) continue;
     // Without a pipeline, smaller micro-batches only save memory, because parts of a tile or of a message take at least as
     // long as the whole. Smaller micro-batches are skipped if every plan with larger micro-batches fits or is too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
@@ -385,12 +396,15 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
         }
         return false;
       };
-      // If the plan probably needs too much memory, the most expensive bound is computed later.
-      if (is_beaten(Closeness::exchanges, memory_first_ ? Closeness::stages : Closeness::layers)) continue;
+      // If the plan probably needs too much memory, expensive bounds are computed later.
+      const bool memory_first = memory_first_;
+      if (is_beaten(Closeness::exchanges, memory_first ? Closeness::exchanges : Closeness::layers)) continue;
       if (all_keep_too_much(plan, choices)) {
+        memory_first_ = true;
         ++misfits_;
         continue;
       }
+      if (memory_first && is_beaten(Closeness::split, Closeness::stages)) continue;
       if (!known.empty() && std::find(known.begin(), known.end(), estimator_.stages(plan)) != known.end()) continue;
       if (try_choices(plan, choices) && !options_.all) known.push_back(estimator_.stages(plan));
     }

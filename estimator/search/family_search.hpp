@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "estimator/search/activation_bounds.hpp"
 #include "estimator/search/first_plans.hpp"
 #include "estimator/search/leaders.hpp"
 #include "estimator/search/mesh_bounds.hpp"
@@ -24,6 +25,7 @@ struct SearchCommons {
         space(its_options, its_estimator.job().facts, its_estimator.job().machine),
         time_bounds(its_estimator),
         bounds(its_estimator, time_bounds, space),
+        activation_bounds(its_estimator),
         leaders(its_options),
         first(its_estimator, its_options) {}
 
@@ -32,6 +34,7 @@ struct SearchCommons {
   VariantSpace space;
   TimeBounds time_bounds;
   MeshBounds bounds;
+  ActivationBounds activation_bounds;
   Leaders leaders;
   FirstPlans first;
   std::optional<RankedPlan> best{};  ///< of all families
@@ -110,6 +113,10 @@ class FamilySearch {
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
   /// Returns whether all plans with these choices need more than hopeless_memory() for their parameters alone.
   [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
+
+  /// Returns whether a plan with these degrees and micro-batches keeps more activations than hopeless_memory() with any
+  /// other choices, which do not include recomputation or offloaded activations.
+  [[nodiscard]] bool activations_are_hopeless(const Plan& plan) const;
 
   /// Returns whether the first stage keeps more than hopeless_memory() with any of these choices, and with any number of
   /// recomputed blocks.

@@ -15,6 +15,7 @@
 #include "calibration/inputs/software_file.hpp"
 #include "calibration/inputs/study.hpp"
 #include "core/error.hpp"
+#include "estimator/search/activation_bounds.hpp"
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/mesh_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
@@ -207,6 +208,8 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
 void check_memory(const Estimator& estimator, const Plan& plan) {
   if (estimator.job().assumptions.memory_reuse) return;
   const Bytes memory = estimator.memory(plan).total();
+  if (!plan.offload_activations && plan.segments.empty())
+    require_below("ActivationBounds", ActivationBounds(estimator).least(plan).value(), memory.value() * (1 + 1e-9));
   const Bytes more = memory * (1 + 1e-9);
   Plan saving = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   saving.offload = plan.offload;

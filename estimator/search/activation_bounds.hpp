@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "core/quantity.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// Lower bounds of the activations that a rank keeps until backward, for all plans with the same degrees. Not thread-safe.
+class ActivationBounds {
+ public:
+  /// The estimator must outlive the bounds.
+  explicit ActivationBounds(const Estimator& estimator) : estimator_(estimator) {}
+
+  /// Returns a lower bound in bytes for the fullest rank of a plan that offloads no activations, with any recomputation,
+  /// stages, schedule, placement and ZeRO stage. Zero for plans that split tensors, sequences or experts.
+  [[nodiscard]] Bytes least(const Plan& plan);
+
+ private:
+  /// What a micro-batch keeps for each of its samples.
+  struct Kept {
+    Bytes all{};    ///< of all layers
+    Bytes first{};  ///< of the first layer
+    Bytes pass{};   ///< the most that a pass of one layer needs
+  };
+  const Kept& kept_of(const Plan& plan);
+
+  const Estimator& estimator_;
+  std::map<std::tuple<Tiles, int, int>, Kept> known_;  ///< keyed by the tiles, and by the filter and channel degrees
+};
+
+}  // namespace ddl
