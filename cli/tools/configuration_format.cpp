@@ -75,7 +75,7 @@ bool runs_megatron_core(const ConfigurationFormat& format) {
 }
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
-  static const std::array<const ConfigurationFormat*, 26> formats{&megatron_arguments,
+  static const std::array<const ConfigurationFormat*, 27> formats{&megatron_arguments,
                                                                   &verl_overrides,
                                                                   &verl_sft_overrides,
                                                                   &maxtext_overrides,
@@ -100,6 +100,7 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                   &llama_factory_arguments,
                                                                   &swift_megatron_arguments,
                                                                   &swift_arguments,
+                                                                  &trl_arguments,
                                                                   &transformers_arguments};
   return formats;
 }
