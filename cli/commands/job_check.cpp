@@ -157,7 +157,13 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
 }
 
 /// Throws Error if the verdict on a configuration depends on an argument whose effect is unknown.
-void refuse_unknown_memory(const Configuration& read, const MemoryCheck& checked, Bytes available) {
+void refuse_unknown_memory(const Configuration& read, const MemoryCheck& checked, const Model& model, Bytes available) {
+  const ConfigEntry* const raiser = checked.verdict == Verdict::fits ? unmodelled_raiser(read, model) : nullptr;
+  if (raiser != nullptr) {
+    throw raiser->error(fmt::format("'{}' raises memory, but is not modeled: without it, the job needs {} of {}",
+                                    visible(raiser->key), humanize(checked.estimate.memory.total()), humanize(available)),
+                        "only a run shows whether the job fits; without the argument, the job fits");
+  }
   if (checked.verdict != Verdict::does_not_fit) return;
   if (const ConfigEntry* const saver = unmodelled_saver(read)) {
     throw saver->error(fmt::format("'{}' lowers memory, but is not modeled: without it, the job needs {} of {}",
@@ -203,7 +209,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
     refuse_impossible(configured, check.study->model());
     throw Error(fmt::format("the plan of {} is not possible", quote(check.file)));
   }
-  refuse_unknown_memory(read, *checked, check.available());
+  refuse_unknown_memory(read, *checked, check.study->model(), check.available());
   check.notes = read.warnings;
   check.notes.insert(check.notes.end(), asked.warnings.begin(), asked.warnings.end());
   if (!read.not_modelled.empty()) {

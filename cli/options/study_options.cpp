@@ -1,6 +1,7 @@
 #include "cli/options/study_options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <span>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/onnx_file.hpp"
+#include "model_zoo/files/published_names.hpp"
 #include "model_zoo/network/model.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
@@ -305,6 +307,34 @@ std::string_view mixed_precision_text(const Study& study) {
   return mixed_precision_names[study.assumptions().mixed_precision];
 }
 
+namespace {
+
+/// Names of optimizers in Hugging Face's Trainer, bitsandbytes and axolotl [transformers, training_args.py, OptimizerNames].
+constexpr auto other_optimizers = std::to_array<std::pair<std::string_view, Optimizer>>({
+    {"adamw_8bit", Optimizer::adam8bit},
+    {"adamw_bnb_8bit", Optimizer::adam8bit},
+    {"adamw8bit", Optimizer::adam8bit},
+    {"adamw_torch", Optimizer::adamw},
+    {"adamw_torch_fused", Optimizer::adamw},
+    {"paged_adamw_32bit", Optimizer::paged_adamw},
+    {"paged_adamw_8bit", Optimizer::paged_adam8bit},
+});
+
+Optimizer optimizer_named(const std::string& name) {
+  const auto* const other =
+      std::find_if(other_optimizers.begin(), other_optimizers.end(), [&](const auto& each) { return each.first == name; });
+  return other != other_optimizers.end() ? other->second : chosen<Optimizer>("--optimizer", name);
+}
+
+/// Sets the format of frozen weights to that of a published checkpoint, if its name says that it is quantized.
+void set_base_of_name(const StudyOptions& o, StudySpec& spec) {
+  const auto base = enum_named(base_weights_names, quantized_format(o.model));
+  if (base && spec.model.find("@lora=") != std::string::npos && spec.settings.find("base") == nullptr)
+    spec.settings.set("base", {static_cast<double>(*base), SettingOrigin::job, {}});
+}
+
+}  // namespace
+
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
   spec.model = adapted_model(shaped_model(o.model, o.input_shape), o.adapters);
@@ -320,7 +350,7 @@ StudySpec spec_of(const StudyOptions& o) {
   spec.margin = o.memory.margin.value_or(Margin{});
   if (o.ideal) spec.assumptions = ideal_assumptions();
   if (!o.precision.empty()) spec.precision = chosen<Precision>("--precision", o.precision);
-  if (!o.optimizer.empty()) spec.optimizer = chosen<Optimizer>("--optimizer", o.optimizer);
+  if (!o.optimizer.empty()) spec.optimizer = optimizer_named(o.optimizer);
   if (o.ideal && o.settings.find("allreduce") != nullptr)
     throw Error("--ideal uses a ring allreduce: it cannot be combined with --allreduce", "leave one of them out");
   o.saved.for_each([&](const SettingRow& row, const SettingValue& value) {
@@ -328,6 +358,7 @@ StudySpec spec_of(const StudyOptions& o) {
   });
   for (const std::string& words : o.setting_words) spec.settings.override_by(parse_settings(words, SettingOrigin::option));
   spec.settings.override_by(o.settings);
+  set_base_of_name(o, spec);
   if (o.supposed) apply_what_if(*o.supposed, spec);
   if (const SettingRow* const lacking = lacking_setting(spec.settings)) {
     throw Error(
@@ -350,6 +381,11 @@ std::shared_ptr<Study> study_of(const StudySpec& spec, const StudyOptions& optio
     throw Error(
         fmt::format("--base is the format of frozen weights, but all weights of {} are trained", study->model().name),
         "add --lora 16, or leave --base out");
+  }
+  if (!quantized_format(options.model).empty() && facts.trained_parameters >= facts.parameters) {
+    throw Error(
+        fmt::format("all weights of {} are trained, but its name says that they are quantized", quote(options.model)),
+        "add --lora 16, or name the checkpoint without quantization");
   }
   return study;
 }

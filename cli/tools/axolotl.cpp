@@ -16,6 +16,9 @@ constexpr auto fused_losses = argument_words("true=fused", "false=");
 constexpr auto plugins = argument_words("axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin=linear");
 constexpr auto fused = argument_words("true=fused", "false=");
 constexpr auto eager = argument_words("true=unfused", "false=");
+constexpr auto attentions =
+    argument_words("eager=unfused", "sdpa=fused", "flash_attention_2=fused", "flash_attention_3=fused",
+                   "flex_attention=fused", "xformers=fused", "sage=fused", "*flash*=fused");
 constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
 // Double quantization is on by default [src/axolotl/loaders/model.py, bnb_4bit_use_double_quant].
 constexpr auto four_bits = argument_words("true=nf4-double", "false=");
@@ -53,6 +56,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"xformers_attention", ConfigField::attention, "", fused},
     {"flex_attention", ConfigField::attention, "", fused},
     {"eager_attention", ConfigField::attention, "", eager},
+    {"attn_implementation", ConfigField::attention, "", attentions},
+    only_read({"lora_modules_to_save", ConfigField::trained_modules}),
     {"torch_compile", ConfigField::compiled, "", flags},
     only_read({"liger_fused_linear_cross_entropy", ConfigField::loss, "", fused_heads}),
     only_read({"cut_cross_entropy", ConfigField::loss, "", fused_heads}),
@@ -89,8 +94,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled = argument_names("sample_packing", "lora_target_linear", "lora_modules_to_save",
-                                             "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
+constexpr auto not_modelled = argument_names("sample_packing", "lora_target_linear", "unfrozen_parameters", "gptq", "relora",
+                                             "relora_steps", "use_ray", "fp8");
 
 constexpr auto marks = argument_names("base_model", "sequence_len");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");

@@ -115,6 +115,13 @@ enum class ConfigField {
   deepspeed_file,
   trainer_file,
   accelerate_file,
+  // What fine-tuning loads, trains and freezes.
+  loaded,            ///< full: frozen weights are loaded in fp32, unless a framework converts or quantizes them
+  trained_modules,   ///< modules that are trained whole, in addition to adapters
+  frozen_encoder,    ///< yes or no: the encoder is not trained
+  frozen_features,   ///< yes or no: the layers that read the waves of speech are not trained
+  frozen_vision,     ///< yes or no: the vision transformer of a vision language model is not trained
+  frozen_projector,  ///< yes or no: the layers between vision transformer and language model are not trained
 };
 inline constexpr std::size_t config_field_count = enum_count<ConfigField>();
 

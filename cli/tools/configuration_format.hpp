@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/tools/config_field.hpp"
 
@@ -29,6 +30,14 @@ consteval auto argument_words(const Pairs&... pairs) {
 template <class... Names>
 consteval auto argument_names(const Names&... all) {
   return std::array<std::string_view, sizeof...(Names)>{all...};
+}
+/// Returns the rows of two tables, as one table.
+template <class Row, std::size_t first_count, std::size_t second_count>
+consteval auto joined(const std::array<Row, first_count>& first, const std::array<Row, second_count>& second) {
+  return [&]<std::size_t... i, std::size_t... j>(std::index_sequence<i...>, std::index_sequence<j...>) {
+    return std::array<Row, first_count + second_count>{first[i]..., second[j]...};
+  }
+  (std::make_index_sequence<first_count>(), std::make_index_sequence<second_count>());
 }
 
 /// One row of a tool's table of arguments. This program reads, writes and compares the argument. If a field has several
@@ -125,6 +134,8 @@ struct ConfigurationFormat {
   std::string_view note{};  ///< a warning about parts of a training run that are not predicted
   /// Whether the tool loads frozen weights in half precision, unless it quantizes them.
   bool loads_half = false;
+  /// Whether programs of Hugging Face's Trainer have the arguments of this format.
+  bool is_trainer = false;
   /// Whether sizes in a configuration change the model that it names.
   bool resizes_named = false;
   /// The end of the path of the file with the tool's defaults, which users name in their commands. Set for tools with
@@ -140,6 +151,7 @@ struct ConfigurationFormat {
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 
 // Each format is defined in the file of its tool.
+extern const ConfigurationFormat trl_arguments;
 extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml, deepspeed_json, accelerate_yaml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
     swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments, torchtune_yaml, litgpt_yaml,

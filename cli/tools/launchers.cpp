@@ -6,6 +6,7 @@
 
 #include "cli/tools/configuration_format.hpp"
 #include "cli/tools/launcher.hpp"
+#include "cli/tools/network_of.hpp"
 
 namespace ddl {
 
@@ -124,6 +125,15 @@ std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes) {
 std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request) {
   const Model& model = request.study.model();
   if (model.trained_parameters() == model.parameters()) return std::nullopt;
+  if (model.name.find("@lora=") != std::string::npos)
+    return CannotLaunch{
+        fmt::format("its files have no adapters, which {} has: trainers such as TRL, LLaMA-Factory or torchtune train them",
+                    model.name)};
+  // Libraries freeze the parts that a model's file freezes, such as the positions of Whisper. torchvision does so only for
+  // trained weights.
+  const bool is_named =
+      model.name.find("@trained=") != std::string::npos || model.name.find("@frozen=") != std::string::npos;
+  if (!is_named && !is_torchvision_model(request.study)) return std::nullopt;
   return CannotLaunch{fmt::format("its files train all parameters, but only a part of {} is trained", model.name)};
 }
 

@@ -14,6 +14,7 @@ constexpr auto types = argument_words("lora=lora", "full=none", "oft>none", "fre
 // Double quantization is on by default [model_args.py, double_quantization].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8");
 constexpr auto pure = argument_words("true=yes", "false=");
+constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("fa2=fused", "fa3=fused", "sdpa=fused", "disabled=unfused", "off=unfused", "auto=fused");
@@ -28,6 +29,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--lora_target", ConfigField::adapter_layers}),
     {"--quantization_bit", ConfigField::base, "", quantized},
     only_read({"--enable_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--additional_target", ConfigField::trained_modules}),
+    only_read({"--freeze_vision_tower", ConfigField::frozen_vision, "yes", flags}),
+    only_read({"--freeze_multi_modal_projector", ConfigField::frozen_projector, "yes", flags}),
     only_read({"--pure_bf16", ConfigField::pure, "yes", pure}),
     {"--cutoff_len", ConfigField::sequence},
     {"--per_device_train_batch_size", ConfigField::micro_batch},
@@ -47,11 +51,12 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::micro_batch, "8"},
                                                   {ConfigField::accumulation, "1"},
                                                   {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::frozen_vision, "yes"},
+                                                  {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled =
-    argument_names("--packing", "--use_unsloth", "--additional_target", "--neat_packing", "--use_galore", "--use_badam",
-                   "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
+constexpr auto not_modelled = argument_names("--packing", "--use_unsloth", "--neat_packing", "--use_galore", "--use_badam",
+                                             "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
 
 constexpr auto marks = argument_names("finetuning_type", "cutoff_len", "infer_backend");
 constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py");
@@ -79,8 +84,6 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", as_trained, false, "chat export api webchat webui eval version env"},
     {"--export_dir", "it merges and exports a model", as_trained},
     {"--infer_backend", "it serves a model", as_trained},
-    {"--freeze_vision_tower", "a vision model is trained as well",
-     "name the trained model with --model; the other arguments of the file are used", true},
     {"--mixture_of_depths", "a block processes only some tokens", "name the trained model with --model", true},
 });
 
@@ -116,6 +119,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model", ConfigField::model},
     {"peft_config.name", ConfigField::adapter, "", types},
     {"peft_config.r", ConfigField::adapter_rank},
+    only_read({"peft_config.modules_to_save", ConfigField::trained_modules}),
     {"quant_config.quantization_bit", ConfigField::base, "", quantized},
     {"cutoff_len", ConfigField::sequence},
     {"micro_batch_size", ConfigField::micro_batch},

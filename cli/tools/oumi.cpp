@@ -38,6 +38,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.use_peft", ConfigField::adapter, "", adapters},
     {"peft.lora_r", ConfigField::adapter_rank},
     only_read({"peft.lora_target_modules", ConfigField::adapter_layers}),
+    only_read({"peft.lora_modules_to_save", ConfigField::trained_modules}),
     {"peft.q_lora", ConfigField::base, "", four_bits},
     {"fsdp.enable_fsdp", ConfigField::distributed_type, "", kinds},
     {"fsdp.sharding_strategy", PlanChoice::zero, "", shards, "fsdp"},

@@ -10,6 +10,7 @@ namespace swift_tables {
 constexpr auto types = argument_words("lora=lora", "full=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto recomputed = argument_words("true=full", "false=none");
+constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto stages = argument_words("zero0=0", "zero1=1", "zero2=2", "zero3=3", "zero2_offload>2", "zero3_offload>3");
 constexpr auto offloads = argument_words("zero2_offload=optimizer", "zero3_offload=weights");
 // Double quantization is on by default [base_args/quant_args.py, bnb_4bit_use_double_quant].
@@ -28,6 +29,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--lora_rank", ConfigField::adapter_rank},
     only_read({"--target_modules", ConfigField::adapter_layers}),
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--modules_to_save", ConfigField::trained_modules}),
+    only_read({"--freeze_vit", ConfigField::frozen_vision, "yes", flags}),
+    only_read({"--freeze_aligner", ConfigField::frozen_projector, "yes", flags}),
     {"--quant_bits", ConfigField::base, "", quantized},
     {"--quantization_bit", ConfigField::base, "", quantized},
     {"--max_length", ConfigField::sequence},
@@ -49,10 +53,12 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::frozen_vision, "yes"},
+                                                  {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free", "--use_galore",
-                                             "--modules_to_save", "--use_dora");
+constexpr auto not_modelled =
+    argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free", "--use_galore", "--use_dora");
 
 // Keys of a file of arguments for `swift sft FILE`.
 constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type");
@@ -80,7 +86,6 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      "adalora boft ia3 longlora vera llamapro reft bone lora_llm custom"},
     {"--train_type", "only low-rank adapters are read", other_model, true,
      "adalora boft ia3 longlora vera llamapro reft bone"},
-    {"--freeze_vit", "a vision model is trained as well", other_model, true},
     {"--task_type", "it trains a model without a language-model head", other_model, true,
      "seq_cls embedding reranker generative_reranker prm"},
     {"--infer_backend", "it serves a model", other_model},

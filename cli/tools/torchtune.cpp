@@ -25,9 +25,14 @@ constexpr auto losses = argument_words("torchtune.modules.loss.LinearCrossEntrop
 // [torchtune/modules/low_precision].
 constexpr auto quantized = argument_words("*.qlora_*=nf4-double", "*=");
 
+constexpr auto quantizes = argument_words("true=nf4-double", "false=");
+// The names of recipes for one GPU [recipes/lora_finetune_single_device.py].
+constexpr auto recipes = argument_words("*single_device*=1", "*=");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model._component_", ConfigField::model},
     {"model._component_", ConfigField::base, "", quantized},
+    only_read(weak({"model.quantize_base", ConfigField::base, "", quantizes})),
     weak({"model.lora_rank", ConfigField::adapter, "lora"}),
     {"model.lora_rank", ConfigField::adapter_rank},
     {"tokenizer.max_seq_len", ConfigField::sequence},
@@ -42,6 +47,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"enable_activation_offloading", PlanChoice::offload_activations, "", flags},
     {"fsdp_cpu_offload", PlanChoice::offload, "", offloads},
     {"fsdp_reshard_after_forward", ConfigField::reshards, "", flags},
+    only_read({"tool:-recipe", ConfigField::gpus, "", recipes}),
     {"tensor_parallel_dim", ConfigField::tensor},
     {"context_parallel_dim", ConfigField::context},
     {"expert_parallel_dim", ConfigField::expert},
@@ -59,17 +65,20 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
 
 constexpr auto not_modelled =
     argument_names("dataset.packed", "optimizer_in_bwd", "custom_sharded_layers", "model.apply_lora_to_output",
-                   "enable_fp8_training", "use_flex_attention", "fp8_recipe_name");
+                   "model.use_dora", "enable_fp8_training", "use_flex_attention", "fp8_recipe_name");
 
 constexpr auto marks = argument_names("model._component_", "checkpointer._component_");
 constexpr auto programs = argument_names("tune", "torchtune*");
 
+// Arguments of builders come from torchtune/models; those of sizes only occur with builders that name no model.
 constexpr auto harmless = argument_names(
     "output_dir", "tokenizer*", "checkpointer*", "resume_from_checkpoint", "save_*", "dataset*", "seed", "shuffle",
     "run_val*", "batch_size_val", "optimizer.*", "lr_scheduler*", "loss.*", "epochs", "max_steps_per_epoch",
     "clip_grad_norm", "metric_logger*", "log_*", "device", "profiler*", "model.lora_attn_modules", "model.apply_lora_to_mlp",
-    "model.lora_alpha", "model.lora_dropout", "model.*", "tensor_parallel_plan*", "collate_fn", "cudnn_deterministic_mode",
-    "low_cpu_ram", "name", "keep_last_n_checkpoints", "reshard_*", "base_model_path", "packed");
+    "model.lora_alpha", "model.lora_dropout", "model.max_seq_len", "model.attn_dropout", "model.norm_eps", "model.rope_base",
+    "model.scale_factor", "model.image_size", "model.vocab_size", "model.num_layers", "model.num_heads",
+    "model.num_kv_heads", "model.embed_dim", "model.intermediate_dim", "tensor_parallel_plan*", "collate_fn",
+    "cudnn_deterministic_mode", "low_cpu_ram", "name", "keep_last_n_checkpoints", "reshard_*", "base_model_path", "packed");
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto no_training = "it trains nothing";

@@ -17,8 +17,8 @@ constexpr auto optimizers =
                    "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
                    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "sgd=momentum");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
-constexpr auto attentions =
-    argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused");
+constexpr auto attentions = argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused",
+                                           "flex_attention=fused", "eager=unfused", "*flash*=fused");
 constexpr auto shards =
     argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "hybrid_shard_zero2=2", "no_shard=0");
 constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");
@@ -26,6 +26,9 @@ constexpr auto offloads = argument_words("offload=weights");
 constexpr auto four_bits = argument_words("true=nf4", "false=", "1>nf4", "0>");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
+// With `auto`, the type of the checkpoint, most of which are in half precision.
+constexpr auto loads =
+    argument_words("auto=half", "*float16=half", "bf16=half", "fp16=half", "*float32=full", "fp32=full", "*=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
@@ -56,6 +59,12 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--lora_rank", ConfigField::adapter_rank},
     only_read({"--lora_target_modules", ConfigField::adapter_layers}),
     {"--use_llm_lora", ConfigField::adapter_rank},
+    only_read({"--lora_modules_to_save", ConfigField::trained_modules}),
+    only_read({"--modules_to_save", ConfigField::trained_modules}),
+    only_read({"--freeze_encoder", ConfigField::frozen_encoder, "yes", flags}),
+    only_read({"--freeze_feature_encoder", ConfigField::frozen_features, "yes", flags}),
+    only_read({"--dtype", ConfigField::loaded, "", loads}),
+    only_read({"--torch_dtype", ConfigField::loaded, "", loads}),
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
     {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
     {"--q_lora", ConfigField::base, "nf4", four_bits},
@@ -136,6 +145,54 @@ const ConfigurationFormat transformers_arguments{.name = "Hugging Face Trainer",
                                                  .harmless = transformers_tables::harmless,
                                                  .refused = transformers_tables::refused,
                                                  .also = ConfigurationLanguage::yaml,
-                                                 .loads_half = true};
+                                                 .loads_half = true,
+                                                 .is_trainer = true};
+
+namespace trl_tables {
+
+// TRL's supervised fine-tuning has the arguments of the Trainer, and defaults of its own [huggingface/trl,
+// trl/trainer/sft_config.py and base_config.py: max_length, gradient_checkpointing, bf16; trl/trainer/model_config.py:
+// use_peft, lora_r, dtype; trl/cli/accelerate_config.py].
+constexpr auto no_brains = argument_words("false=fp32", "true=");
+constexpr auto known_stages = argument_words("zero1=1", "zero2=2", "zero3=3", "fsdp1=3", "fsdp2=3", "*=");
+constexpr auto known_kinds = argument_words("zero*=deepspeed", "fsdp*=fsdp", "multi_gpu=ddp", "single_gpu=ddp", "*=");
+constexpr auto own_rows = std::to_array<ArgumentRow>({
+    only_read(weak({"--bf16", ConfigField::precision, "", no_brains})),
+    only_read({"--num_processes", ConfigField::gpus}),
+    only_read({"--accelerate_config", PlanChoice::zero, "", known_stages}),
+    only_read({"--accelerate_config", ConfigField::distributed_type, "", known_kinds}),
+    only_read({"--accelerate_config", ConfigField::accelerate_file}),
+});
+constexpr auto rows = joined(transformers_tables::rows, own_rows);
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::sequence, "1024"},
+                                                  {ConfigField::micro_batch, "8"},
+                                                  {ConfigField::accumulation, "1"},
+                                                  {ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::adapter, "none"},
+                                                  {ConfigField::adapter_rank, "16"},
+                                                  {ConfigField::loaded, "full"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto programs = argument_names("trl", "*trl/scripts/sft.py", "trl.scripts.sft");
+constexpr auto own_refused = std::to_array<RefusedArgument>(
+    {{"tool:-command", "it trains nothing, or runs further models in addition to training",
+      "give the command that trains: trl sft", false, "dpo grpo kto reward rloo vllm-serve env skills"}});
+constexpr auto refused = joined(transformers_tables::refused, own_refused);
+
+}  // namespace trl_tables
+
+const ConfigurationFormat trl_arguments{.name = "TRL",
+                                        .software = "pytorch",
+                                        .language = ConfigurationLanguage::script,
+                                        .rows = trl_tables::rows,
+                                        .usual = trl_tables::usual,
+                                        .not_modelled = transformers_tables::not_modelled,
+                                        .programs = trl_tables::programs,
+                                        .harmless = transformers_tables::harmless,
+                                        .refused = trl_tables::refused,
+                                        .loads_half = true,
+                                        .is_trainer = true};
 
 }  // namespace ddl

@@ -83,6 +83,9 @@ constexpr auto as_options =
     "give model and plan as options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
 
 constexpr auto as_layers = "write a model file of its layers: docs/models.md";
+constexpr auto as_diffusion =
+    "give model and plan as options: recommend sdxl@lora=16 --gpus N --batch N; 'models list --kind generation' lists "
+    "models";
 constexpr auto all = std::to_array<ForeignTool>({
     {"OLMo-core", olmo_core_marks, olmo_core_programs, as_options},
     {"Lightning's command line", lightning_marks, {}, as_options},
@@ -109,7 +112,7 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"Detectron2", detectron_marks, {}, as_layers},
     {"CoreNet", corenet_marks, {}, as_layers},
     {"DINOv2", dino_marks, {}, as_layers},
-    {"a diffusion model's training", diffusion_marks, diffusion_programs, as_layers},
+    {"a diffusion model's training", diffusion_marks, diffusion_programs, as_diffusion},
     {"stable-audio-tools", audio_marks, {}, as_layers},
     {"Lightning Fabric", fabric_marks, {}, as_options},
     {"Composer", composer_marks, {}, as_options},

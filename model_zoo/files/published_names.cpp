@@ -16,6 +16,20 @@ constexpr auto silent_endings = std::to_array<std::string_view>(
      "-fp8",  "-bf16",     "-fp16", "-int4", "-int8", "-4bit", "-8bit",     "-bnb",     "-qat",   "-diffusers",
      "-gguf", "-awq",      "-gptq", "-q8_0", "-q4_0", "-mlx",  "-q4_k_m",   "-unsloth", "-nvfp4", "-mxfp4"});
 
+struct QuantizedEnding {
+  std::string_view ending, format;
+};
+/// Endings of the names of checkpoints with quantized weights; the first that fits counts. bitsandbytes quantizes to nf4
+/// [Dettmers et al., "QLoRA", NeurIPS 2023], with double quantization in the checkpoints of Unsloth (from memory). GPTQ and
+/// AWQ have 4 bits and a scale for 128 weights [Frantar et al., "GPTQ", ICLR 2023; Lin et al., "AWQ", MLSys 2024], which
+/// take as many bytes as nf4 with double quantization.
+constexpr auto quantized_endings = std::to_array<QuantizedEnding>({{"-8bit", "int8"},
+                                                                   {"-int8", "int8"},
+                                                                   {"-4bit", "nf4-double"},
+                                                                   {"-int4", "nf4-double"},
+                                                                   {"-gptq", "nf4-double"},
+                                                                   {"-awq", "nf4-double"}});
+
 /// Returns whether a name ends with a date, of a month and a day or of a year and a month: `-0905`, `-2507`.
 bool has_date(std::string_view name) {
   if (name.size() < 6 || name[name.size() - 5] != '-') return false;
@@ -155,6 +169,17 @@ void add_timm_spellings(std::string name, std::vector<std::string>& spellings) {
 bool is_hub_name(std::string_view name) {
   return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' &&
          name.back() != '/' && !name.ends_with(".yaml") && !name.ends_with(".yml");
+}
+
+std::string_view quantized_format(std::string_view name) {
+  const std::size_t folder = name.rfind('/');
+  name = name.substr(0, name.find('@', folder == std::string_view::npos ? 0 : folder));
+  for (const std::string& spelling : plainer_spellings(name)) {
+    for (const QuantizedEnding& each : quantized_endings) {
+      if (spelling.ends_with(each.ending)) return each.format;
+    }
+  }
+  return {};
 }
 
 std::optional<HeadOfTag> head_of_tag(std::string_view name) {

@@ -16,6 +16,10 @@ namespace ddl {
 /// come and without the form of training.
 [[nodiscard]] std::vector<std::string> plainer_spellings(std::string_view name);
 
+/// Returns the format of the weights of a published checkpoint whose name says that they are quantized, as `--base` names
+/// it: `nf4-double` for `Qwen3-8B-bnb-4bit`. Empty for other names.
+[[nodiscard]] std::string_view quantized_format(std::string_view name);
+
 /// An architecture of timm, and the number of classes of its head.
 struct HeadOfTag {
   std::string architecture;

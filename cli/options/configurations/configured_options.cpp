@@ -9,6 +9,7 @@
 #include "calibration/inputs/software_file.hpp"
 #include "cli/options/configurations/adapted_layers.hpp"
 #include "cli/options/configurations/configured_choices.hpp"
+#include "cli/options/configurations/configured_parts.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -90,13 +91,14 @@ class Options {
       say("--model");
     }
     choose_adapter();
+    choose_base();
     if (!is_given_("--seq")) {
       auto tokens = read_.number(ConfigField::sequence, 1, most_tokens);
       if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (tokens && !names_tokens) {
         // The sequence length is only set if it differs from the model's default.
-        if (!has_own_length(*tokens)) all_.study.sequence = tokens;
+        if (!has_own_length(all_.study.model, *tokens)) all_.study.sequence = tokens;
         say("--seq");
       }
     }
@@ -121,8 +123,7 @@ class Options {
 
   /// Adds the adapters of the file to the model's name, even if --model gives the model.
   void choose_adapter() {
-    if (has_adapters()) return choose_base();
-    if (read_.word(ConfigField::adapter) == "none") return;
+    if (has_adapters() || read_.word(ConfigField::adapter) == "none") return;
     const auto rank = read_.number(ConfigField::adapter_rank, 0, most_adapter_rank);
     if (rank && *rank == 0) return;
     if (rank) {
@@ -130,25 +131,18 @@ class Options {
     } else if (read_.word(ConfigField::adapter) == "lora") {
       read_.fail({ConfigField::adapter}, "the rank of the adapters is not given", "write --model NAME@lora=16");
     }
-    choose_base();
   }
 
-  /// Sets the format of frozen weights. Tools that train adapters load the model in half precision, or quantized, and keep
-  /// only the adapters in fp32.
+  /// Sets the format of frozen weights. Most tools that train adapters load the model in half precision, or quantized, and
+  /// keep only the adapters in fp32.
   void choose_base() {
-    if (!read_.format->loads_half || !has_adapters() || is_given_("--base")) return;
-    std::string base = read_.word(ConfigField::base);
-    if (base.empty()) base = base_weights_names[BaseWeights::half];
-    const auto named = enum_named(base_weights_names, base);
-    if (named) all_.study.settings.set("base", {static_cast<double>(*named), SettingOrigin::job, {}});
+    const std::string checkpoint = is_given_("--model") ? all_.study.model : read_.word(ConfigField::model);
+    all_.study.model = with_configured_parts(read_, all_.study.model, all_.warnings);
+    if (is_given_("--base")) return;
+    const auto base = configured_base(read_, all_.study.model, checkpoint, all_.warnings);
+    if (base) all_.study.settings.set("base", {static_cast<double>(*base), SettingOrigin::job, {}});
   }
   [[nodiscard]] bool has_adapters() const { return all_.study.model.find("@lora=") != std::string::npos; }
-
-  [[nodiscard]] bool has_own_length(std::int64_t tokens) const {
-    const std::size_t changes = all_.study.model.find('@');
-    if (changes != std::string::npos && all_.study.model.find("@lora=") != changes) return false;
-    return load_model(all_.study.model).sequence_length == tokens;
-  }
 
   void choose_software() {
     if (is_given_("--software") || all_.study.ideal) return;
@@ -157,7 +151,7 @@ class Options {
     if (kind == "deepspeed") software = "deepspeed";
     if (kind == "megatron") software = "megatron";
     if (kind == "ddp" || kind == "none") software = "pytorch";
-    if (read_.format == &transformers_arguments && read_.says(PlanChoice::zero)) software = "fsdp";
+    if (read_.format->is_trainer && kind != "deepspeed" && read_.says(PlanChoice::zero)) software = "fsdp";
     if (software == "megatron" && read_.word(ConfigField::overlap) == "yes") software = "megatron-core";
     // Without compilation, torchtitan behaves like plain FSDP.
     if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") {
@@ -169,11 +163,15 @@ class Options {
     if (software == "pytorch" && read_.word(ConfigField::compiled) == "yes") software = "pytorch-compiled";
     if (software == "deepspeed" && read_.word(ConfigField::overlap) == "no")
       all_.study.settings.set("overlap", {0, SettingOrigin::job, {}});
+    const bool is_full = read_.word(ConfigField::loaded) == "full" && all_.study.settings.find("base") == nullptr;
     const bool is_autocast =
-        !has_adapters() && (kind == "ddp" || read_.format == &transformers_arguments) && software.starts_with("pytorch");
+        (!has_adapters() || is_full) && (kind == "ddp" || read_.format->is_trainer) && software.starts_with("pytorch");
     if (is_autocast && !is_given_("--mixed-precision") &&
         (all_.study.precision == "bf16" || all_.study.precision == "fp16")) {
-      all_.study.settings.set("mixed_precision", {static_cast<double>(MixedPrecision::autocast), SettingOrigin::job, {}});
+      // Weights that are loaded in half precision are trained in it.
+      const bool is_pure = !has_adapters() && read_.word(ConfigField::loaded) == "half";
+      const MixedPrecision mixed = is_pure ? MixedPrecision::pure : MixedPrecision::autocast;
+      all_.study.settings.set("mixed_precision", {static_cast<double>(mixed), SettingOrigin::job, {}});
       say("--mixed-precision");
     }
     choose_state();

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
+#include "cli/options/configurations/configured_parts.hpp"
 #include "cli/options/configurations/recognition.hpp"
 
 namespace ddl {
@@ -21,13 +23,30 @@ constexpr std::array<std::string_view, 27> savers{
     "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method",
     "*reuse_fp32_param", "*swap_attention", "*swap_optimizer"};
 
+/// Arguments of all tools by which parts of the model are not trained.
+constexpr std::array<std::string_view, 1> freezers{"*freeze_*"};
+
+/// Arguments of all tools that raise memory: adapters with a norm of each whole matrix [Liu et al., "DoRA", ICML 2024], and
+/// modules that are trained whole.
+constexpr std::array<std::string_view, 4> raisers{"*use_dora", "*use_dora_*", "*modules_to_save", "*additional_target"};
+
+const ConfigEntry* first_of(std::span<const std::string_view> arguments, const Configuration& configuration) {
+  const auto& all = configuration.not_modelled;
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const ConfigEntry& each) { return is_among(arguments, argument_key(each.key)); });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 const ConfigEntry* unmodelled_saver(const Configuration& configuration) {
-  const auto& all = configuration.not_modelled;
-  const auto found =
-      std::find_if(all.begin(), all.end(), [](const ConfigEntry& each) { return is_among(savers, argument_key(each.key)); });
-  return found == all.end() ? nullptr : &*found;
+  const ConfigEntry* const saver = first_of(savers, configuration);
+  return saver != nullptr ? saver : first_of(freezers, configuration);
+}
+
+const ConfigEntry* unmodelled_raiser(const Configuration& configuration, const Model& model) {
+  const ConfigEntry* const module = unknown_trained_module(configuration, model);
+  return module != nullptr ? module : first_of(raisers, configuration);
 }
 
 }  // namespace ddl

@@ -8,4 +8,8 @@ namespace ddl {
 /// job may fit although the prediction does not.
 [[nodiscard]] const ConfigEntry* unmodelled_saver(const Configuration& configuration);
 
+/// Returns the first argument that is not modeled and raises memory; null if there is none. With such an argument, a job may
+/// not fit although the prediction does. `model`: the predicted model.
+[[nodiscard]] const ConfigEntry* unmodelled_raiser(const Configuration& configuration, const Model& model);
+
 }  // namespace ddl

@@ -58,6 +58,20 @@ bool is_tools_program(const std::string& word) {
          std::any_of(others.begin(), others.end(), [&](const ForeignTool& each) { return is_among(each.programs, name); });
 }
 
+/// Whether a word overrides a key of a configuration, as in `batch_size=4` or `++model.micro_batch_size=4`. A key without
+/// dots and underscores has to be an argument of a tool: `dtype=bf16`.
+bool is_override(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || word.starts_with('-')) return false;
+  // Hydra's overrides may begin with plus signs. MaxText's have underscores.
+  if (word.find_first_of(".+/_") < equals) return true;
+  const std::string key = word.substr(0, equals);
+  const auto& formats = configuration_formats();
+  return std::any_of(formats.begin(), formats.end(), [&](const auto* each) {
+    return each->language != ConfigurationLanguage::script && row_named(each->rows, key) != nullptr;
+  });
+}
+
 bool is_value(const PlacedText& word) {
   if (word.text == "$@" || word.text == "$*" || word.text == "${@}") return false;  // arguments of the script's caller
   if (!word.text.starts_with('-')) return true;
@@ -120,6 +134,7 @@ class ArgumentsReader {
     for (const LaunchedProgram& one : launched) {
       if (has_training && is_other(one)) continue;
       const std::vector<PlacedText>& words = one.command->words;
+      starts_tool_ = one.program && is_tools_program(words[*one.program].text);
       if (one.program) {
         all_.programs.push_back(words[*one.program]);
         add_command(words, *one.program);
@@ -129,12 +144,14 @@ class ArgumentsReader {
     }
   }
 
-  /// Adds the subcommand of a tool, such as `sft` of `swift sft`.
+  /// Adds the subcommand of a tool, such as `sft` of `swift sft`, and the recipe that follows it, as in `tune run RECIPE`.
   void add_command(const std::vector<PlacedText>& words, std::size_t program) {
-    const bool has_command = program + 1 < words.size() && is_tools_program(words[program].text) &&
-                             !words[program + 1].text.starts_with('-') &&
-                             words[program + 1].text.find('.') == std::string::npos;
-    if (has_command) add("tool:-command", words[program + 1], &words[program + 1]);
+    if (!is_tools_program(words[program].text)) return;
+    for (std::size_t at = program + 1; at < std::min(program + 3, words.size()); ++at) {
+      const std::string& word = words[at].text;
+      if (word.starts_with('-') || word.find_first_of(".=/") != std::string::npos) return;
+      add(at == program + 1 ? "tool:-command" : "tool:-recipe", words[at], &words[at]);
+    }
   }
 
   static LaunchedProgram parts_of(const ScriptCommand& command) {
@@ -310,15 +327,16 @@ class ArgumentsReader {
         const bool is_short =
             !word.starts_with("--") && word.size() > 2 && equals == std::string::npos && prefix != "mpirun:";
         const std::size_t behind = is_short ? 2 : equals == std::string::npos ? 0 : equals + 1;
-        const std::string key = prefix + word.substr(0, is_short ? 2 : equals);
+        std::string key = prefix + word.substr(0, is_short ? 2 : equals);
+        const bool is_launchers = starts_tool_ && !launches && is_torchruns(key);
+        if (is_launchers) key = "torchrun:" + key;
         if (behind > 0) {
           const PlacedText value = words[i].part(behind);
           add(key, words[i], &value);
         } else {
-          read_values(words, i, end, key, launches);
+          read_values(words, i, end, key, launches || is_launchers);
         }
-      } else if (!launches && equals != std::string::npos && word.find_first_of(".+/_") < equals) {
-        // Hydra's overrides may begin with plus signs, as in ++model.micro_batch_size=4. MaxText's have underscores.
+      } else if (!launches && is_override(word)) {
         const PlacedText value = words[i].part(equals + 1);
         std::string key = word.substr(0, equals);
         key.erase(0, std::min(key.find_first_not_of('+'), key.size()));
@@ -327,6 +345,11 @@ class ArgumentsReader {
         add("--config_file", words[i], &words[i]);
       }
     }
+  }
+
+  /// Whether an option is one of torchrun, which tools such as `tune run` pass on.
+  static bool is_torchruns(const std::string& option) {
+    return row_named(launcher_rows(), argument_key("torchrun:" + option)) != nullptr;
   }
 
   /// Whether a word names a configuration file, if it is the first argument of a program.
@@ -340,7 +363,7 @@ class ArgumentsReader {
     const std::size_t at = i;
     PlacedText value;
     while (i + 1 < end && is_value(words[i + 1]) && !(only_one && i > at)) {
-      if (i > at && is_all_unknown(words[i + 1])) break;
+      if (i > at && (is_all_unknown(words[i + 1]) || (!only_one && is_override(words[i + 1].text)))) break;
       ++i;
       if (i > at + 1) value.add(' ', words[i].origin());
       value.add(words[i]);
@@ -351,6 +374,7 @@ class ArgumentsReader {
   const ShellScript& script_;
   ScriptArguments all_;
   bool has_program_ = false;
+  bool starts_tool_ = false;  ///< whether the command that is read starts a tool by its name
 };
 
 }  // namespace

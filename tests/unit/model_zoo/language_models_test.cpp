@@ -4,6 +4,7 @@
 
 #include "core/csv.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/published_names.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
@@ -367,6 +368,17 @@ TEST_CASE("published spellings of language models find the models") {
   }
 }
 
+TEST_CASE("names of checkpoints with quantized weights give the format of the weights") {
+  CHECK(quantized_format("unsloth/Qwen3-8B-unsloth-bnb-4bit") == "nf4-double");
+  CHECK(quantized_format("unsloth/mistral-7b-instruct-v0.2-bnb-4bit@lora=8") == "nf4-double");
+  CHECK(quantized_format("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4") == "nf4-double");
+  CHECK(quantized_format("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8") == "int8");
+  CHECK(quantized_format("Qwen/Qwen2.5-7B-Instruct-AWQ") == "nf4-double");
+  for (const char* const other : {"Qwen/Qwen3-8B", "Qwen/Qwen3-8B-FP8", "llama3-8b@lora=8", "", "net-4bit.yaml"}) {
+    CHECK(quantized_format(other).empty());
+  }
+}
+
 TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mean bundled models of these sizes") {
   for (const auto& [published, name] : {std::pair<std::string, std::string>{"meta-llama/Llama-3.1-8B", "llama3-8b"},
                                         {"meta-llama/Meta-Llama-3.1-70B-Instruct", "llama3-70b"},
@@ -385,6 +397,12 @@ TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mea
                                         {"llama3.1:8b-instruct-q4_K_M", "llama3-8b"},
                                         {"gpt-oss:20b", "gpt-oss-20b"},
                                         {"Qwen/Qwen3-4B-Instruct-2507-FP8", "qwen3-4b"},
+                                        {"mistralai/Mistral-7B-Instruct-v0.2", "mistral-7b-v0.2"},
+                                        {"codellama/CodeLlama-34b-Instruct-hf", "llama2-34b"},
+                                        {"google-bert/bert-base-multilingual-cased", "bert-base-multilingual-cased"},
+                                        {"bert-large-cased", "bert-large-cased"},
+                                        {"unsloth/mistral-7b-instruct-v0.2-bnb-4bit", "mistral-7b-v0.2"},
+                                        {"mistralai/Mistral-7B-Instruct-v0.1", "mistral-7b"},
                                         {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"},
                                         {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama3-70b"},
                                         {"meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4-scout"},

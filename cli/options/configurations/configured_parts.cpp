@@ -1,0 +1,210 @@
+#include "cli/options/configurations/configured_parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/options/configurations/argument_meaning.hpp"
+#include "core/source_text.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/published_names.hpp"
+
+namespace ddl {
+namespace {
+
+/// Modules of Hugging Face's transformers, and the names of their layers here, of which a model has one. Sources:
+/// transformers, modeling_llama.py, modeling_gpt2.py, modeling_gpt_neox.py, modeling_bloom.py, modeling_bert.py and
+/// modeling_t5.py.
+constexpr auto embedding_modules = "embed_tokens wte embed_in word_embeddings shared";
+constexpr auto head_modules = "lm_head embed_out output_layer score classifier classification_head";
+constexpr std::array<std::string_view, 2> embedding_layers{"embedding", "words"};
+constexpr std::string_view head_layer = "head";
+
+/// A field that freezes a part of the model, and the names of this part in the families of models.
+struct FreezableParts {
+  ConfigField field;
+  std::array<std::string_view, 4> layers;
+};
+constexpr auto freezable = std::to_array<FreezableParts>(
+    {{ConfigField::frozen_encoder, {"encoder", "encoded"}},
+     {ConfigField::frozen_features, {"wave"}},
+     {ConfigField::frozen_vision, {"vision"}},
+     {ConfigField::frozen_projector, {"projector", "deep_projector1", "deep_projector2", "deep_projector3"}}});
+
+/// Returns the first layer with parameters whose path contains `name`; null if there is none.
+const Layer* layer_named(const Model& model, std::string_view name) {
+  const auto is_named = [name](const Layer& layer) {
+    return layer.parameters() > 0 && !name.empty() &&
+           fmt::format(".{}.", layer.name).find(fmt::format(".{}.", name)) != std::string::npos;
+  };
+  const auto found = std::find_if(model.layers.begin(), model.layers.end(), is_named);
+  return found == model.layers.end() ? nullptr : &*found;
+}
+
+/// Returns the last parts of the names of modules in a list: `lm_head` of `model.lm_head`. Tools write lists with spaces or
+/// commas, and some in brackets and quotes.
+std::vector<std::string> modules_in(const std::string& list) {
+  std::vector<std::string> modules;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(" ,[]'\"", at), list.size());
+    const std::string name = list.substr(at, end - at);
+    if (!name.empty()) modules.push_back(name.substr(name.rfind('.') + 1));
+    at = end + 1;
+  }
+  return modules;
+}
+
+std::vector<std::string> trained_modules(const Configuration& read) {
+  const std::string list = read.word(ConfigField::trained_modules);
+  return says_nothing(list) ? std::vector<std::string>{} : modules_in(list);
+}
+
+bool has_adapters(std::string_view model) { return model.find("@lora=") != std::string_view::npos; }
+
+/// Returns the value of a field that the file sets to a known value; else an empty text.
+std::string set_value(const Configuration& read, ConfigField field) {
+  const Fact* fact = read.find(field);
+  const bool is_usable = fact != nullptr && fact->problem.empty() && (!fact->from || fact->from->is_known);
+  return is_usable ? fact->value : std::string();
+}
+
+std::string place_of(const Configuration& read, ConfigField field) {
+  const Fact* fact = read.find(field);
+  return fact != nullptr && fact->from ? line_text(fact->from->place()) : read.file;
+}
+
+/// Returns the parameter for the attention kernels that the file asks for, if they are not those of the model.
+std::string attention_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
+  if (!read.writes(ConfigField::attention) || name.find("@fused=") != std::string::npos) return {};
+  const std::string attention = set_value(read, ConfigField::attention);
+  if (attention.empty()) {
+    warnings.push_back(fmt::format("{}: the kernels of attention are unknown: those of the model are assumed",
+                                   place_of(read, ConfigField::attention)));
+    return {};
+  }
+  const std::string fused = attention == "fused" ? "yes" : "no";
+  const std::string own = load_model(name).family_parameter("fused");
+  if (own.empty() && fused == "no")
+    warnings.push_back(
+        fmt::format("{}: unfused attention of {} is not modeled", place_of(read, ConfigField::attention), quote(name)));
+  return own.empty() || own == fused ? std::string() : "@fused=" + fused;
+}
+
+/// Returns the parameters for the modules that are trained in addition to adapters.
+std::string trained_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
+  const std::vector<std::string> modules = trained_modules(read);
+  if (modules.empty() || name.find("@trained=") != std::string::npos) return {};
+  const Model model = load_model(name);
+  // PEFT trains a copy of a shared matrix, so that embedding and head no longer share it [huggingface/peft,
+  // src/peft/utils/other.py, ModulesToSaveWrapper].
+  const bool is_tied = model.family_parameter("tied") == "yes";
+  std::vector<std::string> layers;
+  bool splits = false;
+  for (const std::string& module : modules) {
+    const bool is_head = is_word_of(head_modules, module), is_embedding = is_word_of(embedding_modules, module);
+    std::string layer = module;
+    if (is_head) layer = head_layer;
+    for (const std::string_view each : embedding_layers) {
+      if (is_embedding && layer_named(model, each) != nullptr) layer = each;
+    }
+    splits = splits || ((is_head || is_embedding) && is_tied);
+    if (layer_named(model, layer) == nullptr && !(is_head && is_tied)) {
+      warnings.push_back(fmt::format("{}: training {} is not modeled: {} has no such layer",
+                                     place_of(read, ConfigField::trained_modules), quote(module), quote(model.name)));
+    } else if (std::find(layers.begin(), layers.end(), layer) == layers.end()) {
+      layers.push_back(layer);
+    }
+  }
+  if (layers.empty()) return {};
+  return fmt::format("{}@trained={}", splits ? "@tied=no" : "", fmt::join(layers, "+"));
+}
+
+/// Returns the parameter for the parts that are not trained, if these are not those of the model's file.
+std::string frozen_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
+  const auto is_said = [&](const FreezableParts& each) { return !set_value(read, each.field).empty(); };
+  if (std::none_of(freezable.begin(), freezable.end(), is_said)) return {};
+  if (name.find("@frozen=") != std::string::npos || name.find("@trained=") != std::string::npos) return {};
+  const Model model = load_model(name);
+  std::vector<std::string> layers;
+  bool trains_frozen = false;
+  for (const FreezableParts& each : freezable) {
+    const std::string value = set_value(read, each.field);
+    const bool is_asked = value == "yes" && read.writes(each.field);
+    bool is_part = false;
+    for (const std::string_view part : each.layers) {
+      const Layer* layer = value.empty() ? nullptr : layer_named(model, part);
+      if (layer == nullptr) continue;
+      is_part = true;
+      if (value == "yes") layers.emplace_back(part);
+      trains_frozen = trains_frozen || (value == "no" && layer->frozen > 0);
+      if (is_asked && has_adapters(name))
+        warnings.push_back(fmt::format("{}: adapters of the part {}, which this file freezes, are predicted as well",
+                                       place_of(read, each.field), quote(part)));
+    }
+    // Tools freeze the vision model by default, also of models that have none.
+    const bool is_default = each.field == ConfigField::frozen_vision || each.field == ConfigField::frozen_projector;
+    if (is_asked && !is_part && !is_default)
+      warnings.push_back(fmt::format("{}: {} has no part that this file freezes", place_of(read, each.field), quote(name)));
+  }
+  if (has_adapters(name)) return {};
+  if (layers.empty()) return trains_frozen ? "@frozen=none" : "";
+  return fmt::format("@frozen={}", fmt::join(layers, "+"));
+}
+
+}  // namespace
+
+std::string with_configured_parts(const Configuration& configuration, const std::string& model,
+                                  std::vector<std::string>& warnings) {
+  std::string changed = model + attention_of(configuration, model, warnings);
+  changed += has_adapters(changed) ? trained_of(configuration, changed, warnings) : std::string();
+  return changed + frozen_of(configuration, changed, warnings);
+}
+
+std::optional<BaseWeights> configured_base(const Configuration& configuration, const std::string& model,
+                                           std::string_view checkpoint, std::vector<std::string>& warnings) {
+  if (!has_adapters(model)) {
+    if (quantized_format(checkpoint).empty() || !configuration.format->loads_half) return std::nullopt;
+    configuration.fail({ConfigField::model},
+                       fmt::format("all weights are trained, but those of {} are quantized", quote(checkpoint)),
+                       "train adapters, or name the checkpoint without quantization");
+  }
+  // The configuration of a quantized checkpoint takes precedence over the arguments of a tool [huggingface/transformers,
+  // src/transformers/quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs].
+  std::string base(quantized_format(checkpoint));
+  if (base.empty()) base = configuration.word(ConfigField::base);
+  if (!base.empty()) return enum_named(base_weights_names, base);
+  const std::string loaded = configuration.word(ConfigField::loaded);
+  if (!configuration.format->loads_half && loaded != "half") return std::nullopt;
+  // DeepSpeed and FSDP convert the weights to the precision of the training.
+  const std::string kind = configuration.word(ConfigField::distributed_type);
+  const bool is_plain = (kind.empty() || kind == "ddp" || kind == "none") && !configuration.says(PlanChoice::zero);
+  if (is_plain && loaded == "full") {
+    if (!configuration.writes(ConfigField::loaded))
+      warnings.push_back(fmt::format("{} does not give the precision of the loaded weights: {} loads them in fp32",
+                                     quote(configuration.file), configuration.format->name));
+    return std::nullopt;
+  }
+  return BaseWeights::half;
+}
+
+bool has_own_length(const std::string& model, std::int64_t tokens) {
+  const std::size_t changes = model.find('@');
+  if (changes != std::string::npos && model.find("@lora=") != changes) return false;
+  return load_model(model).sequence_length == tokens;
+}
+
+const ConfigEntry* unknown_trained_module(const Configuration& configuration, const Model& model) {
+  const Fact* fact = configuration.find(ConfigField::trained_modules);
+  if (fact == nullptr || !fact->from || !has_adapters(model.name)) return nullptr;
+  const std::vector<std::string> modules = trained_modules(configuration);
+  const bool is_known = std::all_of(modules.begin(), modules.end(), [&model](const std::string& module) {
+    return is_word_of(embedding_modules, module) || is_word_of(head_modules, module) ||
+           layer_named(model, module) != nullptr;
+  });
+  return is_known ? nullptr : &*fact->from;
+}
+
+}  // namespace ddl

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/configurations/configuration.hpp"
+#include "estimator/inputs/assumptions.hpp"
+
+namespace ddl {
+
+/// Returns the model with the attention kernels of a configuration, and with the parts that the configuration trains in
+/// addition to adapters, or freezes: `llama3-8b@lora=8@trained=embedding+head`. `warnings` receives what is not modeled.
+[[nodiscard]] std::string with_configured_parts(const Configuration& configuration, const std::string& model,
+                                                std::vector<std::string>& warnings);
+
+/// Returns the format in which a tool that trains adapters holds frozen weights; unset if it is that of trained weights.
+/// `checkpoint`: the published name of the model, which may say that its weights are quantized. Throws Error if a
+/// configuration without adapters trains a quantized checkpoint.
+[[nodiscard]] std::optional<BaseWeights> configured_base(const Configuration& configuration, const std::string& model,
+                                                         std::string_view checkpoint, std::vector<std::string>& warnings);
+
+/// Whether a model without other changes than adapters has samples of this length by itself.
+[[nodiscard]] bool has_own_length(const std::string& model, std::int64_t tokens);
+
+/// Returns the argument that names modules to train in addition to adapters, if `model` has no such layer; else null.
+[[nodiscard]] const ConfigEntry* unknown_trained_module(const Configuration& configuration, const Model& model);
+
+}  // namespace ddl
