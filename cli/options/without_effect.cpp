@@ -51,10 +51,13 @@ std::vector<std::string> settings_without_effect(const Study& study, const Plan&
   study.spec().settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     if (row.counts == nullptr || row.counts(study.job().facts, plan) || value.origin < SettingOrigin::job) return;
     if (as_option && value.origin != SettingOrigin::option) return;
-    std::string key(row.key);
-    if (as_option) std::ranges::replace(key, '_', '-');
+    if (row.kind == SettingKind::flag && value.value == 0) return;  // the user does without it, and so does the plan
+    std::string option(row.key);
+    std::ranges::replace(option, '_', '-');
     const std::string text = print_setting(row, value.value);
-    const std::string said = as_option ? fmt::format("--{} {}", key, text) : fmt::format("'{}: {}'", key, text);
+    const std::string said = !as_option       ? fmt::format("'{}: {}'", row.key, text)
+                             : row.has_option ? fmt::format("--{} {}", option, text)
+                                              : fmt::format("--setting {}={}", row.key, text);
     without_effect.push_back(fmt::format("{} has no effect on {}", said, plan_word(plan)));
   });
   return without_effect;
