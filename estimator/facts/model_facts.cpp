@@ -182,13 +182,7 @@ void find_experts(const Model& model, ModelFacts& facts) {
         last.operation->experts() > 1 && last.operation->biases(last.input_shapes, last.output_shape) > 0;
   }
   for (const Layer& layer : model.layers) {
-    if (layer.operation->type() != "router") continue;
-    const AttributeValues values = layer.operation->attribute_values();
-    facts.expert_groups = values.integer("groups", 0);
-    facts.active_groups = values.integer("active_groups", 0);
-    if (facts.expert_groups > 0) break;
-  }
-  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() == "router") find_expert_groups(*layer.operation, facts);
     const std::int64_t experts = layer.operation->experts();
     if (experts <= 1) continue;
     facts.experts = std::gcd(facts.experts, experts);
