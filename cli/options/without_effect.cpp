@@ -154,7 +154,10 @@ std::vector<std::string_view> settings_without_effect(const Study& study, const 
   std::optional<Prediction> prediction;
   study.spec().settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     if (value.origin < origin) return;
-    if (row.counts == nullptr || row.counts(study.job().facts, plan)) {
+    const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
+    // Without experts, a plan does what `routes_tokens_once=no` asks for.
+    if (!counts && row.kind == SettingKind::flag && value.value == 0) return;
+    if (counts) {
       if (!prediction) {
         inputs = load_inputs(study.spec());
         same.emplace(study.spec(), *inputs);

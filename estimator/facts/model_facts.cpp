@@ -182,6 +182,7 @@ void find_experts(const Model& model, ModelFacts& facts) {
         last.operation->experts() > 1 && last.operation->biases(last.input_shapes, last.output_shape) > 0;
   }
   for (const Layer& layer : model.layers) {
+    if (layer.operation->type() == "router") find_expert_groups(*layer.operation, facts);
     const std::int64_t experts = layer.operation->experts();
     if (experts <= 1) continue;
     facts.experts = std::gcd(facts.experts, experts);

@@ -150,6 +150,8 @@ struct ModelFacts {
   std::vector<bool> spared;
   /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts.
   std::int64_t experts = 0;
+  /// If routers first choose groups of experts: the groups, and the groups whose experts a token may use. 0: no groups.
+  std::int64_t expert_groups = 0, active_groups = 0;
   double expert_parameters = 0;
   std::vector<bool> in_experts;  ///< whether the layer is between the dispatch of tokens to experts and the combine
   double trained_expert_parameters = 0;

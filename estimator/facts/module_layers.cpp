@@ -177,4 +177,10 @@ std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts
   return modules;
 }
 
+void find_expert_groups(const Operation& router, ModelFacts& facts) {
+  const AttributeValues values = router.attribute_values();
+  facts.expert_groups = values.integer("groups", 0);
+  facts.active_groups = values.integer("active_groups", 0);
+}
+
 }  // namespace ddl

@@ -11,4 +11,7 @@ namespace ddl {
 /// contents of a residual branch, not by the names of layers. `facts` must be complete up to ModelFacts::in_experts.
 [[nodiscard]] std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts& facts);
 
+/// Sets the groups of experts that a router chooses before it chooses experts.
+void find_expert_groups(const Operation& router, ModelFacts& facts);
+
 }  // namespace ddl

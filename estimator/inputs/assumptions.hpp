@@ -181,6 +181,10 @@ struct Assumptions {
   /// Whether gated activation functions keep their inputs in fp8 for backward [NVIDIA, Megatron Core,
   /// megatron/core/transformer/transformer_config.py, activation_func_fp8_input_store].
   bool fp8_activation_inputs = false;
+  /// Whether tokens travel to experts, and gradients of the experts' outputs back to them, in 8 bits with a scale of 4 bytes
+  /// for 128 elements [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 3.3.3]. The outputs of
+  /// experts, and gradients of the tokens, travel in half precision.
+  bool fp8_dispatch = false;
   /// Whether backward recomputes elementwise operations and norms from tensors that are kept anyway, as the partitioner of
   /// torch.compile does [Horace He, "Min-cut optimal(*) recomputation with AOTAutograd", PyTorch developer forum, 2022].
   bool recomputes_elementwise = false;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/statistics.hpp"
+#include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
 namespace {
@@ -46,6 +47,15 @@ double natural_load(const Assumptions& assumptions, double experts, double ranks
 bool is_load_unknown(const Assumptions& assumptions) {
   return !assumptions.routing && !assumptions.expert_imbalance &&
          !(assumptions.padded_experts && assumptions.capacity_factor);
+}
+
+bool may_hide_expert_exchanges(const Plan& plan) {
+  const bool alternates = plan.mesh[Axis::pipeline] == 1 || order_of(plan.schedule).course == Course::both_ways ||
+                          (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
+  // If backward recomputes the dispatch of tokens, the recomputed dispatch is not overlapped.
+  const bool again = plan.recompute == Recompute::full ||
+                     (plan.recompute == Recompute::selective && plan.recompute_modules.contains(RecomputeModule::moe));
+  return plan.micro_batches > 1 && alternates && !again;
 }
 
 }  // namespace ddl

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "estimator/inputs/assumptions.hpp"
+#include "estimator/plan/plan.hpp"
 
 namespace ddl {
 
@@ -16,5 +17,9 @@ namespace ddl {
 [[nodiscard]] double natural_load(const Assumptions& assumptions, double experts, double ranks);
 /// Returns whether the user has not said how tokens are spread over experts.
 [[nodiscard]] bool is_load_unknown(const Assumptions& assumptions);
+/// Returns whether a plan has forwards and backwards of different micro-batches at the same time, which may hide the
+/// All-to-alls of experts. This requires several micro-batches, no recomputed dispatch, and, in a pipeline, 1F1B with
+/// interleaved stages [Megatron-Bridge, comm_overlap.py] or micro-batches in both directions [DSV3, section 3.2.1].
+[[nodiscard]] bool may_hide_expert_exchanges(const Plan& plan);
 
 }  // namespace ddl

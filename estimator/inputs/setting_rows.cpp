@@ -5,6 +5,7 @@
 
 #include "core/statistics.hpp"
 #include "estimator/facts/model_facts.hpp"
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/inputs/settings.hpp"
 #include "estimator/inputs/training_rows.hpp"
 #include "estimator/plan/plan.hpp"
@@ -17,6 +18,17 @@ using Effects = SettingEffects;
 
 // The following functions return whether a setting may change the time or the memory of a plan.
 bool has_experts(const ModelFacts& facts, const Plan& /*plan*/) { return facts.experts > 0; }
+bool exchanges_tokens(const ModelFacts& facts, const Plan& plan) {
+  const bool by_tensor = plan.whole_experts && plan.mesh[Axis::tensor] > 1;
+  return facts.experts > 0 && (plan.mesh[Axis::expert] > 1 || by_tensor);
+}
+bool hides_tokens(const ModelFacts& facts, const Plan& plan) {
+  return exchanges_tokens(facts, plan) && may_hide_expert_exchanges(plan);
+}
+bool gathers_tokens(const ModelFacts& /*facts*/, const Plan& plan) {
+  return plan.mesh[Axis::tensor] > 1 && plan.sequence_parallel;
+}
+bool keeps_narrow(const ModelFacts& /*facts*/, const Plan& plan) { return is_narrow(plan.precision); }
 bool has_mixed_precision(const ModelFacts& /*facts*/, const Plan& plan) { return is_mixed(plan.precision); }
 
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};
@@ -181,7 +193,8 @@ std::span<const SettingRow> setting_rows() {
        .help = "gated activation functions keep their inputs in fp8 for backward",
        .by_software = true,
        .launched_by_default = "no",
-       .apply = set_assumption<&A::fp8_activation_inputs>},
+       .apply = set_assumption<&A::fp8_activation_inputs>,
+       .counts = keeps_narrow},
       {.key = "recomputes_elementwise",
        .help = "backward recomputes elementwise operations and norms from kept tensors, as compiled code does",
        .by_software = true,
@@ -335,19 +348,30 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .by_coefficients = true,
        .in_launch_files = InLaunchFiles::irrelevant,
-       .apply = set_fact<&S::overlaps_tensor_exchanges, bool>},
+       .apply = set_fact<&S::overlaps_tensor_exchanges, bool>,
+       .counts = gathers_tokens},
       {.key = "overlaps_expert_exchanges",
-       .help = "all-to-alls of experts are overlapped with another micro-batch",
+       .help =
+           "all-to-alls of experts are overlapped with another micro-batch: without full recomputation, and in a pipeline "
+           "only with virtual stages of 1f1b, or dualpipe",
        .by_software = true,
        .by_coefficients = true,
        .in_launch_files = InLaunchFiles::irrelevant,
-       .apply = set_fact<&S::overlaps_expert_exchanges, bool>},
+       .apply = set_fact<&S::overlaps_expert_exchanges, bool>,
+       .counts = hides_tokens},
+      {.key = "fp8_dispatch",
+       .help = "tokens are sent to experts in fp8, and combined in half precision",
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::fp8_dispatch>,
+       .counts = exchanges_tokens},
       {.key = "routes_tokens_once",
        .help = "a token is sent to a node only once, even if several of its experts are there",
        .by_software = true,
        .by_coefficients = true,
        .in_launch_files = InLaunchFiles::irrelevant,
-       .apply = set_fact<&S::routes_tokens_once, bool>},
+       .apply = set_fact<&S::routes_tokens_once, bool>,
+       .counts = exchanges_tokens},
       {.key = "equal_stages",
        .help = "pipeline stages have equal numbers of blocks if possible",
        .by_software = true,

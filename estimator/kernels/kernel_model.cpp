@@ -281,6 +281,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       } else if (conditions == Conditions::training && (is_product || kind == KernelKind::packed_convolution) &&
                  peaks_.has_matrix_units) {
         best.constants[1] *= sustained_part(device, kind, precision);
+        best.is_from_alone = best.is_own && is_product;
       }
       if (kind == KernelKind::batch_norm && has_own_norms(assumptions, precision))
         best.constants[traffic_bandwidth] *= item_bytes_ / ddl::item_bytes(Precision::fp32);
@@ -320,6 +321,17 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
       known.seconds = std::max(known.seconds, this->known(moving, as_elementwise(shape)).seconds);
   }
   return known_.emplace(key, known).first->second;
+}
+
+double KernelModel::seconds_at_one_clock(const Family& family, const Work& work, Pass pass, double samples) const {
+  // Parts of fewer samples may leave multiprocessors idle, and their times are less certain.
+  constexpr double least_length = 1024;
+  double seconds = known(family, shape_of_run(work, pass, samples)).seconds;
+  if (!family.is_from_alone || work.batched == Work::Batched::count) return seconds;
+  const double length = work.batched == Work::Batched::m ? work.m : work.batched == Work::Batched::n ? work.n : work.k;
+  for (double parts = 2; length * samples / parts >= least_length; parts *= 2)
+    seconds = std::min(seconds, parts * known(family, shape_of_run(work, pass, samples / parts)).seconds);
+  return seconds;
 }
 
 Provenance KernelModel::source(KernelKind kind, Pass pass) const {
@@ -368,12 +380,13 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
   if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
   const KernelShape shape = shape_of_run(work, pass, samples);
   const Known& known = this->known(family, shape);
+  const double seconds = seconds_at_one_clock(family, work, pass, samples);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max(attainable, sheet_bound(asked, pass, samples, shape, peaks_));
-  const Seconds time = Seconds(std::max(known.seconds * slower, bound)) + copies(asked, samples);
+  const Seconds time = Seconds(std::max(seconds * slower, bound)) + copies(asked, samples);
   // Another pass than the measured one may run another kernel.
   const bool is_of_pass = family.family->pass.value_or(pass) == pass;
   const double outer =

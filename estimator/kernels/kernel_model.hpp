@@ -56,6 +56,8 @@ class KernelModel {
     bool is_own = false;
     std::vector<double> constants{};
     double least_ratio = 1;  ///< lower limit of the residuals
+    /// Whether kernels were measured alone, and now run in training. Alone, the power limit slows down only long kernels.
+    bool is_from_alone = false;
   };
   /// A shape whose time is cached.
   struct Key {
@@ -79,6 +81,8 @@ class KernelModel {
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
+  /// Returns the seconds of a kernel at one clock for all sizes: at most the time of its parts, one after the other.
+  [[nodiscard]] double seconds_at_one_clock(const Family& family, const Work& work, Pass pass, double samples) const;
 
   std::shared_ptr<const DeviceKernels> own_, transferred_;
   Roofline roofline_;

@@ -11,7 +11,9 @@ bool is_of_experts(const Exchange& exchange) {
 Bytes sent_bytes(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message) {
   if (exchange.copies <= 1 || !job.coefficients.software.routes_tokens_once.value_or(false)) return message;
   const Group& group = exchanges.group(exchange.axes);
-  return message * share_of_copies(group.outermost == 0 ? group.ranks : group.nodes(), exchange.copies);
+  const double units = group.outermost == 0 ? group.ranks : group.nodes();
+  const auto groups = static_cast<double>(job.facts.expert_groups), active = static_cast<double>(job.facts.active_groups);
+  return message * share_of_copies(units_of_groups(units, groups, active), exchange.copies);
 }
 
 Seconds exchange_time(const Job& job, const ExchangeTimes& exchanges, const Exchange& exchange, Bytes message) {

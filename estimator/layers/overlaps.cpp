@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "estimator/inputs/expert_load.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/schedules/schedule.hpp"
 
@@ -63,12 +64,7 @@ double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
 }  // namespace
 
 bool hides_expert_exchanges(const Software& software, const Plan& plan) {
-  const bool alternates = plan.mesh[Axis::pipeline] == 1 || order_of(plan.schedule).course == Course::both_ways ||
-                          (plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages > 1);
-  // If backward recomputes the dispatch of tokens, the recomputed dispatch is not overlapped.
-  const bool again = plan.recompute == Recompute::full ||
-                     (plan.recompute == Recompute::selective && plan.recompute_modules.contains(RecomputeModule::moe));
-  return software.overlaps_expert_exchanges.value_or(false) && plan.micro_batches > 1 && alternates && !again;
+  return software.overlaps_expert_exchanges.value_or(false) && may_hide_expert_exchanges(plan);
 }
 
 double hidden_share_of_experts(const Job& job, const Plan& plan, const LayerCosts& costs, int stage) {

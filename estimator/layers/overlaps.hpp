@@ -39,9 +39,7 @@ enum class Window {
 /// Returns the minimum of exposed_share over all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
-/// Returns whether the software hides the All-to-alls of experts under a plan. This requires several micro-batches, no full
-/// recomputation, and, in a pipeline, 1F1B with interleaved stages [Megatron-Bridge, comm_overlap.py] or micro-batches in
-/// both directions [DSV3, section 3.2.1].
+/// Returns whether the software hides the All-to-alls of experts under a plan (may_hide_expert_exchanges).
 [[nodiscard]] bool hides_expert_exchanges(const Software& software, const Plan& plan);
 /// Returns the share of the experts' All-to-alls that is hidden behind the compute of another micro-batch, averaged over all
 /// micro-batches of a stage with these costs.

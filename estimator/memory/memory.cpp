@@ -429,7 +429,7 @@ MemoryChoices::MemoryChoices(const Plan& plan)
       offload(plan.offload),
       offload_activations(plan.offload_activations) {}
 
-MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
+MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, const MemoryState* mirrored) {
   const Job& job = stage.job;
   const Plan& plan = stage.plan;
   const LayerCosts costs = stage.all_costs();
@@ -447,17 +447,24 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks) {
     return memory;
   }
   const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(stage);
-  double earlier = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
-                                           static_cast<double>(plan.micro_batches), plan.virtual_stages) -
-                   1;
+  const auto micro_batches = static_cast<double>(plan.micro_batches);
+  const int stages = plan.mesh[Axis::pipeline];
+  double in_mirror = stage.has_mirror() ? mirrored_in_flight(plan.schedule, stage.stage, stages, micro_batches) : 0.0;
+  double earlier =
+      micro_batches_in_flight(plan.schedule, stage.stage, stages, micro_batches, plan.virtual_stages) - in_mirror - 1;
+  const MemoryState of_mirror = !stage.has_mirror()   ? MemoryState()
+                                : mirrored != nullptr ? *mirrored
+                                                      : kept_by_micro_batch(stage.mirror());
   // Offloaded activations are on the device for the block that backward currently computes, and for the preceding block.
   if (plan.offload_activations) {
-    memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1);
+    memory.on_host = known.earlier[MemoryItem::activations] * (earlier + 1) + of_mirror[MemoryItem::activations] * in_mirror;
+    in_mirror = 0;
     earlier = -(1.0 - std::min(1.0, 2.0 / blocks_between(*job.facts.model, stage.first, stage.last)));
   }
   MemoryState peak = known.in_backward;
   peak.add({}, known.earlier, earlier);
-  Bytes most = known.most_in_backward + known.earlier.allocated * earlier;
+  peak.add({}, of_mirror, in_mirror);
+  Bytes most = known.most_in_backward + known.earlier.allocated * earlier + of_mirror.allocated * in_mirror;
   if (known.in_update.allocated > peak.allocated) {
     peak = known.in_update;
   } else {

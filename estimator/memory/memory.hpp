@@ -252,7 +252,9 @@ struct StagePeaks {
 [[nodiscard]] MemoryState kept_by_micro_batch(const StageOf& stage);
 
 /// Returns the memory of a rank of a stage at the moment when the requests of a step are largest (StageRequests), under the
-/// assumptions of the job. Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known.
-[[nodiscard]] MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks = nullptr);
+/// assumptions of the job. Activations include the rounding of sizes. `peaks`: the peaks of the stage, if known. `mirrored`:
+/// what a micro-batch keeps in the mirror stage, if known.
+[[nodiscard]] MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks = nullptr,
+                                           const MemoryState* mirrored = nullptr);
 
 }  // namespace ddl

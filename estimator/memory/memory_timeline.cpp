@@ -137,11 +137,20 @@ void run_steps(MemoryRecord& record, const StageOf& stage, int steps) {
   const Plan& plan = stage.plan;
   const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
                                                    static_cast<double>(plan.micro_batches), plan.virtual_stages);
+  const double in_mirror = stage.has_mirror() ? mirrored_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
+                                                                   static_cast<double>(plan.micro_batches))
+                                              : 0.0;
   StageRequests requests(stage, record);
+  StageRequests mirror(stage.has_mirror() ? stage.mirror() : stage, record);
   requests.set_up(false);
   for (int step = 0; step < steps; ++step) {
     record.forget_points();
-    requests.step(in_flight);
+    const auto before = record.mark();
+    mirror.keep(in_mirror);
+    const auto earlier = record.mark();
+    requests.pass(in_flight - in_mirror);
+    record.release(before, earlier);
+    requests.update();
   }
 }
 

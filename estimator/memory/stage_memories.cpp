@@ -19,7 +19,13 @@ double StageMemories::held_parts(const Plan& plan, const std::vector<int>& first
 
 StageOf StageMemories::stage(const Plan& plan, const std::vector<int>& firsts, int stage) const {
   const auto index = static_cast<std::size_t>(stage);
-  return {job_, plan, tables_.costs(plan), firsts[index], firsts[index + 1], stage, held_parts(plan, firsts, stage)};
+  StageOf result{job_, plan, tables_.costs(plan), firsts[index], firsts[index + 1], stage, held_parts(plan, firsts, stage)};
+  if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1) {
+    const auto mirror = static_cast<std::size_t>(plan.mesh[Axis::pipeline] - 1 - stage);
+    result.mirror_first = firsts[mirror];
+    result.mirror_last = firsts[mirror + 1];
+  }
+  return result;
 }
 
 LayerRange StageMemories::foremost_alike(const LayerRuns& runs, int first, int last) {
@@ -48,7 +54,11 @@ const StagePeaks& StageMemories::peaks(const Plan& plan, int stage_first, int st
 
 MemoryBreakdown StageMemories::memory(const Plan& plan, const std::vector<int>& firsts, int number) const {
   const StageOf stage = this->stage(plan, firsts, number);
-  return stage_memory(stage, job_.assumptions.memory_reuse ? nullptr : &peaks(plan, stage.first, stage.last, stage.parts));
+  if (job_.assumptions.memory_reuse) return stage_memory(stage);
+  const StagePeaks& own = peaks(plan, stage.first, stage.last, stage.parts);
+  if (!stage.has_mirror()) return stage_memory(stage, &own);
+  const MemoryState mirrored = kept(plan, stage.mirror_first, stage.mirror_last);
+  return stage_memory(stage, &own, &mirrored);
 }
 
 StageMemories::Fullest& StageMemories::fullest(const Plan& plan, const std::vector<int>& firsts) const {

@@ -115,13 +115,8 @@ class StageRequests {
     (void)sink_.allocate(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
   }
 
-  /// Makes the requests of one step. `in_flight`: micro-batches whose activations exist at once.
-  void step(double in_flight) {
-    pass(in_flight);
-    update();
-  }
-
-  /// Makes the requests of forward and backward of a micro-batch.
+  /// Makes the requests of forward and backward of a micro-batch. `in_flight`: micro-batches whose activations exist at
+  /// once.
   void pass(double in_flight) {
     sink_.at(StepPhase::forward, first_);
     const Mark before = sink_.mark();

@@ -151,7 +151,8 @@ Chain chain_of(const Job& job, const Plan& plan, const LayerCostTable& costs, co
   const auto last = static_cast<int>(job.facts.model->layers.size());
   StageRequests requests(StageOf{job, plan, costs, 0, last}, levels);
   requests.set_up(true);
-  requests.step(1);
+  requests.pass(1);
+  requests.update();
   chain.elsewhere = levels.elsewhere();
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const LayerCosts own = costs.between(ranges[i].first, ranges[i].last);

@@ -180,6 +180,12 @@ double micro_batches_in_flight(Schedule schedule, int stage, int stages, double 
   return stages == 1 ? 1.0 : order_of(schedule).in_flight(stage, stages, micro_batches, chunks);
 }
 
+double mirrored_in_flight(Schedule schedule, int stage, int stages, double micro_batches) {
+  // A stage holds p − i micro-batches of its own direction, as with 1F1B. The mirror stage of stage i is stage p − 1 − i.
+  if (stages == 1 || !order_of(schedule).keeps_two_parts) return 0;
+  return std::min(stage + 1.0, micro_batches / 2);
+}
+
 Seconds PipelineTimeline::length() const {
   Seconds last{};
   for (const std::vector<TimedSlot>& stage : stages) {

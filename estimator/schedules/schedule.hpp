@@ -87,6 +87,8 @@ extern const ScheduleOrder dual_pipe_order;
 /// Returns the number of micro-batches whose activations stage `stage` of `stages` holds at once.
 /// Returns 1 without a pipeline, because each micro-batch is done before the next one begins.
 [[nodiscard]] double micro_batches_in_flight(Schedule schedule, int stage, int stages, double micro_batches, int chunks = 1);
+/// Returns how many of micro_batches_in_flight() are in the mirror stage, whose layers the rank also has; 0 without one.
+[[nodiscard]] double mirrored_in_flight(Schedule schedule, int stage, int stages, double micro_batches);
 
 /// The times of one model chunk of a stage for one micro-batch. A stage cannot compute while it sends.
 struct StageSlots {

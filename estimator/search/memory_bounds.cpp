@@ -51,8 +51,10 @@ bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) 
   if (job.assumptions.memory_reuse || plan.offload_activations) return false;
   // After its last forward, the first stage holds all activations of its micro-batches in addition to its parameters.
   const std::vector<int>& firsts = estimator.stages(plan);
-  const double in_flight = micro_batches_in_flight(plan.schedule, 0, plan.mesh[Axis::pipeline],
-                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
+  const auto micro_batches = static_cast<double>(plan.micro_batches);
+  const int stages = plan.mesh[Axis::pipeline];
+  const double in_flight = micro_batches_in_flight(plan.schedule, 0, stages, micro_batches, plan.virtual_stages) -
+                           mirrored_in_flight(plan.schedule, 0, stages, micro_batches);
   const StageOf first{job, plan, estimator.tables().costs(plan), firsts[0], firsts[1]};
   MemoryBreakdown own = parameter_memory({.all = stage_parameters(first),
                                           .trained = stage_parameters(first, true),

@@ -1,6 +1,9 @@
 #include "estimator/strategies/expert.hpp"
 
+#include <algorithm>
+
 #include "estimator/strategies/tensor.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 namespace {
@@ -34,11 +37,16 @@ void expert_shard(const ShardContext& context, LayerShard& shard) {
   if (parts == 1) return;
   const bool deals = context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1;
   const Family axes = family_bit(Axis::expert) | (deals ? family_bit(Axis::tensor) : 0U);
-  const auto trade = [&](const TensorShape& copies, const TensorShape& tokens) {
+  // `narrow`: the phase whose exchange goes to the experts.
+  const auto trade = [&](const TensorShape& copies, const TensorShape& tokens, Phase narrow) {
     const auto items = static_cast<double>(copies.items());
     for (const Phase phase : {Phase::forward, Phase::backward}) {
+      // Elements of 8 bits count as a part of an element of the plan's precision.
+      constexpr double narrow_bytes = 1 + 4.0 / 128;
+      const bool is_narrow = phase == narrow && context.assumptions.fp8_dispatch;
+      const double size = is_narrow ? std::min(1.0, narrow_bytes / item_bytes(context.plan.precision)) : 1.0;
       shard.exchanges.push_back({.operation = Collective::all_to_all,
-                                 .items = items,
+                                 .items = items * size,
                                  .axes = axes,
                                  .phase = phase,
                                  .purpose = Purpose::layer,
@@ -46,8 +54,8 @@ void expert_shard(const ShardContext& context, LayerShard& shard) {
     }
   };
   const Operation& operation = *context.operation(shard);
-  if (operation.type() == "dispatch") return trade(shard.output, shard.inputs.front());
-  if (reads_experts(context)) return trade(shard.inputs.front(), shard.output);
+  if (operation.type() == "dispatch") return trade(shard.output, shard.inputs.front(), Phase::forward);
+  if (reads_experts(context)) return trade(shard.inputs.front(), shard.output, Phase::backward);
   const std::int64_t experts = operation.experts();
   if (experts <= 1) return;
   shard.operation = operation.with_experts(largest_part(experts, parts));

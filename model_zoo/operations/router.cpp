@@ -73,6 +73,28 @@ class Router final : public Operation {
     work.activation_items += (pass == Pass::forward ? 3 : 2) * scores;
     return work;
   }
+  /// The matrix runs on matrix units, with inputs in half precision [Megatron-LM, megatron/core/transformer/moe/moe_utils.py,
+  /// RouterGatingLinearFunction; Hugging Face, transformers, modeling_mixtral.py, MixtralSparseMoeBlock]. A second kernel
+  /// computes the weights of the experts from the scores.
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    Work weighing = work(pass, inputs, output);
+    if (pass == Pass::update) return {weighing};
+    const double tokens = real(output.extent[0]), channels = real(inputs.front().channels), experts = real(output.channels);
+    Work product{.flops = 2 * macs(inputs, output),
+                 .activation_items = items(inputs.front()) + items(output),
+                 .weight_items = weighing.weight_items};
+    product.m = pass == Pass::backward_weight ? experts : tokens;
+    product.n = pass == Pass::forward ? experts : channels;
+    product.k = pass == Pass::forward ? channels : pass == Pass::backward_data ? experts : tokens;
+    if (pass == Pass::backward_weight) {
+      product.batched = Work::Batched::k;
+      return {product};
+    }
+    weighing.flops -= product.flops;
+    weighing.activation_items -= product.activation_items;
+    weighing.weight_items = 0;
+    return {product, weighing};
+  }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     // The depth is that of a matrix product, followed by the softmax and the choice over the experts.
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions())});

@@ -116,4 +116,89 @@ TEST_CASE("twice the samples take about twice the time or less, and not less tha
   CHECK(checked > 100000);
 }
 
+namespace {
+
+/// Returns whether a kernel is a matrix product with weights, whose rows or sums are the tokens.
+bool multiplies_tokens(const Kernel& kernel) {
+  return kernel.work.kernel_kind() == KernelKind::matrix_product && kernel.work.batched != Work::Batched::count &&
+         kernel.work.flops > 0;
+}
+
+/// Returns whether a time is the bound of the data sheet, below which no time of the interval lies.
+bool is_bound(const KernelTime& time) { return time.low && *time.low >= time.time; }
+
+/// Returns the length of a kernel's tokens for one sample.
+double tokens_of(const Work& work) {
+  return work.batched == Work::Batched::m ? work.m : work.batched == Work::Batched::n ? work.n : work.k;
+}
+
+/// Returns whether the products of a device were measured one by one, and not in the order of a training.
+bool has_single_products(const Device& device) {
+  if (!device.kernels) return false;
+  for (const KernelFamily& family : device.kernels->families) {
+    if (family.kind == KernelKind::matrix_product && family.conditions == Conditions::repeated) return false;
+  }
+  return true;
+}
+
+bool is_like(const Device& one, const Device& two) {
+  return one.multiprocessors && one.multiprocessors == two.multiprocessors && one.peak == two.peak &&
+         one.compute_capability == two.compute_capability && one.power == two.power && one.kernels && two.kernels;
+}
+
+}  // namespace
+
+TEST_CASE("in training, twice the tokens do not take more than twice the time in a matrix product") {
+  // A product that the device's own kernels describe is at most as slow as its halves. Its bound by the data sheet grows by
+  // more where its tensors outgrow the cache.
+  constexpr double rounding = 1 + 1e-9, least_tokens = 1024;
+  const std::vector<Kernel> kernels = bundled_kernels();
+  std::size_t checked = 0;
+  for (const Device& device : bundled_devices()) {
+    if (!has_single_products(device) || !device.peak_at(Precision::bf16)) continue;
+    const KernelModel model(device, Precision::bf16, {}, Conditions::training);
+    for (std::size_t i = checked % 7; i < kernels.size(); i += 7) {
+      const Kernel& kernel = kernels[i];
+      if (!multiplies_tokens(kernel)) continue;
+      for (double samples = 1; samples < 32; samples *= 2) {
+        if (tokens_of(kernel.work) * samples < least_tokens) continue;
+        const KernelTime one = model.time(kernel.work, kernel.pass, samples);
+        const KernelTime two = model.time(kernel.work, kernel.pass, 2 * samples);
+        ++checked;
+        if (one.source != Provenance::curve || two.time <= one.time * (2 * rounding) || is_bound(two)) continue;
+        INFO(device.name << ", " << kernel.name << ", " << to_string(kernel.pass) << ", " << kernel.work.m << " x "
+                         << kernel.work.n << " x " << kernel.work.k << ", " << samples << " samples");
+        CHECK(two.time.value() <= 2 * one.time.value());
+      }
+    }
+  }
+  CHECK(checked > 10000);
+}
+
+TEST_CASE("of two devices with equal peaks, that with more memory bandwidth is never slower in a matrix product") {
+  const std::vector<Kernel> kernels = bundled_kernels();
+  const std::vector<Device> devices = bundled_devices();
+  std::size_t pairs = 0;
+  for (const Device& slow : devices) {
+    for (const Device& fast : devices) {
+      if (!is_like(slow, fast) || fast.memory_bandwidth <= slow.memory_bandwidth) continue;
+      ++pairs;
+      for (const Precision precision : {Precision::bf16, Precision::fp8}) {
+        if (!slow.peak_at(precision)) continue;
+        const KernelModel slower(slow, precision, {}, Conditions::training),
+            faster(fast, precision, {}, Conditions::training);
+        for (std::size_t i = pairs % 11; i < kernels.size(); i += 11) {
+          const Kernel& kernel = kernels[i];
+          if (!multiplies_tokens(kernel)) continue;
+          const Seconds one = slower.seconds(kernel.work, kernel.pass, 1), two = faster.seconds(kernel.work, kernel.pass, 1);
+          if (two <= one * (1 + 1e-9)) continue;
+          INFO(fast.name << " after " << slow.name << ", " << to_string(precision) << ", " << kernel.name);
+          CHECK(two.value() <= one.value());
+        }
+      }
+    }
+  }
+  CHECK(pairs > 0);  // H200 and H100
+}
+
 }  // namespace kernel_growth_tests

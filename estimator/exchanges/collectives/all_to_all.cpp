@@ -23,6 +23,16 @@ Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, doubl
   return (ranks - 1) * between.alpha + max(leaving, staying);
 }
 
+double units_of_groups(double units, double groups, double active) {
+  if (groups <= 1 || active >= groups) return units;
+  if (units >= groups) return units * active / groups;
+  // A unit holds several groups. None of them is chosen with the probability C(G−G/n, g)/C(G, g).
+  double none = 1;
+  for (double chosen = 0; chosen < active; ++chosen)
+    none *= std::max(0.0, groups - groups / units - chosen) / (groups - chosen);
+  return units * (1 - none);
+}
+
 double share_of_copies(double units, double copies) {
   if (copies <= 1) return 1;
   return std::min(1.0, units * (1 - std::pow(1 - 1 / units, copies)) / copies);

@@ -59,6 +59,9 @@ struct HalvingRound {
 /// Without this limit, the token's k experts require k copies. Experts are assumed equally popular,
 /// so a token reaches n(1−(1−1/n)^k) units on average.
 [[nodiscard]] double share_of_copies(double units, double copies);
+/// Returns on how many of n units the experts are that a token may use on average, if the token first chooses g of G groups
+/// of experts. Units hold consecutive experts [DSV3, section 2.1.2, node-limited routing].
+[[nodiscard]] double units_of_groups(double units, double groups, double active);
 /// Returns the time of a broadcast along a tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
 /// Returns the time of a reduce along a tree: (α + mβ + mc)⌈log2 P⌉.

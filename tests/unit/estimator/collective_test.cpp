@@ -113,6 +113,19 @@ TEST_CASE("tokens that are routed once are sent once to each unit") {
   CHECK(share_of_copies(1, 8) == Approx(1.0 / 8));
 }
 
+TEST_CASE("tokens that first choose groups of experts reach fewer units") {
+  // Each of eight nodes holds one of eight groups, of which a token chooses four [DSV3, section 2.1.2].
+  CHECK(units_of_groups(8, 8, 4) == Approx(4));
+  // With two nodes a group, half of the nodes hold the chosen groups.
+  CHECK(units_of_groups(16, 8, 4) == Approx(8));
+  // With two groups a node, a node has none of the chosen ones with the probability C(6, 4)/C(8, 4) = 15/70.
+  CHECK(units_of_groups(4, 8, 4) == Approx(4 * (1 - 15.0 / 70)));
+  CHECK(units_of_groups(1, 8, 4) == Approx(1));
+  // Without groups, or if all groups are chosen, a token may use every unit.
+  CHECK(units_of_groups(64, 0, 0) == 64);
+  CHECK(units_of_groups(8, 8, 8) == 8);
+}
+
 TEST_CASE("ranks that are not a power of two need an additional round") {
   // With P = 5, recursive doubling has ⌈log2 5⌉ = 3 rounds of (1 + 8 + 0.8) s. Rabenseifner takes 6 · 1 + 16 · 4/5 + 0.8 ·
   // 4/5 s.

@@ -7,6 +7,7 @@
 
 #include "core/csv.hpp"
 #include "estimator/kernels/shard_problems.hpp"
+#include "estimator/memory/stage_memories.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -299,6 +300,36 @@ TEST_CASE("earlier micro-batches in flight keep what they need") {
   // Eight micro-batches in flight are compared with two.
   const double kept = stage_peaks({owned.job, plan, table, 0, half}).earlier.allocated.value();
   CHECK(peak(Schedule::gpipe) - peak(Schedule::one_forward_one_backward) == Approx(6 * kept));
+}
+
+TEST_CASE("with DualPipe, a rank keeps few micro-batches of one stage and many of the stage at the other end") {
+  const OwnedJob owned(load_model("gpt2"), nodes_of_four(), Assumptions{}, 1000);
+  Plan plan;
+  plan.mesh.set(Axis::pipeline, 4);
+  plan.global_batch = 8;
+  plan.micro_batches = 8;
+  plan.precision = Precision::fp16;
+  plan.schedule = Schedule::dual_pipe;
+  const SplitTables tables(owned.job);
+  const StageMemories memories(tables);
+  const int count = static_cast<int>(owned.model.layers.size());
+  const std::vector<int> firsts{0, count / 4, count / 2, count * 3 / 4, count};
+  const MemoryState of_first = memories.kept(plan, firsts[0], firsts[1]),
+                    of_last = memories.kept(plan, firsts[3], firsts[4]);
+  // The last stage has the logits of GPT-2, 50,257 numbers a token.
+  REQUIRE(of_last.allocated > of_first.allocated * 2.0);
+  for (const int stage : {0, 1, 2, 3}) {
+    INFO("stage " << stage);
+    const StageOf own = memories.stage(plan, firsts, stage);
+    const MemoryBreakdown memory = memories.memory(plan, firsts, stage);
+    CHECK(memory.allocated().value() == Approx(memory_timeline(own).peak.allocated.value()).epsilon(1e-9));
+    CHECK(memory.allocated().value() == Approx(stage_memory(own).allocated().value()).epsilon(1e-9));
+  }
+  // In figure 5 of the DeepSeek-V3 technical report, the rank of the last stage runs one backward of it after each forward,
+  // while four micro-batches of the first stage wait for theirs.
+  const StagePeaks last = stage_peaks(memories.stage(plan, firsts, 3));
+  CHECK(memories.memory(plan, firsts, 3).allocated().value() ==
+        Approx((last.in_backward.allocated + of_first.allocated * 4.0).value()).epsilon(1e-9));
 }
 
 }  // namespace

@@ -912,6 +912,33 @@ TEST_CASE("expert: tokens are sent to the ranks of their experts, and the weight
   CHECK(describe_limit(*limits_of({dense, plan, {}}).begin()) == "experts 2 of 0");
 }
 
+TEST_CASE("expert: fp8 dispatch sends tokens forward, and gradients back to experts, in 33/32 bytes for each element") {
+  const Model model = load_model("mixtral-8x7b");
+  const ModelFacts facts = facts_of(model);
+  Plan plan;
+  plan.mesh = Mesh{{Axis::expert, 8}};
+  plan.precision = Precision::bf16;
+  plan.global_batch = 8;
+  Assumptions assumptions;
+  assumptions.fp8_dispatch = true;
+  const double items = 2.0 * 4096 * static_cast<double>(model.input.extent[0]);
+  LayerShard shard;
+  int narrow = 0, wide = 0;
+  for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
+    const ShardContext context{facts, plan, assumptions, layer, 0};
+    shard_layer(context, shard);
+    for (const Exchange& exchange : shard.exchanges) {
+      if (exchange.operation != Collective::all_to_all) continue;
+      CHECK(exchange.copies == 2);
+      const bool to_experts = (context.at().operation->type() == "dispatch") == (exchange.phase == Phase::forward);
+      CHECK(exchange.items == Approx(to_experts ? items * 33 / 64 : items));
+      ++(to_experts ? narrow : wide);
+    }
+  }
+  CHECK(narrow == 2 * 32);
+  CHECK(wide == 2 * 32);
+}
+
 TEST_CASE("expert: unsplit experts are also distributed to the tensor ranks, each of which has separate tokens") {
   const Model model = load_model("mixtral-8x7b");
   const ModelFacts facts = facts_of(model);

@@ -164,6 +164,19 @@ TEST_CASE("experts process the tokens that the router sends to them") {
   const Layer& combine = model.layers.back();
   CHECK(router.parameters() == 24 * 8);
   CHECK(macs_of(router) == 16 * 24 * 8);
+  // The matrix is a product of its own, which runs on matrix units.
+  for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
+    const std::vector<Work> kernels = router.operation->kernels(pass, router.input_shapes, router.output_shape);
+    const Work all = router.operation->work(pass, router.input_shapes, router.output_shape), sum = sum_of(kernels);
+    REQUIRE(kernels.size() == (pass == Pass::backward_weight ? 1 : 2));
+    CHECK(kernels.front().kernel_kind() == KernelKind::matrix_product);
+    CHECK(kernels.front().m * kernels.front().n * kernels.front().k == 16 * 24 * 8);
+    CHECK(kernels.front().flops == 2 * 16 * 24 * 8);
+    CHECK(kernels.back().activation_items >= 0);
+    CHECK(sum.flops == Approx(all.flops));
+    CHECK(sum.activation_items == Approx(all.activation_items));
+    CHECK(sum.weight_items == all.weight_items);
+  }
   CHECK(to_string(dispatch.output_shape) == "24 over 32 tokens");
   CHECK(kept_of(dispatch).mask_items == 8 * 32);
   CHECK_FALSE(kept_of(dispatch).input);
