@@ -23,8 +23,8 @@ struct AlikeRuns {
 
 /// Groups of measured runs, from the most similar to the least similar: of the plan's class of models with its software and
 /// its device, with its device, with its software, and of its class, all in a similar precision and on devices of the same
-/// maker. Groups without runs, and groups that equal the group before, are left out. If all groups are empty, the same groups
-/// in other precisions. Empty for an estimate without an interval, and for kernel times of another device's profile.
+/// maker. Groups without runs, and groups that equal the group before, are left out. If all groups are empty, the same
+/// groups in other precisions. Empty for an estimate without an interval, and for kernel times of another device's profile.
 [[nodiscard]] std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate,
                                                 const std::vector<Evidence>& evidence);
 /// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`. `is_fitted`: whether the
