@@ -26,9 +26,9 @@ constexpr int most_clusters = 1'000'000;
 Fabric parse_fabric(const YamlNode& root) {
   check_format(root);
   root.only_keys(
-      {"format",     "fabric",           "description",     "joins",     "sources",   "clusters",   "step",  "call",
-       "tree_level", "tree_inside",      "message",         "ring_fill", "tree_fill", "all_to_all", "doubt", "quick",
-       "bulk",       "all_to_all_quick", "all_to_all_bulk", "idle_links"});
+      {"format",     "fabric",           "description",     "joins",      "sources",   "clusters",   "step",  "call",
+       "tree_level", "tree_inside",      "message",         "ring_fill",  "tree_fill", "all_to_all", "doubt", "quick",
+       "bulk",       "all_to_all_quick", "all_to_all_bulk", "idle_links", "grouped"});
   Fabric fabric;
   LibraryConstants& constants = fabric.constants;
   constants.fabric = root.at("fabric").name();
@@ -59,7 +59,9 @@ Fabric parse_fabric(const YamlNode& root) {
     constants.bulk = root.at("bulk").seconds(true, plausible_latency);
     constants.all_to_all_bulk = root.at("all_to_all_bulk").seconds(true, plausible_latency);
     constants.idle_links = root.at("idle_links").number(0, most_idle_links);
+    if (const auto node = root.find("grouped")) node->fail("only a fabric between nodes has this key");
   } else {
+    if (const auto node = root.find("grouped")) constants.grouped = node->number(1, largest_fabric_factor);
     for (const char* key : {"quick", "all_to_all_quick", "bulk", "all_to_all_bulk", "idle_links"}) {
       if (const auto node = root.find(key)) node->fail("only a fabric inside a node has this key");
     }

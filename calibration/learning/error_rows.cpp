@@ -43,11 +43,13 @@ class RowMaker {
         fmt::format("{} {} {} {}", run.strategy, run.degrees, run.global_batch.value_or(0), run.micro_batch.value_or(0));
     const std::string& set = run.set.empty() ? table_.name : run.set;
     const std::string& device = predictors_.at(machine)->device();
-    return ErrorRow{index,      set,
-                    device,     question,
-                    plan,       run.global_batch.value_or(0),
-                    *predicted, std::log(run.value / *predicted),
-                    known_,     *details.sensitivity};
+    ErrorRow row{index,      set,
+                 device,     question,
+                 plan,       run.global_batch.value_or(0),
+                 *predicted, std::log(run.value / *predicted),
+                 known_,     *details.sensitivity};
+    row.precision = run.precision.value_or(Precision::fp32);
+    return row;
   }
 
  private:

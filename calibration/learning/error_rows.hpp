@@ -28,6 +28,7 @@ struct ErrorRow {
   /// The software that ran, if settings of another software predict the run (stand_in_rows). TimeSensitivity::software is
   /// then empty, because no run of the predicted software was measured.
   std::string ran{};
+  Precision precision = Precision::fp32;
   double shift = 0;  ///< for stand-ins: ln(time predicted with the run's own software / predicted time)
 };
 

@@ -255,19 +255,19 @@ void fit_new_software(TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
   }
 }
 
-/// Groups the rows with all kernel data by class, software and device.
+/// Groups the rows with all kernel data by class, precision, software and device.
 std::vector<Evidence> evidence_of(std::span<const ErrorRow> rows) {
-  std::map<std::tuple<ModelClass, std::string, std::string>, Evidence> groups;
+  std::map<std::tuple<ModelClass, PrecisionClass, std::string, std::string>, Evidence> groups;
   for (const ErrorRow& row : rows) {
     if (row.known != KnownKernels::all || row.device.empty()) continue;
-    Evidence& group = groups[{row.time.model_class, row.time.software, row.device}];
+    Evidence& group = groups[{row.time.model_class, precision_class(row.precision), row.time.software, row.device}];
     group.runs += 1;
     group.error += std::abs(std::exp(-row.log_ratio) - 1);
   }
   std::vector<Evidence> evidence;
   for (const auto& [key, group] : groups) {
-    const auto& [model_class, software, device] = key;
-    evidence.push_back({model_class, software, device, group.runs, group.error / group.runs});
+    const auto& [model_class, precision, software, device] = key;
+    evidence.push_back({model_class, precision, software, device, group.runs, group.error / group.runs});
   }
   return evidence;
 }

@@ -33,6 +33,14 @@ ModelClass chosen_class(const YamlNode& node) {
   return *found;
 }
 
+PrecisionClass chosen_precision(const YamlNode& node) {
+  const std::optional<PrecisionClass> found = enum_named(precision_class_names, node.text());
+  if (!found)
+    node.fail(fmt::format("unknown class of precisions {}", quote(node.text())),
+              suggest(node.text(), precision_class_names));
+  return *found;
+}
+
 void read_widths(const YamlNode& node, std::span<const std::string_view> names, std::span<ErrorWidth> widths) {
   node.only_keys(names);
   for (std::size_t i = 0; i < names.size(); ++i) widths[i] = read_width(node.at(names[i]));
@@ -107,8 +115,9 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   }
   if (const auto evidence = root.find("evidence")) {
     for (const YamlNode& node : evidence->items()) {
-      node.only_keys({"class", "software", "device", "runs", "error"});
-      file.evidence.push_back({chosen_class(node.at("class")), node.at("software").text(), node.at("device").text(),
+      node.only_keys({"class", "precision", "software", "device", "runs", "error"});
+      file.evidence.push_back({chosen_class(node.at("class")), chosen_precision(node.at("precision")),
+                               node.at("software").text(), node.at("device").text(),
                                static_cast<int>(node.at("runs").integer(1, most_runs)), node.at("error").number(0)});
     }
   }
@@ -148,8 +157,9 @@ std::string print_time_errors(const TimeErrorsFile& file) {
   }
   if (!file.evidence.empty()) text += "evidence:\n";
   for (const Evidence& each : file.evidence) {
-    text += fmt::format("  - {{class: {}, software: \"{}\", device: \"{}\", runs: {}, error: {:.3f}}}\n",
-                        model_class_names[each.model_class], each.software, each.device, each.runs, each.error);
+    text += fmt::format("  - {{class: {}, precision: {}, software: \"{}\", device: \"{}\", runs: {}, error: {:.3f}}}\n",
+                        model_class_names[each.model_class], precision_class_names[each.precision], each.software,
+                        each.device, each.runs, each.error);
   }
   return text;
 }

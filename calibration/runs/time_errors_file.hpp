@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "estimator/inputs/time_errors.hpp"
+#include "model_zoo/values/precision.hpp"
 
 namespace ddl {
 
@@ -26,9 +27,19 @@ struct RatioCoverage {
   double mean_single = 0;  ///< mean of ln(high/low)/2 for the intervals of the two single times
 };
 
-/// The measured runs of one class of models with one software on one device, and how well they are predicted.
+/// Precisions in which the same kernels run: fp32 and tf32, fp16 and bf16, and products with at most 8 bits.
+enum class PrecisionClass { full, half, narrow };
+inline constexpr EnumNames<PrecisionClass> precision_class_names{"full", "half", "narrow"};
+[[nodiscard]] constexpr PrecisionClass precision_class(Precision precision) {
+  if (is_narrow(precision)) return PrecisionClass::narrow;
+  return is_mixed(precision) ? PrecisionClass::half : PrecisionClass::full;
+}
+
+/// The measured runs of one class of models in similar precisions with one software on one device, and how well they are
+/// predicted.
 struct Evidence {
   ModelClass model_class{};
+  PrecisionClass precision{};
   std::string software, device;
   int runs = 0;
   double error = 0;  ///< mean |predicted / measured − 1|

@@ -34,22 +34,28 @@ bool has_kernels_of_another(const Study& study) {
                      [&](const FoundProfile& each) { return !is_device(study.machine().device, each.profile.head.device); });
 }
 
-}  // namespace
+std::string_view precision_text(PrecisionClass precision) {
+  switch (precision) {
+    case PrecisionClass::full:
+      return "fp32 or tf32";
+    case PrecisionClass::half:
+      return "fp16 or bf16";
+    case PrecisionClass::narrow:
+      break;
+  }
+  return "fp8 or nvfp4";
+}
 
-std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, const std::vector<Evidence>& evidence) {
-  if (!estimate.sensitivity || has_kernels_of_another(study)) return {};
-  const std::string& software = estimate.sensitivity->software;
-  const std::string& device = study.machine().device.name;
+/// Returns the groups of alike_runs() among runs of the plan's class of models and of its device's maker.
+std::vector<AlikeRuns> groups_of(const std::vector<Evidence>& evidence, const std::string& what, const std::string& software,
+                                 const std::string& device) {
   std::vector<AlikeRuns> alike;
   for (const auto& [same_software, same_device] : {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
-    AlikeRuns group{class_text(estimate.sensitivity->model_class)};
+    AlikeRuns group{what};
     if (same_software) group.what += ", " + software;
     if (same_device) group.what += ", " + device;
     for (const Evidence& each : evidence) {
-      const bool belongs = each.model_class == estimate.sensitivity->model_class &&
-                           maker_of(each.device) == maker_of(device) && (!same_software || each.software == software) &&
-                           (!same_device || each.device == device);
-      if (!belongs) continue;
+      if ((same_software && each.software != software) || (same_device && each.device != device)) continue;
       group.runs += each.runs;
       group.error += each.runs * each.error;
     }
@@ -62,10 +68,32 @@ std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, 
   return alike;
 }
 
+}  // namespace
+
+std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, const std::vector<Evidence>& evidence) {
+  if (!estimate.sensitivity || has_kernels_of_another(study)) return {};
+  const ModelClass model_class = estimate.sensitivity->model_class;
+  const std::string& device = study.machine().device.name;
+  const PrecisionClass precision = precision_class(estimate.plan.precision);
+  std::vector<Evidence> same, others;
+  for (const Evidence& each : evidence) {
+    if (each.model_class != model_class || maker_of(each.device) != maker_of(device)) continue;
+    (each.precision == precision ? same : others).push_back(each);
+  }
+  const std::string what = class_text(model_class);
+  const std::string& software = estimate.sensitivity->software;
+  std::vector<AlikeRuns> alike = groups_of(same, fmt::format("{} in {}", what, precision_text(precision)), software, device);
+  if (!alike.empty()) return alike;
+  alike = groups_of(others, what + " in other precisions", software, device);
+  for (AlikeRuns& group : alike) group.other_precision = true;
+  return alike;
+}
+
 std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted) {
   if (alike.empty()) return "no measured run is like it";
   const AlikeRuns& nearest = alike.front();
-  return fmt::format("{} measured run{} like it ({}) {} {:.0f} % off{}", with_thousands(nearest.runs),
+  return fmt::format("{}{} measured run{} like it ({}) {} {:.0f} % off{}",
+                     nearest.other_precision ? "none measured in its precision; " : "", with_thousands(nearest.runs),
                      nearest.runs == 1 ? "" : "s", nearest.what, nearest.runs == 1 ? "was" : "were", nearest.error * 100,
                      is_fitted ? " before the fit to runs" : "");
 }

@@ -14,15 +14,17 @@ namespace ddl {
 
 /// Measured runs that resemble a plan, and how well they are predicted.
 struct AlikeRuns {
-  std::string what;  ///< what the runs have in common with the plan: `transformers, megatron, NVIDIA A100 SXM4 80 GB`
+  /// What the runs have in common with the plan: `transformers in half precision, megatron, NVIDIA A100 SXM4 80 GB`.
+  std::string what;
   int runs = 0;
   double error = 0;  ///< mean |predicted / measured − 1|
+  bool other_precision = false;
 };
 
 /// Groups of measured runs, from the most similar to the least similar: of the plan's class of models with its software and
-/// its device, with its device, with its software, and of its class, all on devices of the same maker. Groups without runs,
-/// and groups that equal the group before, are left out. Empty for an estimate without an interval, and for kernel times of
-/// another device's profile.
+/// its device, with its device, with its software, and of its class, all in a similar precision and on devices of the same
+/// maker. Groups without runs, and groups that equal the group before, are left out. If all groups are empty, the same
+/// groups in other precisions. Empty for an estimate without an interval, and for kernel times of another device's profile.
 [[nodiscard]] std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate,
                                                 const std::vector<Evidence>& evidence);
 /// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`. `is_fitted`: whether the

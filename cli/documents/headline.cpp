@@ -126,10 +126,12 @@ std::string staging_text(const StagedData& staged) {
 
 /// Names the width of an interval: `good` if its upper end is at most a quarter above the prediction, `fair` up to a half.
 /// Without measured runs of the class of models on devices of the maker, `low`, because the width comes from other makers.
-std::string_view grade_of(const TimeInterval& interval, bool is_evident) {
+/// If all such runs have another precision, at most `fair`.
+std::string_view grade_of(const TimeInterval& interval, const std::vector<AlikeRuns>& alike) {
   constexpr double good = 1.25, fair = 1.5;
-  if (!is_evident) return "low";
-  return interval.high <= good ? "good" : interval.high <= fair ? "fair" : "low";
+  if (alike.empty()) return "low";
+  if (interval.high <= good && !alike.front().other_precision) return "good";
+  return interval.high <= fair ? "fair" : "low";
 }
 
 std::string confidence_text(const Estimate& estimate, const Study& study) {
@@ -145,7 +147,7 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
   if (estimate.interval) {
     const auto percent = [](double factor) { return std::lround((factor - 1) * 100); };
     const std::vector<AlikeRuns> alike = alike_runs(study, estimate, bundled_time_errors_file().evidence);
-    confidence.grade = grade_of(*estimate.interval, !alike.empty());
+    confidence.grade = grade_of(*estimate.interval, alike);
     confidence.interval = fmt::format("{:+d} % to {:+d} % ({})", percent(estimate.interval->low),
                                       percent(estimate.interval->high), interval_name());
     confidence.evidence = evidence_text(alike, estimate.sensitivity && estimate.sensitivity->learned.has_value());

@@ -195,6 +195,37 @@ std::optional<Seconds> ExchangeTimes::continued_time(Collective operation, Bytes
   return time;
 }
 
+Seconds ExchangeTimes::agreeing(Seconds time, std::optional<Seconds> start, Collective operation, Bytes message,
+                                const GroupLinks& at) const {
+  const bool is_whole = operation == Collective::allreduce;
+  if (!is_whole && operation != Collective::allgather && operation != Collective::reduce_scatter) return time;
+  const double ranks = at.group.ranks, nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
+  // Whether the Allreduce, or one of the two others, was measured: with these ranks per node, and among these nodes.
+  const auto is_measured = [&](bool whole, bool here) {
+    const std::vector<MeasuredCurve>& curves = coefficients_.exchanges.curves();
+    return std::any_of(curves.begin(), curves.end(), [&](const MeasuredCurve& each) {
+      const bool is_asked = whole ? each.operation == Collective::allreduce
+                                  : each.operation == Collective::allgather || each.operation == Collective::reduce_scatter;
+      if (!is_asked || each.window != 1 || (each.nodes > 1) != (nodes > 1)) return false;
+      if (here) return each.ranks == ranks && each.nodes == nodes && message <= each.points.back().message;
+      return nodes == 1 || std::abs(each.ranks * nodes - ranks * each.nodes) < 0.5 * nodes;
+    });
+  };
+  if (is_measured(is_whole, true) || !is_measured(!is_whole, false)) return time;
+  if (is_whole) {
+    const std::optional<Seconds> gather = continued_time(Collective::allgather, message, at);
+    const std::optional<Seconds> scatter = continued_time(Collective::reduce_scatter, message, at);
+    if (!gather || !scatter) return time;
+    const std::optional<Seconds> first = continued_time(Collective::allgather, Bytes(1), at);
+    const Seconds bytes = max(*gather, *scatter) - first.value_or(Seconds{});
+    return min(max(time, bytes), *gather + *scatter);
+  }
+  if (is_measured(false, false) && !is_measured(true, true)) return time;
+  const std::optional<Seconds> whole = continued_time(Collective::allreduce, message, at);
+  if (!start) start = continued_time(operation, Bytes(1), at);
+  return whole ? min(max(time, *whole / 2.0), *whole + start.value_or(Seconds{})) : time;
+}
+
 std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective operation, Bytes message, const GroupLinks& at,
                                                                  Purpose purpose) const {
   if (operation == Collective::point_to_point || !may_be_measured(at, purpose)) return std::nullopt;
@@ -212,6 +243,8 @@ std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective oper
     bytes += max(Seconds{}, carried - *time);
     time = max(*time, carried);
   }
+  time = agreeing(*time, std::nullopt, operation, message, at);
+  bytes = min(bytes, *time);
   const PathCoefficients path = path_coefficients(purpose);
   double factor = congestion_factor(at.group, 0, at.group.outermost);
   if (assumptions_.congestion_quantile) {
@@ -649,18 +682,24 @@ ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes mess
       return {measured_exchange, measured->startups + measured->bytes, {}};
   }
   const LibraryConstants* const constants = library(at, staged);
-  const auto gathered = [&](RingTime ring) -> Predicted {
+  const auto ring_of = [&](RingTime ring, const GroupLinks& way) -> Predicted {
     if (constants != nullptr && !software_.layer_algorithm) {
-      LibraryGroup group = library_group(at);
+      LibraryGroup group = library_group(way);
       if (operation == Collective::allgather) group.add = {};
       return {"ring", library_ring_time(1, message, group, *constants), shared.bottleneck};
     }
-    const Seconds one_ring = gather_time(ring, false, message, at, staged);
-    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(at.group))
+    const Seconds one_ring = gather_time(ring, false, message, way, staged);
+    if (assumptions_.ring_only || software_.layer_algorithm || !has_levels(way.group))
       return {"ring", one_ring, shared.bottleneck};
-    const Seconds two_levels = gather_time(ring, true, message, at, staged);
+    const Seconds two_levels = gather_time(ring, true, message, way, staged);
     return two_levels < one_ring ? Predicted{hierarchical, two_levels, slices.bottleneck}
                                  : Predicted{"ring", one_ring, shared.bottleneck};
+  };
+  const auto gathered = [&](RingTime ring) -> Predicted {
+    Predicted found = ring_of(ring, at);
+    if (!may_be_measured(at, purpose)) return found;
+    found.time = agreeing(found.time, ring_of(ring, links(axes, purpose, true)).time, operation, message, at);
+    return found;
   };
   switch (operation) {
     case Collective::allreduce: {

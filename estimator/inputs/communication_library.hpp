@@ -16,9 +16,11 @@ struct LibraryConstants {
   double tree_level = 1;   ///< between nodes, α of a level of a tree divided by α of a message in a ring
   double tree_inside = 1;  ///< inside a node, α of a level of a tree divided by α of a message in a ring
   double message = 1;      ///< α of a message of an all-to-all, divided by α of a message in a ring
-  double ring_fill = 0;    ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
-  double tree_fill = 0;    ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)
-  double all_to_all = 1;   ///< share of the links' rate that an all-to-all reaches
+  /// Number of ranks of a node that send their messages to one rank of another node together, passed on inside the node.
+  double grouped = 1;
+  double ring_fill = 0;   ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
+  double tree_fill = 0;   ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)
+  double all_to_all = 1;  ///< share of the links' rate that an all-to-all reaches
   /// Inside a node: small messages take a protocol that starts at once and reaches a share of the rate, `quick` in a ring
   /// and `all_to_all_quick` in an all-to-all. Large messages take a protocol that starts later, by `bulk` or
   /// `all_to_all_bulk`.

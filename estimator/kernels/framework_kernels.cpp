@@ -74,6 +74,14 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass) {
   return kernels;
 }
 
+Work fused_interaction(Work interaction, Pass pass, double vectors, double output) {
+  if (!interaction.is_any()) return interaction;
+  constexpr double tile = 16;
+  for (double Work::*side : {&Work::m, &Work::n, &Work::k}) interaction.*side = std::ceil(interaction.*side / tile) * tile;
+  interaction.activation_items = output + (pass == Pass::forward ? 1 : 2) * vectors;
+  return interaction;
+}
+
 KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat format) {
   if (!has_matrix_units) return KernelKind::direct_convolution;
   if (format == MemoryFormat::channels_first) return KernelKind::grouped_convolution;

@@ -49,6 +49,12 @@ namespace ddl {
 /// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
 
+/// Returns the kernel that computes the dot products of a recommendation model's vectors without intermediate tensors: it
+/// reads the vectors and, in backward, the gradient of the output, and writes its result. Matrix units multiply vectors that
+/// are padded to whole tiles [NVIDIA/DeepLearningExamples, dot_based_interact; HugeCTR, src/layers/interaction_layer.cu].
+/// `interaction`: the work of unfused operators. `vectors`, `output`: elements of all vectors and of the output.
+[[nodiscard]] Work fused_interaction(Work interaction, Pass pass, double vectors, double output);
+
 /// Returns the type of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and
 /// in channels-last order, direct kernels run the convolution. With matrix units and in channels-first order, the groups run
 /// one by one. With matrix units and in channels-last order, all groups of a tile run together under three conditions: the

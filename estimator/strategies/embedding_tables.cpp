@@ -20,6 +20,23 @@ double sum_of_vectors(const std::vector<LookupTable>& tables) {
                          [](double sum, const LookupTable& each) { return sum + each.columns; });
 }
 
+int least_columns(const ModelFacts& facts) {
+  const auto least = std::min_element(facts.tables.begin(), facts.tables.end(),
+                                      [](const LookupTable& a, const LookupTable& b) { return a.columns < b.columns; });
+  return least == facts.tables.end() ? 0 : static_cast<int>(least->columns);
+}
+
+/// Returns the number of ranks that hold parts of one table. With more ranks than columns, equal groups of ranks hold whole
+/// tables each, and the ranks of a group hold columns of them [TorchRec, ShardingType.COLUMN_WISE: shards of a table are
+/// placed on some of the ranks].
+int ranks_of_a_table(const ModelFacts& facts, Tables tables, int ranks) {
+  if (tables == Tables::rows) return ranks;
+  if (tables != Tables::columns) return 1;
+  int most = std::min(ranks, least_columns(facts));
+  while (most > 1 && ranks % most != 0) --most;
+  return most;
+}
+
 // A rank looks up the rows of its tables for the samples of all ranks, and sends each rank the vectors of that rank's
 // samples: an All-to-all forward, and another for the gradients in backward. With tables by rows, a rank has partial sums of
 // all vectors, which a Reduce-scatter adds up; an Allgather brings the gradients of all vectors to every rank [Mudigere et
@@ -46,7 +63,9 @@ void distribute_table(const ShardContext& context, LayerShard& shard) {
   const LookupTable& table = facts.tables[static_cast<std::size_t>(facts.of_table[context.index()])];
   const int ranks = context.plan.mesh[Axis::data];
   const Tables way = context.plan.tables;
-  const TableLoads loads = way == Tables::whole ? place_tables(facts.tables, ranks) : TableLoads();
+  const int parts = ranks_of_a_table(facts, way, ranks);
+  const int groups = ranks / parts;
+  const TableLoads loads = groups > 1 ? place_tables(facts.tables, groups) : TableLoads();
   if (facts.ends_tables(context.layer)) add_table_exchanges(context, loads.vectors, shard);
   if (context.layer != table.layer) {
     shard.held = 0;  // the kernel of the lookup also writes the vector
@@ -54,7 +73,7 @@ void distribute_table(const ShardContext& context, LayerShard& shard) {
   }
   const auto rows = static_cast<std::int64_t>(table.rows), columns = static_cast<std::int64_t>(table.columns);
   const std::int64_t own_rows = way == Tables::rows ? largest_part(rows, ranks) : rows;
-  const std::int64_t own_columns = way == Tables::columns ? largest_part(columns, ranks) : columns;
+  const std::int64_t own_columns = way == Tables::columns ? largest_part(columns, parts) : columns;
   shard.operation = context.at().operation->with_sparse_gradient(own_rows, own_columns, true);
   // With tables by rows, a rank writes partial sums for the samples of all ranks.
   shard.output = {.channels = own_columns * (way == Tables::rows ? ranks : 1)};
@@ -63,7 +82,7 @@ void distribute_table(const ShardContext& context, LayerShard& shard) {
   const bool is_summed = table.lookups > 1 && next.operation->type() != "embedding";
   shard.kept_output = is_summed ? shard.inputs.front() : TensorShape{.channels = columns};
   shard.batches = way == Tables::rows ? 1 : ranks;
-  shard.held = way == Tables::whole ? loads.rows / ranks : 1;
+  shard.held = loads.rows / groups;
   shard.weights = table.parameters() * loads.parameters / ranks;
   const double lookups = static_cast<double>(context.plan.global_batch) * table.lookups;
   shard.touched = std::min(shard.weights, std::min(lookups, table.rows) * table.columns * loads.rows / ranks);
@@ -140,8 +159,7 @@ namespace {
 /// Returns whether the mesh allows it. Costs of layers depend on the mesh, and not on ZeRO and offload.
 bool may_distribute_on(const ModelFacts& facts, const Mesh& mesh, Tables tables) {
   if (facts.tables.empty() || mesh.devices() != mesh[Axis::data]) return false;
-  return tables != Tables::columns || std::all_of(facts.tables.begin(), facts.tables.end(),
-                                                  [&](const LookupTable& each) { return each.columns >= mesh[Axis::data]; });
+  return tables != Tables::columns || mesh[Axis::data] == 1 || ranks_of_a_table(facts, tables, mesh[Axis::data]) > 1;
 }
 
 }  // namespace
@@ -170,12 +188,7 @@ void table_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
   if (plan.tables == Tables::replicated || plan.mesh[Axis::data] == 1) return;
   if (may_distribute_tables(context.facts, plan, plan.tables)) return;
-  const double least =
-      context.facts.tables.empty()
-          ? 0.0
-          : std::min_element(context.facts.tables.begin(), context.facts.tables.end(),
-                             [](const LookupTable& a, const LookupTable& b) { return a.columns < b.columns; })
-                ->columns;
+  const double least = least_columns(context.facts);
   limits.add({Limit::Kind::tables, static_cast<double>(plan.mesh[Axis::data]), least, -1});
 }
 

@@ -1,5 +1,6 @@
 #include "estimator/exchanges/collectives/communication_library.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace ddl {
@@ -48,12 +49,15 @@ Seconds library_tree_time(Bytes message, const LibraryGroup& group, const Librar
   return call_of(group, constants) + pipelined(startups, bytes, constants.tree_fill, group) + message * group.add;
 }
 
-// The time is (P−g)·m′α + (m/P)(P−g)β/s. Traffic inside a node overlaps with traffic between nodes.
+// The j ranks of a node that send together pass their parts on inside the node, in (j−1)αi. The first message takes α, and
+// each of the (P−g)/j−1 others m′α. Bytes take (m/P)(P−g)β/s. Traffic inside a node overlaps with traffic between nodes.
 Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants) {
-  const double others = group.ranks - group.ranks / group.nodes;
+  const double in_node = group.ranks / group.nodes, others = group.ranks - in_node;
+  const double together = std::max(1.0, std::min(constants.grouped, in_node));
+  const Seconds messages = (1 + (others / together - 1) * constants.message) * group.between + (together - 1) * group.inside;
   const Seconds bytes =
       (others / group.ranks / (constants.all_to_all * used_links(group, constants))) * (message * group.exchanged);
-  return call_of(group, constants) + others * constants.message * group.between +
+  return call_of(group, constants) + messages +
          min(bytes / constants.all_to_all_quick, group.alpha_factor * constants.all_to_all_bulk + bytes);
 }
 

@@ -27,7 +27,8 @@ struct LibraryGroup {
 /// Returns the time of an Allreduce up and down two binary trees of nodes at once. Each tree
 /// carries half of the vector [SST09]. The ranks inside a node form a chain.
 [[nodiscard]] Seconds library_tree_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants);
-/// Returns the time of an All-to-all between nodes. Each rank sends one message to each rank of the other nodes.
+/// Returns the time of an All-to-all between nodes. Each rank sends one message to each rank of the other nodes, together
+/// with `grouped` ranks of its node.
 [[nodiscard]] Seconds library_all_to_all_time(Bytes message, const LibraryGroup& group, const LibraryConstants& constants);
 /// Returns a lower bound of the time of rings and trees. A ring takes at least the bound, and a
 /// tree takes at least twice the bound.

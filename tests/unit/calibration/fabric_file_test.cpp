@@ -210,6 +210,7 @@ using Values = std::array<double, parameters.size()>;
 Seconds priced(const Row& row, const Values& v) {
   const bool ethernet = row.fabric == "ethernet";
   LibraryConstants constants{.call = Seconds(v[0] * 1e-6), .tree_level = v[1], .tree_inside = v[2], .message = v[3]};
+  constants.grouped = ethernet ? 1 : 8;
   constants.ring_fill = ethernet ? v[10] : v[4];
   constants.tree_fill = ethernet ? v[9] : v[5];
   constants.all_to_all = ethernet ? v[11] : v[6];

@@ -21,8 +21,9 @@ StudySpec spec_of(const std::string& model, const std::string& machine) {
 }  // namespace
 
 TEST_CASE("measured runs on devices of other makers are not like a plan") {
-  const std::vector<Evidence> evidence{{ModelClass::transformer, "megatron-core", "NVIDIA A100 SXM4 80 GB", 1000, 0.1},
-                                       {ModelClass::transformer, "nemo", "AMD Instinct MI300X", 8, 0.3}};
+  const std::vector<Evidence> evidence{
+      {ModelClass::transformer, PrecisionClass::full, "megatron-core", "NVIDIA A100 SXM4 80 GB", 1000, 0.1},
+      {ModelClass::transformer, PrecisionClass::full, "nemo", "AMD Instinct MI300X", 8, 0.3}};
   const auto estimate_of = [](ModelClass model_class) {
     TimeSensitivity time;
     time.model_class = model_class;
@@ -44,6 +45,38 @@ TEST_CASE("measured runs on devices of other makers are not like a plan") {
   const std::vector<AlikeRuns> of_h100 = alike_runs(h100, estimate_of(ModelClass::transformer), evidence);
   REQUIRE_FALSE(of_h100.empty());
   CHECK(of_h100.front().runs == 1000);
+}
+
+TEST_CASE("measured runs of another precision are not like a plan") {
+  const std::string software = "megatron-core", h100 = "NVIDIA H100 SXM5 80 GB";
+  const std::vector<Evidence> evidence{
+      {ModelClass::transformer, PrecisionClass::full, software, h100, 90, 0.1},
+      {ModelClass::transformer, PrecisionClass::half, "nemo", "NVIDIA A100 SXM4 80 GB", 7, 0.2}};
+  const Study study(spec_of("gpt2", "dgx-h100"));
+  const auto alike_in = [&](Precision precision) {
+    TimeSensitivity time;
+    time.model_class = ModelClass::transformer;
+    time.software = software;
+    Estimate estimate;
+    estimate.plan.precision = precision;
+    estimate.sensitivity = std::make_shared<const TimeSensitivity>(std::move(time));
+    return alike_runs(study, estimate, evidence);
+  };
+  for (const Precision full : {Precision::fp32, Precision::tf32}) {
+    REQUIRE(alike_in(full).size() == 1);
+    CHECK(alike_in(full).front().runs == 90);
+  }
+  for (const Precision half : {Precision::fp16, Precision::bf16}) {
+    REQUIRE(alike_in(half).size() == 1);
+    CHECK(alike_in(half).front().runs == 7);
+    CHECK(evidence_text(alike_in(half), false) == "7 measured runs like it (transformers in fp16 or bf16) were 20 % off");
+  }
+  // No run has products of 8 bits. The runs of other precisions are shown as such.
+  REQUIRE_FALSE(alike_in(Precision::fp8).empty());
+  CHECK(alike_in(Precision::fp8).front().other_precision);
+  CHECK(evidence_text(alike_in(Precision::fp8), false) ==
+        "none measured in its precision; 90 measured runs like it (transformers in other precisions, megatron-core, NVIDIA "
+        "H100 SXM5 80 GB) were 10 % off");
 }
 
 TEST_CASE("a model that was measured in one precision has the same scale in another one") {

@@ -71,9 +71,33 @@ TEST_CASE("in a library's two trees the vector leaves each node twice, or once a
 }
 
 TEST_CASE("a library's all-to-all sends a message to each rank of each other node") {
-  // Six messages take start-ups of 10 us each. 6/8 of 1 MB take 2 ns / 0.8 per byte.
+  // The first message takes 100 us, five others 10 us each. 6/8 of 1 MB take 2 ns / 0.8 per byte.
   CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), test_constants).value() ==
-        Approx(5e-6 + 60e-6 + 0.75e6 * 2e-9 / 0.8));
+        Approx(5e-6 + 150e-6 + 0.75e6 * 2e-9 / 0.8));
+}
+
+TEST_CASE("ranks of a node that send together send a message to each other node") {
+  LibraryConstants grouped = test_constants;
+  grouped.grouped = 8;
+  // Both ranks of a node pass their parts on in 10 us. The first of three messages takes 100 us, the others 10 us each.
+  CHECK(library_all_to_all_time(Bytes(1e6), four_nodes(), grouped).value() ==
+        Approx(5e-6 + 10e-6 + 120e-6 + 0.75e6 * 2e-9 / 0.8));
+  // With more nodes, start-ups grow by a message a node instead of a message a rank.
+  const auto growth = [](double ranks_per_node, const LibraryConstants& constants) {
+    const auto start = [&](double nodes) {
+      LibraryGroup group = four_nodes();
+      group.ranks = ranks_per_node * nodes;
+      group.nodes = nodes;
+      return library_all_to_all_time(Bytes(1), group, constants).value();
+    };
+    return start(64) - start(32);
+  };
+  for (const double in_node : {1.0, 2.0, 4.0, 8.0}) {
+    CHECK(growth(in_node, grouped) == Approx(32 * 10e-6));
+    CHECK(growth(in_node, test_constants) == Approx(32 * in_node * 10e-6));
+  }
+  // At most eight ranks send together.
+  CHECK(growth(16, grouped) == Approx(64 * 10e-6));
 }
 
 TEST_CASE("fitted factors apply to start-ups and to bytes, each once") {

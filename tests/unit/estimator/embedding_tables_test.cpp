@@ -138,11 +138,43 @@ TEST_CASE("tables by rows exchange partial sums, and tables by columns exchange 
   CHECK(shard_of(model, plan_with(Tables::columns), "vector1").exchanges.front().items == Approx(8));
 }
 
-TEST_CASE("tables are distributed by plans of data alone, without ZeRO, and with a column for each rank") {
+TEST_CASE("with more ranks than columns, groups of ranks hold whole tables, and their ranks hold columns") {
+  const Model model = small_recommender();
+  // Two groups of four ranks. The fuller one has table0: 400 of 440 parameters, and 12 of 16 elements of looked up rows.
+  const LayerShard shard = shard_of(model, plan_with(Tables::columns, 8), "table0");
+  CHECK(shard.output.channels == 1);
+  CHECK(shard.held == Approx(0.75));
+  CHECK(shard.weights == Approx(400.0 * (400.0 / 220) / 8));
+  CHECK(shard.batches == 8);
+  // Both groups have one of the two vectors of 4 elements.
+  CHECK(shard_of(model, plan_with(Tables::columns, 8), "vector1").exchanges.front().items == Approx(8));
+}
+
+TEST_CASE("more ranks than columns do not make a rank send more vectors of a sample") {
+  const Model model = load_model("dlrm");
+  // The model has 26 tables of 128 columns. Each of 64 ranks sends 1/64 of all vectors; whole tables are on 26 ranks alone.
+  // Of eight groups of 128 ranks, one has 5 tables, and the mean is 3.25.
+  const auto items = [&](Tables tables, int ranks) {
+    Plan plan = plan_with(tables, ranks);
+    plan.global_batch = 65536;
+    return shard_of(model, plan, model.layers.at(static_cast<std::size_t>(facts_of(model).tables.back().last)).name)
+        .exchanges.front()
+        .items;
+  };
+  const double balanced = items(Tables::columns, 64);
+  for (const int ranks : {128, 192, 256, 384, 512, 1024}) {
+    CAPTURE(ranks);
+    CHECK(items(Tables::columns, ranks) < 1.6 * balanced);
+    CHECK(items(Tables::columns, ranks) < items(Tables::whole, ranks) / 2);
+  }
+}
+
+TEST_CASE("tables are distributed by plans of data alone, without ZeRO, and with a column for each rank of a group") {
   const ModelFacts facts = facts_of(small_recommender());
   const auto is_possible = [&](const Plan& plan) { return limits_of({facts, plan, {}}).empty(); };
   CHECK(is_possible(plan_with(Tables::columns, 4)));
-  CHECK_FALSE(is_possible(plan_with(Tables::columns, 8)));
+  CHECK(is_possible(plan_with(Tables::columns, 8)));
+  CHECK_FALSE(is_possible(plan_with(Tables::columns, 7)));
   CHECK(is_possible(plan_with(Tables::whole, 8)));
   Plan sharded = plan_with(Tables::whole);
   sharded.zero_stage = 1;

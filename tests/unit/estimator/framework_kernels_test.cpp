@@ -1,5 +1,6 @@
 #include "estimator/kernels/framework_kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "calibration/inputs/machine_reader.hpp"
@@ -15,6 +16,26 @@
 // The tests check the effect of a framework's choice of kernels on a kernel's time.
 
 using namespace ddl;
+
+TEST_CASE("a fused kernel of dot products reads its vectors once, and matrix units compute them") {
+  const Model model = load_model("dlrm");
+  const auto interaction = std::find_if(model.layers.begin(), model.layers.end(),
+                                        [](const Layer& layer) { return layer.operation->type() == "interaction"; });
+  REQUIRE(interaction != model.layers.end());
+  const KernelModel a100(load_machine("dgx-a100").device, Precision::fp16, {}, Conditions::training);
+  constexpr double samples = 6912;
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    const Work work = interaction->operation->work(pass, interaction->input_shapes, interaction->output_shape);
+    const Work fused = fused_interaction(work, pass, 27 * 128, 479);
+    // 27 vectors of 128 elements and an output of 479; backward also writes the gradients of the vectors.
+    CHECK(fused.activation_items == 479 + (pass == Pass::forward ? 1 : 2) * 27 * 128);
+    CHECK(fused.flops == work.flops);
+    CHECK(std::max({fused.m, fused.n, fused.k}) == 128);
+    CHECK(std::min({fused.m, fused.n, fused.k}) == 32);
+    // An odd number of vectors keeps a library's batched product from the matrix units.
+    CHECK(a100.seconds(fused, pass, samples) < 0.25 * a100.seconds(work, pass, samples));
+  }
+}
 
 TEST_CASE("generations of fused attention have the published time ratios") {
   const Device a100 = load_machine("dgx-a100").device, h100 = load_machine("dgx-h100").device;

@@ -287,3 +287,54 @@ TEST_CASE("measurements end where start-ups decide, and where counts disagree") 
   CHECK(jump.last_count(Collective::allreduce, Bytes(1e9), 64, 16)->nodes == 8);
   CHECK_FALSE(jump.last_count(Collective::allreduce, Bytes(1e9), 32, 8).has_value());
 }
+
+TEST_CASE("an Allreduce takes at most as long as a Reduce-scatter and an Allgather, of which at most two were measured") {
+  // The counts of nodes of four ranks at which an Allreduce, and an Allgather, were measured. The Allgathers are slower or
+  // faster than those of a ring with the same links.
+  struct Measured {
+    std::vector<int> reduced, gathered;
+  };
+  const std::vector<Measured> all{{{2}, {8}}, {{8}, {2}}, {{2, 16}, {4}}, {{4}, {}}, {{2, 32}, {}}, {{16}, {2, 32}}};
+  for (const Measured& counts : all) {
+    for (const double slower : {0.3, 1.0, 3.0, 20.0}) {
+      std::vector<MeasuredCurve> curves;
+      for (const int nodes : counts.reduced)
+        curves.push_back(curve_of(Collective::allreduce, 4 * nodes, nodes, [&](double m) { return ring(m, 4 * nodes); }));
+      for (const int nodes : counts.gathered) {
+        curves.push_back(
+            curve_of(Collective::allgather, 4 * nodes, nodes, [&](double m) { return slower * ring(m, 4 * nodes) / 2; }));
+      }
+      Machine machine = nodes_of_four();
+      machine.levels.back().units = 64;
+      for (LinkLevel& level : machine.levels) {
+        level.latency = Seconds(alpha);
+        level.bandwidth = Bandwidth(100 / beta);  // no measurement exceeds the datasheet
+      }
+      Coefficients coefficients;
+      coefficients.exchanges = MeasuredExchanges(std::move(curves));
+      const Assumptions assumptions;
+      for (const int nodes : {2, 4, 8, 16, 32}) {
+        Plan plan;
+        plan.mesh.set(Axis::data, 4 * nodes);
+        const ExchangeTimes times(plan, machine, coefficients, assumptions);
+        const auto time = [&](Collective operation, double bytes) {
+          return times.time(operation, Bytes(bytes), family_bit(Axis::data), Purpose::gradient).value();
+        };
+        const auto is_measured = [&](const std::vector<int>& list) {
+          return std::find(list.begin(), list.end(), nodes) != list.end();
+        };
+        // Measured times of both operations are used as they are.
+        if (is_measured(counts.reduced) && is_measured(counts.gathered)) continue;
+        for (const double bytes : {1.0, 1e3, 1e5, 1e6, 1e7, 1e8, 1e9}) {
+          CAPTURE(nodes, bytes, slower);
+          const double whole = time(Collective::allreduce, bytes);
+          const double gather = time(Collective::allgather, bytes), scatter = time(Collective::reduce_scatter, bytes);
+          CHECK(whole <= (gather + scatter) * (1 + 1e-9));
+          // Start-ups of rings and trees differ, so the other bound holds for the bytes.
+          CHECK(std::max(gather - time(Collective::allgather, 1), scatter - time(Collective::reduce_scatter, 1)) <=
+                whole * (1 + 1e-9));
+        }
+      }
+    }
+  }
+}
