@@ -100,7 +100,10 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
   const std::optional<double> cost = cost_of(estimate, study, training);
   const Machine& machine = study.machine();
   if (!cost) return fmt::format("{} {}; {} has no price: add --price 2.5USD/h", time, purpose, machine.name);
-  return fmt::format("{} {} and {} {}, at {}", amount(*cost), machine.currency, time, purpose, price_text(study));
+  const double rented = rented_devices(estimate.plan, machine);
+  const bool is_part = rented > static_cast<double>(estimate.plan.mesh.devices());
+  return fmt::format("{} {} and {} {}, at {}{}", amount(*cost), machine.currency, time, purpose, price_text(study),
+                     is_part ? fmt::format(", for the {:.0f} of whole nodes", rented) : std::string());
 }
 
 /// Returns the citation of the price in the machine file; empty if the study uses another price, or none.
