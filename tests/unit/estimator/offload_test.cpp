@@ -1,6 +1,7 @@
 // Tests offloading to host memory, and the time of the transfers.
 
 #include "estimator/memory/memory.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -51,6 +52,22 @@ Plan plan_of(Offload offload, int data = 1, int zero_stage = 0) {
   plan.offload = offload;
   plan.zero_stage = zero_stage;
   return plan;
+}
+
+TEST_CASE("sharded weights may be gathered by blocks: the current and the next one, and copied from the host before") {
+  const Blocks owned(with_host());
+  const auto more = [&](Offload offload, int data, int zero_stage) {
+    const Plan plan = plan_of(offload, data, zero_stage);
+    const Estimator estimator(owned.job);
+    return most_gathered(estimator.stage(plan, 0)).value();
+  };
+  // A block has 10,000 weights of 4 bytes. Two are 80,000 bytes, of which the estimate has three quarters of one block.
+  CHECK(more(Offload::none, 4, 3) == Approx(80000 - 30000));
+  CHECK(more(Offload::none, 4, 2) == 0);
+  CHECK(more(Offload::none, 1, 3) == 0);
+  // From the host, the estimate has two blocks, and the rank's quarter of them is copied first.
+  CHECK(more(Offload::weights, 4, 3) == Approx(20000));
+  CHECK(more(Offload::weights, 1, 0) == 0);
 }
 
 TEST_CASE("the optimizer in host memory: no state on the device, gradients are copied out, and weights are copied in") {
