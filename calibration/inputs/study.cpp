@@ -239,7 +239,7 @@ Dataset dataset_of(const std::string& name, const Model& model) {
   constexpr std::int64_t enough = 1'000'000'000;
   Dataset unknown;
   unknown.name = unknown_dataset;
-  unknown.samples = enough;
+  unknown.samples = unknown.samples_per_file = enough;
   unknown.sample = input;
   return unknown;
 }

@@ -104,7 +104,7 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
   const double rented = rented_devices(estimate.plan, machine);
   const bool is_part = rented > static_cast<double>(estimate.plan.mesh.devices());
   return fmt::format("{} {} and {} {}, at {}{}", amount(*cost), machine.currency, time, purpose, price_text(study),
-                     is_part ? fmt::format(", for the {:.0f} of whole nodes", rented) : std::string());
+                     is_part ? fmt::format(", for whole nodes of {} each", machine.devices_per_node()) : std::string());
 }
 
 /// Returns the citation of the price in the machine file; empty if the study uses another price, or none.
