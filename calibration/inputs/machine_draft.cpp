@@ -343,9 +343,11 @@ class Drafter {
     if (storage.shared_per_node || storage.shared_total || storage.local_bandwidth || storage.local_capacity)
       text += ", storage";
     text = one_line(text) + ".\n# ddl-oracle calibrate live measures the network.\n";
-    if (like_.machine.price_per_gpu_hour) {
-      text += one_line(fmt::format("# The price comes from {}: {:g} {}/h per device. Write your own, or none:",
-                                   like_.machine.name, *like_.machine.price_per_gpu_hour, like_.machine.currency)) +
+    if (const Machine& like = like_.machine; like.price_per_gpu_hour) {
+      const double price = *like.price_per_gpu_hour * (like.rents_nodes ? like.devices_per_node() : 1);
+      const char* const of = like.rents_nodes ? "node, for nodes of the same size" : "device";
+      text += one_line(fmt::format("# The price comes from {}: {:g} {}/h per {}. Write your own, or none:", like.name, price,
+                                   like.currency, of)) +
               "\n# price: none\n";
     }
     return text;

@@ -56,9 +56,10 @@ constexpr double most_files = 1e9;  // per second
 struct Price {
   double per_hour = 0;
   std::string currency;
+  bool of_node = false;
 };
 
-/// Parses `2.5 USD/h`: an amount, the three letters of a currency, and the hour.
+/// Parses `2.5 USD/h`, or `20 USD/node-h` of a node: an amount, the three letters of a currency, and the hour.
 std::optional<Price> parse_price(std::string_view text) {
   double amount = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), amount);
@@ -68,8 +69,9 @@ std::optional<Price> parse_price(std::string_view text) {
   const std::string_view currency = unit.substr(0, 3);
   const bool is_code =
       currency.size() == 3 && std::all_of(currency.begin(), currency.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  if (!is_code || unit.substr(3) != "/h") return std::nullopt;
-  return Price{amount, std::string(currency)};
+  const bool of_node = unit.ends_with("/node-h");
+  if (!is_code || unit.substr(3) != (of_node ? "/node-h" : "/h")) return std::nullopt;
+  return Price{amount, std::string(currency), of_node};
 }
 
 /// Converts the nodes of a machine file into a MachineSheet. Each number that is read is added to the list of numbers.
@@ -98,7 +100,7 @@ class SheetReader {
     if (const auto host = files_.find_merged("host")) read_host(*host);
     if (const auto storage = files_.find_merged("storage")) read_storage(*storage);
     if (const auto failures = files_.find_merged("failures")) read_failures(*failures);
-    if (const auto price = files_.find_whole("price")) read_price(*price);
+    if (const auto price = own_price()) read_price(*price);
     return std::move(sheet_);
   }
 
@@ -499,6 +501,14 @@ class SheetReader {
     if (const auto value = optional_number(node, "restart", "failures")) failures.restart = value->seconds(true);
   }
 
+  /// Returns the section of the price. The price of a node is not inherited by a machine whose nodes are others.
+  std::optional<SourcedPart> own_price() const {
+    std::optional<SourcedPart> price = files_.find_whole("price");
+    if (!price || files_.find_next_to("levels", "price")) return price;
+    const auto value = price->node.find("value");
+    return value && value->text().ends_with("/node-h") ? std::nullopt : price;
+  }
+
   void read_price(const SourcedPart& entry) {
     const YamlNode value = number(entry, "price");
     const auto price = parse_price(value.text());
@@ -507,9 +517,12 @@ class SheetReader {
     if (price && price->per_hour > 0 && price->per_hour < 1 / largest_price)
       value.fail(fmt::format("{} is too small: at least {:g} an hour", quote(value.text()), 1 / largest_price));
     if (!price)
-      value.fail(fmt::format("{} is not a price per device and hour", quote(value.text())), "write it as '2.5 USD/h'");
-    sheet_.machine.price_per_gpu_hour = price->per_hour;
-    sheet_.machine.currency = price->currency;
+      value.fail(fmt::format("{} is not a price per device and hour", quote(value.text())),
+                 "write it as '2.5 USD/h', or for a node as '20 USD/node-h'");
+    Machine& machine = sheet_.machine;
+    machine.price_per_gpu_hour = price->of_node ? price->per_hour / machine.devices_per_node() : price->per_hour;
+    machine.rents_nodes = price->of_node;
+    machine.currency = price->currency;
   }
 
   MachineChain files_;

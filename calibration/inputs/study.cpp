@@ -225,6 +225,25 @@ bool is_of_task(const Dataset& dataset, const Model& model) {
          sample.channels == model.input.channels;
 }
 
+Dataset dataset_of(const std::string& name, const Model& model) {
+  if (!name.empty()) return load_dataset(name);
+  Dataset found = load_dataset(default_dataset(model));
+  const TensorShape& sample = found.sample;
+  const TensorShape& input = model.input;
+  constexpr auto of_images = std::to_array<std::string_view>({"", "classification", "detection", "segmentation"});
+  const bool is_alike = input.rank == 0 || (sample.sequence == input.sequence && sample.rank == input.rank &&
+                                            (input.sequence || sample.channels == input.channels));
+  const bool has_images = std::find(of_images.begin(), of_images.end(), kind_of(model)) != of_images.end();
+  if (is_of_task(found, model) || (is_alike && (input.sequence || has_images))) return found;
+  // Its samples are those of the model, as many as any batch needs, and reading them takes no time.
+  constexpr std::int64_t enough = 1'000'000'000;
+  Dataset unknown;
+  unknown.name = unknown_dataset;
+  unknown.samples = unknown.samples_per_file = enough;
+  unknown.sample = input;
+  return unknown;
+}
+
 SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
@@ -276,7 +295,7 @@ StudyInputs load_inputs(const StudySpec& spec) {
   StudyInputs inputs;
   inputs.model = load_model(spec.model, spec.sequence);
   if (spec.packed_length) pack_sequences(inputs.model, *spec.packed_length);
-  inputs.dataset = load_dataset(spec.dataset.empty() ? default_dataset(inputs.model) : spec.dataset);
+  inputs.dataset = dataset_of(spec.dataset, inputs.model);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);
   inputs.software = software_of(spec, inputs.coefficients, inputs.model.input.sequence);

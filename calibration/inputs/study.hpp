@@ -140,6 +140,10 @@ void require_precision(Precision precision, const Device& device);
 /// else, if the input is not a flat vector, the data set nearest in size with the same number of
 /// channels; else a common data set of about the same size.
 [[nodiscard]] std::string default_dataset(const Model& model);
+/// The name of the default data set of a model that no bundled data set is known to train.
+inline constexpr std::string_view unknown_dataset = "unknown";
+/// Returns the data set with this name; without a name, the default if the model may be trained on it, else an unknown one.
+[[nodiscard]] Dataset dataset_of(const std::string& name, const Model& model);
 /// Returns whether a model is trained on such a data set: its samples have the shape of the model's input, or both are text,
 /// or the model classifies images like these.
 [[nodiscard]] bool is_of_task(const Dataset& dataset, const Model& model);

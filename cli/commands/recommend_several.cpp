@@ -150,11 +150,14 @@ Report recommend_each(const RecommendOptions& options, const Command& command) {
 }
 
 Report recommend_scaling(const RecommendOptions& options, const Command& command) {
-  if (studies_named(options.study).size() > 1)
-    throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
+  const bool is_list = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty();
+  if (studies_named(options.study).size() > 1) {
+    if (is_list) throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
+    throw Error(fmt::format("{} needs one model and one machine", options.goals.budget ? "--budget" : "--deadline"),
+                "ask for each of them on its own, or leave it out to compare their times and costs");
+  }
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
-  const bool is_list = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty();
   if (options.goals.any() && !is_list) {
     refuse_about_one(command, "one answer, but --deadline and --budget compare only best plans",
                      "leave it out, or leave the deadline and the budget out");

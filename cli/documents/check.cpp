@@ -163,7 +163,8 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   items.add({"at most", humanize(memory.upper_bound()), "", of_available(memory.upper_bound())});
   items.legend = assumed_text(memory);
   document.apart(std::move(items));
-  if (!study.machine().device.is_processor) add_shown_figures(document, {shown_figures(memory)});
+  if (!study.machine().device.is_processor)
+    add_shown_figures(document, {shown_figures(memory, study.machine().device.memory)});
   if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();
   document.line(step_text(check), 2);

@@ -96,11 +96,15 @@ std::string memory_card(const Estimate& estimate, const Study& study) {
 }
 
 std::string cost_card(const Estimate& estimate, const Study& study, const Training& training) {
-  const std::string time = humanize(time_of(estimate, study, training)), purpose = purpose_of(training);
+  const std::string time = humanize(time_of(estimate, study, training)),
+                    purpose = purpose_of(training) + (training.epochs ? " of " + study.dataset().name : "");
   const std::optional<double> cost = cost_of(estimate, study, training);
   const Machine& machine = study.machine();
   if (!cost) return fmt::format("{} {}; {} has no price: add --price 2.5USD/h", time, purpose, machine.name);
-  return fmt::format("{} {} and {} {}, at {}", amount(*cost), machine.currency, time, purpose, price_text(study));
+  const double rented = rented_devices(estimate.plan, machine);
+  const bool is_part = rented > static_cast<double>(estimate.plan.mesh.devices());
+  return fmt::format("{} {} and {} {}, at {}{}", amount(*cost), machine.currency, time, purpose, price_text(study),
+                     is_part ? fmt::format(", for whole nodes of {} each", machine.devices_per_node()) : std::string());
 }
 
 /// Returns the citation of the price in the machine file; empty if the study uses another price, or none.

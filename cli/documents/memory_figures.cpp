@@ -38,7 +38,7 @@ Bytes reserved_by(const StageOf& stage, const MemoryBreakdown& memory) {
 
 }  // namespace
 
-StageFigures shown_figures(const MemoryBreakdown& memory, int stage) {
+StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device_memory, int stage) {
   StageFigures figures;
   figures.stage = stage;
   figures.memory = memory;
@@ -47,9 +47,12 @@ StageFigures shown_figures(const MemoryBreakdown& memory, int stage) {
   const Bytes most = max(allocated, memory.upper_bound() - outside);
   figures.allocated = {allocated, allocated, max(allocated, most - most_unusable(allocated))};
   const Bytes reserved = max(allocated, memory.peak_reserved);
-  figures.reserved = {allocated, reserved, max(reserved, most)};
+  // What the allocator is expected to cache is reserved in addition. It returns this memory if the device has no more.
+  const Bytes cached = min(figures.allocated.most + (reserved - allocated), max(most, device_memory));
+  figures.reserved = {allocated, reserved, max(max(reserved, most), cached)};
   const Bytes used = reserved + outside;
-  figures.used = {memory.total(), used, max(used, memory.upper_bound())};
+  const Bytes most_used = min(figures.reserved.most + outside, max(memory.upper_bound(), device_memory));
+  figures.used = {memory.total(), used, max(max(used, memory.upper_bound()), most_used)};
   return figures;
 }
 
@@ -59,7 +62,7 @@ std::vector<StageFigures> figures_by_stage(const Estimator& estimator, const Pla
   for (int number = 0; number < plan.mesh[Axis::pipeline]; ++number) {
     MemoryBreakdown memory = estimator.memories().memory(plan, firsts, number);
     memory.peak_reserved = reserved_by(estimator.stage(plan, number), memory);
-    all.push_back(shown_figures(memory, number));
+    all.push_back(shown_figures(memory, estimator.job().machine.device.memory, number));
   }
   return all;
 }

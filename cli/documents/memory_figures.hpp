@@ -25,8 +25,8 @@ struct StageFigures {
   ShownFigure allocated, reserved, used;
 };
 
-/// Returns the figures of a plan, with the memory that the allocator reserves.
-[[nodiscard]] StageFigures shown_figures(const MemoryBreakdown& memory, int stage = 0);
+/// Returns the figures of a plan on a device with this memory, with the memory that the allocator reserves.
+[[nodiscard]] StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device_memory, int stage = 0);
 /// Returns the figures of every stage of a plan, in order.
 [[nodiscard]] std::vector<StageFigures> figures_by_stage(const Estimator& estimator, const Plan& plan);
 

@@ -196,8 +196,10 @@ class TermsMaker {
     add(fmt::format("{:.3g} % of the {} that are allocated, as possible fragmentation", 100 * (unusable / allocated),
                     humanize(allocated)),
         unusable);
-    add("of the activations, what eager operators may keep in addition",
-        most_unmodelled(Estimator(study_.job()).stage(plan_, stage_), memory_.activations));
+    const Estimator estimator(study_.job());
+    const StageOf stage = estimator.stage(plan_, stage_);
+    add("of the activations, what eager operators may keep in addition", most_unmodelled(stage, memory_.activations));
+    add("whole blocks that are gathered ahead, and layers outside blocks", most_gathered(stage));
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
     add(fmt::format("the largest reported buffers of communicators, {}", humanize(buffers.most)),

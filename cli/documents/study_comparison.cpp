@@ -1,6 +1,7 @@
 #include "cli/documents/study_comparison.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -110,6 +111,25 @@ std::string_view superlative(const StudyOutcome& best, bool several_models) {
   return several_models && !best.training.is_whole() && best.training.unit.empty() ? "has the shortest epoch" : "is fastest";
 }
 
+/// Whether the errors of two predictions may change the order of their studies. The errors are taken as independent, because
+/// the machines differ. Memory has no such error, and models on one machine share most of theirs.
+bool may_change_places(const StudyOutcome& best, const StudyOutcome& other) {
+  const std::optional<TimeInterval>& a = best.best_estimate().interval;
+  const std::optional<TimeInterval>& b = other.best_estimate().interval;
+  if (best.objective == Objective::memory || best.study->machine().name == other.study->machine().name || !a || !b)
+    return false;
+  return std::log(figure_of(other) / figure_of(best)) < std::hypot(std::log(a->high), std::log(b->low));
+}
+
+/// Names the studies that may be as good as the best one: `, within the error of h100`; empty if there is none.
+std::string tied_text(const std::vector<const StudyOutcome*>& order, const Labels& labels) {
+  std::vector<std::string> tied;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (may_change_places(*order.front(), *order[i])) tied.push_back(labels.of(*order[i]));
+  }
+  return tied.empty() ? std::string() : fmt::format(", within the error of {}", fmt::join(tied, ", "));
+}
+
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.empty()) return document.line("No plan fits", " any of them");
@@ -125,7 +145,7 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
   const std::string against = ratio < 1.005 ? fmt::format("as is {} within 0.5 %", labels.of(next))
                                             : fmt::format("{} {:.3g} times that", labels.of(next), ratio);
   document.line(fmt::format("{} {}", labels.of(best), superlative(best, labels.several_models())),
-                fmt::format(": {}, {}", figure_text(best), against));
+                fmt::format("{}: {}, {}", tied_text(order, labels), figure_text(best), against));
 }
 
 Table plans_table(const Outcomes& outcomes, const Labels& labels) {

@@ -1,5 +1,7 @@
 #include "cli/documents/throughput.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "cli/documents/goodput.hpp"
@@ -100,13 +102,20 @@ Seconds time_of(const Estimate& estimate, const Study& study, const Training& tr
   return (goodput ? steps / goodput->share : steps) + (staged ? staged->time.value_or(Seconds{}) : Seconds{});
 }
 
+double rented_devices(const Plan& plan, const Machine& machine) {
+  const auto devices = static_cast<double>(plan.mesh.devices());
+  const double node = machine.devices_per_node();
+  return machine.rents_nodes ? std::ceil(devices / node) * node : devices;
+}
+
 std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training) {
   const std::optional<double>& price = study.machine().price_per_gpu_hour;
   const Seconds time = time_of(estimate, study, training);
   if (!price || time.value() <= 0) return std::nullopt;
   const std::optional<Goodput> goodput = goodput_of(estimate, study, training);
-  const double spares = goodput ? goodput->spare_nodes * study.machine().devices_per_node() : 0;
-  return *price * (static_cast<double>(estimate.plan.mesh.devices()) + spares) * time.value() / 3600.0;
+  const double node = study.machine().devices_per_node();
+  const double spares = goodput ? goodput->spare_nodes * node : 0;
+  return *price * (rented_devices(estimate.plan, study.machine()) + spares) * time.value() / 3600.0;
 }
 
 std::string time_text(const Estimate& estimate, const Study& study, const Training& training) {

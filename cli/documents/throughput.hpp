@@ -33,6 +33,8 @@ namespace ddl {
 /// The time of the whole training with a plan, including failures and checkpoints if they are known (goodput_of); zero for a
 /// plan without a predicted time.
 [[nodiscard]] Seconds time_of(const Estimate& estimate, const Study& study, const Training& training);
+/// Returns the devices that a plan pays for: whole nodes if the machine is rented by nodes.
+[[nodiscard]] double rented_devices(const Plan& plan, const Machine& machine);
 /// Returns the cost of the training in the machine's currency; empty if the machine has no price,
 /// or if the plan has no predicted time.
 [[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training);

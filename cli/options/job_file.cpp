@@ -402,7 +402,9 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.packed_length = spec.packed_length;
   // A data set that a job names must have the shape of the model's input, but a default data set
   // may have another shape. In that case, the job does not name the data set.
-  job.dataset = named(spec.dataset, study.dataset().sample == study.model().input ? study.dataset().name : "");
+  const Dataset& usual = study.dataset();
+  job.dataset =
+      named(spec.dataset, usual.name != unknown_dataset && usual.sample == study.model().input ? usual.name : std::string());
   job.machine = named(spec.machine, "");
   job.coefficients = named(spec.coefficients, "");
   job.software = named(spec.software, "");

@@ -87,7 +87,9 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     defaults.push_back({"--seq", fmt::format("{}", study.model().sequence_length), "the model's"});
   }
   if (unset("--dataset")) {
-    defaults.push_back({"--dataset", study.dataset().name, samples_text(study)});
+    const bool is_known = study.dataset().name != unknown_dataset;
+    defaults.push_back(
+        {"--dataset", study.dataset().name, is_known ? samples_text(study) : "no bundled one is known to train this model"});
   }
   if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
   if (unset("--coefficients")) {

@@ -138,8 +138,9 @@ struct ModelFacts {
   int like_blocks = 0;
   /// The number of blocks if at least three quarters of the blocks have equal layers, else 0.
   int similar_blocks = 0;
-  std::vector<double> blocks_before;  ///< for each layer, and after the last one: the number of blocks that start before
-  bool has_attention = false;
+  std::vector<double> blocks_before;      ///< for each layer, and after the last one: the number of blocks that start before
+  bool has_attention = false;             ///< whether a layer has the attention that selective recomputation repeats
+  bool attends = false;                   ///< whether any layer has attention, also within windows of an image
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
   /// Whether selective recomputation of products recomputes the layer. Recomputation of products

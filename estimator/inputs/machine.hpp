@@ -123,6 +123,7 @@ struct Machine {
   Failures failures{};
   std::optional<double> price_per_gpu_hour;
   std::string currency = "USD";
+  bool rents_nodes = false;  ///< whether the price is that of a node, which is rented as a whole
 
   [[nodiscard]] int devices_per_node() const { return levels.empty() ? 1 : levels.front().units; }
   /// Returns the number of devices of the machine.

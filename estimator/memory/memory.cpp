@@ -481,6 +481,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =
       most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
+  memory.uncertainty += most_gathered(stage);
   memory.uncertainty += most_of_routing(stage, held_passes(stage, earlier + 1));
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =

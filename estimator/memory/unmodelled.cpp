@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
+#include <utility>
 
+#include "estimator/inputs/base_weights.hpp"
 #include "estimator/inputs/expert_load.hpp"
 #include "estimator/layers/job.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/layers/layer_memory.hpp"
+#include "estimator/memory/memory.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -44,6 +47,50 @@ Bytes most_unmodelled(const StageOf& stage, Bytes activations) {
   // tutorials/resource-tables.md]. The rules of this program predict 6.42 GB, a fifth less.
   constexpr double share = 0.21;
   return activations * share + kept_by_quantized(stage);
+}
+
+// Sources: PyTorch, torch/distributed/fsdp/_runtime_utils.py: `_root_pre_forward`, `_post_forward_reshard` (the root module
+// is not resharded behind forward; as in FSDP2: pytorch/pytorch, issue 131965), `_prefetch_handle`, and `limit_all_gathers`,
+// which allows two gathers; pytorch/pytorch, pull request 120256: offloaded shards are copied to the device before a gather.
+// bitsandbytes/nn/modules.py: the scales of Params4bit are in `quant_state`, an attribute that FSDP does not shard.
+Bytes most_gathered(const StageOf& stage) {
+  const Plan& plan = stage.plan;
+  const Assumptions& assumptions = stage.job.assumptions;
+  const ModelFacts& facts = stage.job.facts;
+  const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
+  const bool streams = streams_weights(plan);
+  if (!streams && (ranks <= 1 || !plan.reshard)) return {};
+  const bool has_base = assumptions.base && is_mixed(plan.precision);
+  const bool has_scales = has_base && (assumptions.base == BaseWeights::nf4 || assumptions.base == BaseWeights::nf4_double);
+  constexpr double code_of_nf4 = 0.5;
+  const double base = has_base ? base_item_bytes(*assumptions.base) : 0, code = has_scales ? code_of_nf4 : base;
+  const double weight = parameter_bytes(facts, plan, assumptions).weight;
+  const double other =
+      has_base ? parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision).weight : weight;
+  double all = 0, outside = 0, previous = 0, current = 0, pair = 0, scales = 0;
+  for (int layer = stage.first, block = -1; layer < stage.last; ++layer) {
+    const LayerCosts& costs = stage.costs.at(layer);
+    const auto index = static_cast<std::size_t>(layer);
+    const int own = facts.model->layers[index].block;
+    const bool is_base = has_base && own >= 0 && facts.is_linear[index];
+    const double frozen = is_base ? costs[LayerCount::parameters] - costs[LayerCount::trained] : 0.0;
+    const double bytes = frozen * code + (costs[LayerCount::parameters] - frozen) * other;
+    scales += frozen * (base - code);
+    all += bytes;
+    if (own < 0) {
+      outside += bytes;
+      continue;
+    }
+    if (own != block) previous = std::exchange(current, 0.0);
+    block = own;
+    current += bytes;
+    pair = std::max(pair, previous + current);
+  }
+  const ParameterCounts counts = parameter_counts(stage);
+  const double counted = streams ? std::min(counts.all, 2 * counts.largest_layer) : counts.largest_layer * (1 - 1 / ranks);
+  const double gathered = std::min(outside + pair, all), copied = streams && ranks > 1 ? gathered / ranks : 0.0;
+  const double unsharded = scales * (streams ? 1.0 : 1 - 1 / ranks);
+  return Bytes(std::max(0.0, gathered + copied + unsharded - counted * weight));
 }
 
 Bytes most_of_routing(const StageOf& stage, double held) {

@@ -11,6 +11,12 @@ namespace ddl {
 /// tensors. The other part are the inputs of quantized frozen layers, which older versions of bitsandbytes keep.
 [[nodiscard]] Bytes most_unmodelled(const StageOf& stage, Bytes activations);
 
+/// Returns how much more memory weights may take if a framework gathers whole blocks, as FSDP does, instead of layers: the
+/// current block, the next one, which is fetched ahead, and all layers outside blocks, which stay gathered between forward
+/// and backward. If weights are offloaded, the rank's shards of these are copied to the device first. Scales of quantized
+/// weights are on each rank, whole. Zero for plans that do not shard or offload weights.
+[[nodiscard]] Bytes most_gathered(const StageOf& stage);
+
 /// Returns how much more memory the rank with the most tokens may need, if the user does not say how tokens are spread over
 /// experts: natural_load() instead of equal numbers. `held`: micro-batches whose activations of all layers exist at once.
 [[nodiscard]] Bytes most_of_routing(const StageOf& stage, double held);

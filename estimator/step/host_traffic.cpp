@@ -8,12 +8,15 @@
 namespace ddl {
 namespace {
 
-/// Returns the share of the host's memory bandwidth that one device has. If the machine file does
-/// not give the bandwidth, 25 GB/s is assumed: an eighth of eight channels of DDR4-3200.
-Bandwidth host_memory_bandwidth(const Machine& machine) {
-  constexpr double assumed = 25e9;
-  if (!machine.host || !machine.host->memory_bandwidth) return Bandwidth(assumed);
-  return Bandwidth(machine.host->memory_bandwidth->value() / machine.devices_per_node());
+/// Returns the share of the host's memory bandwidth that one rank has: the ranks of the plan on a node divide it. If the
+/// machine file does not give the bandwidth, 25 GB/s for each device of the node are assumed, an eighth of eight channels of
+/// DDR4-3200, and at most 100 GB/s for a rank, half of these channels, since the threads of one process do not fill all.
+Bandwidth host_memory_bandwidth(const Machine& machine, const Plan& plan) {
+  constexpr double of_device = 25e9, of_process = 100e9;
+  const double devices = machine.devices_per_node();
+  const double ranks = std::min(devices, static_cast<double>(plan.mesh.devices()));
+  if (machine.host && machine.host->memory_bandwidth) return Bandwidth(machine.host->memory_bandwidth->value() / ranks);
+  return Bandwidth(std::min(of_process, of_device * devices / ranks));
 }
 
 }  // namespace
@@ -31,12 +34,16 @@ Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
   const bool sums = is_mixed(plan.precision) && job.assumptions.mixed_precision == MixedPrecision::accumulated;
   const double moved = trained * ((sums ? 4 : each.gradient) + item_bytes(plan.precision));
   const double touched = trained * update_bytes_per_parameter(plan.optimizer, plan.precision);
-  return Seconds(moved / link + touched / host_memory_bandwidth(job.machine).value());
+  return Seconds(moved / link + touched / host_memory_bandwidth(job.machine, plan).value());
 }
 
 Seconds weights_from_host(const Job& job, const Plan& plan, double parameters) {
   const double link = host_link(job.machine).value();
-  return link > 0 ? Seconds(parameters * item_bytes(plan.precision) / link) : Seconds{};
+  // Frozen weights in another format are stored and copied in that format.
+  const double bytes = job.assumptions.base && is_mixed(plan.precision)
+                           ? parameter_bytes(job.facts, plan, job.assumptions).weight
+                           : item_bytes(plan.precision);
+  return link > 0 ? Seconds(parameters * bytes / link) : Seconds{};
 }
 
 Bytes host_parameters(const Job& job, const Plan& plan) {

@@ -97,9 +97,9 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   const Job& job = estimator.job();
   TimeSensitivity result;
   const ModelFacts& facts = job.facts;
-  result.model_class = facts.experts > 1     ? ModelClass::mixture_of_experts
-                       : facts.has_attention ? ModelClass::transformer
-                                             : ModelClass::convolutional;
+  result.model_class = facts.experts > 1 ? ModelClass::mixture_of_experts
+                       : facts.attends   ? ModelClass::transformer
+                                         : ModelClass::convolutional;
   result.software = job.coefficients.software.name;
   const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;

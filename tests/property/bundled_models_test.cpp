@@ -113,6 +113,22 @@ TEST_CASE("an epoch is known of a data set with the model's input, of text, and 
   }
 }
 
+TEST_CASE("a model that no bundled data set trains has an unknown one, which neither names nor limits anything") {
+  const auto data_of = [](const char* name) { return dataset_of("", load_model(name)); };
+  for (const char* name : {"whisper-small", "flux.1-dev", "wan2.1-1.3b", "sd-1.5"}) {
+    INFO(name);
+    const Dataset data = data_of(name);
+    CHECK(data.name == unknown_dataset);
+    CHECK(data.sample == load_model(name).input);
+    CHECK(data.samples >= 1'000'000);  // CosmoFlow's 1,584 cubes limited the batch of a video model
+    CHECK(data.size_on_disk == Bytes{});
+  }
+  CHECK(data_of("deepcam").name == "deepcam");
+  CHECK(data_of("resnet50").name == "imagenet");
+  CHECK(data_of("llama3-8b").name == "openwebtext");
+  CHECK(dataset_of("cosmoflow", load_model("cosmoflow-128")).name == "cosmoflow");
+}
+
 TEST_CASE("a U-Net keeps its tiles from the first layer to the loss") {
   for (const auto& [name, split] : {std::pair{"unet3d", std::array<int, 3>{2, 2, 2}},
                                     {"unet3d", {4, 4, 4}},

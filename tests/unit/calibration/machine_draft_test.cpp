@@ -105,6 +105,11 @@ TEST_CASE("a GPU under another name keeps its numbers, and another memory is its
   CHECK(has(draft_machine(request), "no bundled machine has this GPU"));
 }
 
+TEST_CASE("a draft says whether the price that it takes is that of a device or of a node") {
+  CHECK(has(draft_machine(request_like("aws-g5")), "# The price comes from aws-g5: 16.288 USD/h per node"));
+  CHECK(has(draft_machine(request_like("dgx-h100")), "# The price comes from dgx-h100: 6.88 USD/h per device"));
+}
+
 TEST_CASE("an NVLink domain of several hosts stays one") {
   DraftRequest request = request_like("gb200-nvl72");
   request.host.gpus = DetectedGpus{.name = "NVIDIA GB200", .count = 4, .memory_mib = 189471, .maker = "NVIDIA"};

@@ -268,6 +268,56 @@ TEST_CASE("a machine that extends another one does not inherit the price of anot
   }
 }
 
+TEST_CASE(
+    "the price of a node is the one that its citation states, and for Amazon that of the instance with the machine's name") {
+  int checked = 0;
+  for (const std::string& name : machine_names()) {
+    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    if (!sheet.machine.rents_nodes) continue;
+    INFO(name);
+    ++checked;
+    const SourcedNumber& price = number_of(sheet, "price");
+    CHECK(price.source.find(" " + price.value.substr(0, price.value.find(' ')) + " USD an hour") != std::string::npos);
+    CHECK(sheet.machine.price_per_gpu_hour.value() * sheet.machine.devices_per_node() == Approx(std::stod(price.value)));
+    if (!name.starts_with("aws-")) continue;
+    const auto is_named = [&](const std::string& alias) {
+      return alias.find('.') != std::string::npos && price.source.find(alias) != std::string::npos;
+    };
+    CHECK(std::any_of(sheet.aliases.begin(), sheet.aliases.end(), is_named));
+  }
+  CHECK(checked > 15);
+}
+
+TEST_CASE("a provider's prices of one device differ by at most a factor of 2.5 from instance to instance") {
+  // Instances of one GPU have fewer cores and less memory for each GPU: g6.xlarge 0.80 USD an hour, g6.48xlarge 1.67 a GPU.
+  std::map<std::string, std::pair<double, double>> prices;
+  for (const std::string& name : machine_names()) {
+    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    if (!sheet.machine.price_per_gpu_hour || sheet.kind != MachineKind::cloud) continue;
+    const double price = *sheet.machine.price_per_gpu_hour;
+    const auto [known, is_new] =
+        prices.emplace(name.substr(0, name.find('-')) + " " + sheet.machine.device.name, std::pair(price, price));
+    known->second = {std::min(known->second.first, price), std::max(known->second.second, price)};
+  }
+  for (const auto& [of, range] : prices) {
+    INFO(of);
+    CHECK(range.second <= 2.5 * range.first);
+  }
+}
+
+TEST_CASE("a price of a node is divided among its devices, and is not inherited by nodes of another size") {
+  const Machine machine = parse_machine(edited(small_machine, "2.5 EUR/h", "10 EUR/node-h"), "m.yaml");
+  CHECK(machine.rents_nodes);
+  CHECK(machine.price_per_gpu_hour.value() == Approx(10.0 / machine.devices_per_node()));
+  const std::string smaller =
+      "format: 1\nmachine: half\nextends: aws-g5\ndescription: half of one\nsources: {own: guess}\nlevels:\n  - name: node\n"
+      "    units: {value: 4, source: own}\n    latency: {value: 20 us, source: own}\n"
+      "    bandwidth: {value: 32 GB/s, source: own}\n    rails: {value: 1, source: own}\n";
+  CHECK_FALSE(parse_machine(smaller, "m.yaml").price_per_gpu_hour);
+  CHECK(load_machine("g5.12xlarge").price_per_gpu_hour.value() == Approx(1.418));   // 5.672 USD an hour
+  CHECK(load_machine("g6e.48xlarge").price_per_gpu_hour.value() == Approx(3.766));  // 30.13118 USD an hour
+}
+
 TEST_CASE("each name of a machine stands for one machine") {
   std::map<std::string, std::string> machines;
   for (const MachineName& each : all_machine_names()) {
@@ -431,11 +481,11 @@ TEST_CASE("fails with a level whose rails are given twice, or not at all") {
 
 TEST_CASE("fails with an invalid price") {
   for (const std::string price :
-       {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h"}) {
+       {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h", "2.5 USD/nodes-h"}) {
     INFO(price);
-    CHECK(error_with("2.5 EUR/h", price) == "m.yaml:39:16: '" + price + "' is not a price per device and hour\n" +
-                                                "  price: {value: " + price +
-                                                ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h'");
+    CHECK(error_with("2.5 EUR/h", price) ==
+          "m.yaml:39:16: '" + price + "' is not a price per device and hour\n" + "  price: {value: " + price +
+              ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h', or for a node as '20 USD/node-h'");
   }
   CHECK(error_with("2.5 EUR/h", "0 USD/h") == "no error");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/step/step_sensitivity.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -77,6 +78,24 @@ TEST_CASE("measured runs of another precision are not like a plan") {
   CHECK(evidence_text(alike_in(Precision::fp8), false) ==
         "none measured in its precision; 90 measured runs like it (transformers in other precisions, megatron-core, NVIDIA "
         "H100 SXM5 80 GB) were 10 % off");
+}
+
+TEST_CASE("a network with attention within windows is compared with runs of transformers") {
+  const auto class_of = [](const char* model) {
+    const Study study(spec_of(model, "dgx-a100"));
+    const Estimator estimator(study.job());
+    Plan plan;
+    plan.global_batch = 8;
+    plan.precision = study.precision();
+    plan.optimizer = study.optimizer();
+    return sensitivity(estimator, plan).model_class;
+  };
+  for (const char* model : {"sam-vit-b", "swin_b", "swinv2_base_window8_256", "vit_b_16"}) {
+    INFO(model);
+    CHECK(class_of(model) == ModelClass::transformer);
+  }
+  CHECK(class_of("resnet50") == ModelClass::convolutional);
+  CHECK(class_of("convnext_base") == ModelClass::convolutional);
 }
 
 TEST_CASE("a model that was measured in one precision has the same scale in another one") {

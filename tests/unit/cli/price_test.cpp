@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cli/documents/throughput.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -74,6 +75,24 @@ TEST_CASE("a price without a currency keeps the currency of the machine's price"
   CHECK(machine.currency == "USD");
   apply_price({}, machine);
   CHECK(machine.price_per_gpu_hour == 3);
+}
+
+TEST_CASE("a plan pays for whole nodes if the machine is rented by nodes, unless the user states the price of a GPU") {
+  Machine machine = machine_with("aws-p4d", "A100");
+  machine.price_per_gpu_hour = 2.745;
+  machine.levels = {{.name = "node", .units = 8}};
+  const auto devices = [&](int data) {
+    Plan plan;
+    plan.mesh.set(Axis::data, data);
+    return rented_devices(plan, machine);
+  };
+  CHECK(devices(1) == 1);
+  machine.rents_nodes = true;
+  CHECK(devices(1) == 8);
+  CHECK(devices(8) == 8);
+  CHECK(devices(9) == 16);
+  apply_price(prices_of("2"), machine);
+  CHECK(devices(9) == 9);
 }
 
 TEST_CASE("a price for a device that no machine has is refused") {

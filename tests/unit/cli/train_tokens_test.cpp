@@ -4,6 +4,7 @@
 
 #include "cli/documents/throughput.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_of.hpp"
 
 namespace train_tokens_tests {
 
@@ -37,6 +38,23 @@ TEST_CASE("an invalid number of tokens is refused with a hint") {
     CHECK_FALSE(problem.message.empty());
     CHECK_FALSE(problem.hint.empty());
   }
+}
+
+TEST_CASE("epochs of a sequence model that is trained in part need a named data set") {
+  StudySpec spec;
+  spec.machine = "dgx-a100";
+  spec.model = "gpt2";
+  Training training;
+  training.epochs = 3;
+  CHECK_NOTHROW(refuse_unknown_epoch(training, Study(spec)));
+  spec.model = "gpt2@lora=8";
+  const Study adapters(spec);
+  CHECK(error_of([&] { refuse_unknown_epoch(training, adapters); }) ==
+        "--epochs: the number of samples is unknown: only a part of gpt2@lora=8 is trained, on a data set of its own\n"
+        "hint: name the data set, or a file with its number of samples: --dataset mine.yaml");
+  CHECK_NOTHROW(refuse_unknown_epoch({}, adapters));
+  spec.dataset = "openwebtext";
+  CHECK_NOTHROW(refuse_unknown_epoch(training, Study(spec)));
 }
 
 TEST_CASE("throughput is printed without MFU if the peak is unknown") {

@@ -488,6 +488,31 @@ TEST_CASE("kernels that were measured in training have the clock of training") {
   CHECK(time(Conditions::alone) == Approx(8e-3).epsilon(0.01));
 }
 
+TEST_CASE("in training, the power limit of a card slows products down as measured, and leaves fast cards alone") {
+  // Rates of products of 8,192 and 10,240 rows in bf16 [zzc0721/torch-performance-test-data, database.md and issues 97, 120,
+  // 160 and 185]. The peaks and watts are those of the data sheets.
+  struct Card {
+    double capability, watts, peak, measured;
+  };
+  const KernelFamily family = products(Precision::bf16, {1, 0.97, 2, 8, 1, 0.995, 0.01});
+  const Work work = product(16384, 16384, 16384);
+  const auto rate = [&](const Card& card, double watts) {
+    Device device = device_with({}, {family});
+    device.compute_capability = card.capability;
+    device.power = watts;
+    device.peak[Precision::bf16] = FlopRate(card.peak * 1e12);
+    device.memory_bandwidth = Bandwidth(1e15);
+    return work.flops /
+           KernelModel(device, Precision::bf16, {}, Conditions::training).seconds(work, Pass::forward, 1).value() / 1e12;
+  };
+  for (const Card& card : {Card{8.9, 72, 121, 57}, {8.6, 140, 76.7, 57}, {8.6, 300, 154.8, 123}, {12.0, 600, 503.8, 342}}) {
+    INFO(card.watts << " W of " << card.peak << " TFLOP/s");
+    CHECK(rate(card, card.watts) == Approx(card.measured).epsilon(0.06));
+  }
+  // An RTX 4090 reaches its peak, 160 to 165 TFLOP/s; a device whose watts are unknown is not limited.
+  CHECK(rate({8.9, 450, 165.2, 160}, 450) == Approx(rate({8.9, 450, 165.2, 160}, 0)));
+}
+
 TEST_CASE("products of experts take at least their launches") {
   KernelFamily experts = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99, 1, 100, 9});
   experts.kind = KernelKind::grouped_product;

@@ -1,6 +1,7 @@
 // Tests offloading to host memory, and the time of the transfers.
 
 #include "estimator/memory/memory.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -53,6 +54,22 @@ Plan plan_of(Offload offload, int data = 1, int zero_stage = 0) {
   return plan;
 }
 
+TEST_CASE("sharded weights may be gathered by blocks: the current and the next one, and copied from the host before") {
+  const Blocks owned(with_host());
+  const auto more = [&](Offload offload, int data, int zero_stage) {
+    const Plan plan = plan_of(offload, data, zero_stage);
+    const Estimator estimator(owned.job);
+    return most_gathered(estimator.stage(plan, 0)).value();
+  };
+  // A block has 10,000 weights of 4 bytes. Two are 80,000 bytes, of which the estimate has three quarters of one block.
+  CHECK(more(Offload::none, 4, 3) == Approx(80000 - 30000));
+  CHECK(more(Offload::none, 4, 2) == 0);
+  CHECK(more(Offload::none, 1, 3) == 0);
+  // From the host, the estimate has two blocks, and the rank's quarter of them is copied first.
+  CHECK(more(Offload::weights, 4, 3) == Approx(20000));
+  CHECK(more(Offload::weights, 1, 0) == 0);
+}
+
 TEST_CASE("the optimizer in host memory: no state on the device, gradients are copied out, and weights are copied in") {
   const Blocks owned(with_host());
   const Estimate on = owned.estimate(plan_of(Offload::none)), off = owned.estimate(plan_of(Offload::optimizer));
@@ -64,12 +81,26 @@ TEST_CASE("the optimizer in host memory: no state on the device, gradients are c
   CHECK(on.memory.gradients.value() >= 2 * 40000);
   CHECK(off.memory.gradients.value() <= 40000);
   // For each of 80,000 parameters, 4 bytes of gradient are copied to the host and 4 bytes of weight are copied back, over
-  // half a link. The host reads weight, gradient and two moments, and writes all but the gradient: 28 bytes, at a quarter of
-  // the memory's bandwidth.
-  CHECK(off.time[Part::weight_update].value() == Approx(80000 * 8 / 0.5e6 + 80000 * 28 / 1e6));
-  // ZeRO-1 divides the update among ranks, each of which has its own shard.
+  // half a link. The host reads weight, gradient and two moments, and writes all but the gradient: 28 bytes, at the memory's
+  // bandwidth, which no other rank uses.
+  CHECK(off.time[Part::weight_update].value() == Approx(80000 * 8 / 0.5e6 + 80000 * 28 / 4e6));
+  // ZeRO-1 divides the update among four ranks of the node, each of which has its own shard and a quarter of the bandwidth.
   const Estimate shared = owned.estimate(plan_of(Offload::optimizer, 4, 1));
-  CHECK(shared.time[Part::weight_update].value() == Approx(off.time[Part::weight_update].value() / 4));
+  CHECK(shared.time[Part::weight_update].value() == Approx(20000 * 8 / 0.5e6 + 20000 * 28 / 1e6));
+}
+
+TEST_CASE("without a stated bandwidth, ranks share the host's memory, and one of eight does not have an eighth of it") {
+  Machine machine = with_host();
+  machine.levels.front().units = 8;
+  machine.device.memory_bandwidth = Bandwidth(1e15);
+  machine.host->bandwidth = Bandwidth(1e18);
+  machine.host->memory_bandwidth.reset();
+  const Blocks owned(machine);
+  const auto update = [&](int data) {
+    return owned.estimate(plan_of(Offload::optimizer, data, 1)).time[Part::weight_update].value();
+  };
+  CHECK(update(1) == Approx(80000 * 28 / 100e9));
+  CHECK(update(8) == Approx(10000 * 28 / 25e9));
 }
 
 TEST_CASE("weights in host memory are on the device for two layers, and are copied in for forward and for backward") {
