@@ -230,7 +230,7 @@ Dataset dataset_of(const std::string& name, const Model& model) {
   Dataset found = load_dataset(default_dataset(model));
   const TensorShape& sample = found.sample;
   const TensorShape& input = model.input;
-  constexpr auto of_images = std::to_array<std::string_view>({"", "classification", "detection", "segmentation"});
+  constexpr auto of_images = std::to_array<std::string_view>({"", "classification", "detection", "segmentation", "science"});
   const bool is_alike = input.rank == 0 || (sample.sequence == input.sequence && sample.rank == input.rank &&
                                             (input.sequence || sample.channels == input.channels));
   const bool has_images = std::find(of_images.begin(), of_images.end(), kind_of(model)) != of_images.end();

@@ -124,6 +124,7 @@ TEST_CASE("a model that no bundled data set trains has an unknown one, which nei
     CHECK(data.size_on_disk == Bytes{});
   }
   CHECK(data_of("deepcam").name == "deepcam");
+  CHECK(data_of("cosmoflow-128").name == "cosmoflow");  // cubes of another size
   CHECK(data_of("resnet50").name == "imagenet");
   CHECK(data_of("llama3-8b").name == "openwebtext");
   CHECK(dataset_of("cosmoflow", load_model("cosmoflow-128")).name == "cosmoflow");
