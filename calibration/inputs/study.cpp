@@ -230,10 +230,13 @@ Dataset dataset_of(const std::string& name, const Model& model) {
   Dataset found = load_dataset(default_dataset(model));
   const TensorShape& sample = found.sample;
   const TensorShape& input = model.input;
-  constexpr auto of_images = std::to_array<std::string_view>({"", "classification", "detection", "segmentation"});
+  // Any network of images may train on the bundled images. Bundled volumes are those of one science each.
+  constexpr auto of_images = std::to_array<std::string_view>({"", "science", "classification", "detection", "segmentation"});
+  constexpr int volume = 3;
+  const auto known = std::span(of_images).first(input.rank == volume ? 2 : of_images.size());
   const bool is_alike = input.rank == 0 || (sample.sequence == input.sequence && sample.rank == input.rank &&
                                             (input.sequence || sample.channels == input.channels));
-  const bool has_images = std::find(of_images.begin(), of_images.end(), kind_of(model)) != of_images.end();
+  const bool has_images = std::find(known.begin(), known.end(), kind_of(model)) != known.end();
   if (is_of_task(found, model) || (is_alike && (input.sequence || has_images))) return found;
   // Its samples are those of the model, as many as any batch needs, and reading them takes no time.
   constexpr std::int64_t enough = 1'000'000'000;

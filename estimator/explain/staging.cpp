@@ -20,8 +20,7 @@ std::optional<StagedData> staged_data(const Job& job, const Plan& plan) {
   if (const auto rate = shared_rate_of_node(job.machine)) time = copied / *rate;
   if (storage.shared_total) time = max(time, together / *storage.shared_total);
   if (storage.shared_files)
-    time = max(time, Seconds((job.sample_bytes > Bytes{} ? together / job.sample_bytes : 0.0) * job.files_per_sample /
-                             *storage.shared_files));
+    time = max(time, Seconds(together / job.sample_bytes * job.files_per_sample / *storage.shared_files));
   if (place == SamplePlace::local_disk) time = max(time, copied / *storage.local_bandwidth);
   staged.time = time;
   return staged;

@@ -115,7 +115,7 @@ TEST_CASE("an epoch is known of a data set with the model's input, of text, and 
 
 TEST_CASE("a model that no bundled data set trains has an unknown one, which neither names nor limits anything") {
   const auto data_of = [](const char* name) { return dataset_of("", load_model(name)); };
-  for (const char* name : {"whisper-small", "flux.1-dev", "wan2.1-1.3b", "sd-1.5"}) {
+  for (const char* name : {"whisper-small", "flux.1-dev", "wan2.1-1.3b", "sd-1.5", "unet3d-brats"}) {
     INFO(name);
     const Dataset data = data_of(name);
     CHECK(data.name == unknown_dataset);
@@ -124,6 +124,7 @@ TEST_CASE("a model that no bundled data set trains has an unknown one, which nei
     CHECK(data.size_on_disk == Bytes{});
   }
   CHECK(data_of("deepcam").name == "deepcam");
+  CHECK(data_of("cosmoflow-128").name == "cosmoflow");  // cubes of another size
   CHECK(data_of("resnet50").name == "imagenet");
   CHECK(data_of("llama3-8b").name == "openwebtext");
   CHECK(dataset_of("cosmoflow", load_model("cosmoflow-128")).name == "cosmoflow");
