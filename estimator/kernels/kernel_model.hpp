@@ -79,6 +79,8 @@ class KernelModel {
   [[nodiscard]] Work as_run(Work work, Pass pass) const;
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
+  /// Returns the first of two matrix products that each have half of the terms of a product's sums.
+  [[nodiscard]] KernelShape half_sum(KernelShape shape) const;
 
   std::shared_ptr<const DeviceKernels> own_, transferred_;
   Roofline roofline_;
