@@ -200,7 +200,11 @@ Report predict_exchanges(const ExchangeRequest& asked) {
     }
   }
   Report report;
-  report.warn(predictor.notes());
+  // Notes are about exchanges that were not measured.
+  const bool has_formulas = std::any_of(predicted->begin(), predicted->end(), [](const PredictedExchange& one) {
+    return one.basis >= ExchangeBasis::fitted_links;
+  });
+  if (has_formulas) report.warn(predictor.notes());
   for (const PredictedExchange& one : *predicted) {
     if (one.warning.empty()) continue;
     report.warn({fmt::format("{} among {} ranks: {}", to_string(one.operation), one.ranks, one.warning)});

@@ -83,6 +83,14 @@ Family family_of_degrees(const std::string& degrees) {
   return plan.mesh.family();
 }
 
+/// Returns whether the degrees name the axes of a family, whatever the degrees are: `data=1` names data.
+bool names_axes_of(const std::string& degrees, Family family) {
+  std::string names;
+  for (const std::string& each : comma_separated(degrees))
+    names += (names.empty() ? "" : "+") + each.substr(0, each.find('='));
+  return parse_family(names) == family;
+}
+
 /// If exactly one axis of the strategy has no degree, gives the remaining GPUs to this axis.
 void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   const Family missing = family & ~plan.mesh.family();
@@ -183,7 +191,9 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   } else {
     parse_degrees(options.degrees, plan);
     give_the_rest(plan, *family, options);
-    if (plan.mesh.family() != *family) {
+    // A strategy on one device is no split.
+    const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
+    if (plan.mesh.family() != *family && !is_serial) {
       throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
                               family_name(plan.mesh.family()), family_name(*family)),
                   "name the same strategies in both, with degrees above 1");
