@@ -298,7 +298,9 @@ KernelShape KernelModel::half_sum(KernelShape shape) const {
   const double results = std::min(shape.bytes, shape.m * shape.n * shape.count * item_bytes_);
   shape.k /= 2;
   shape.flops /= 2;
-  shape.bytes = results + (shape.bytes - results) / 2;
+  const double bytes = results + (shape.bytes - results) / 2;
+  shape.items *= shape.bytes > 0 ? bytes / shape.bytes : 1;
+  shape.bytes = bytes;
   return shape;
 }
 
@@ -322,12 +324,12 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
   if (family.is_own && !residuals.empty()) {
     const Correction correction = correction_at(place_of(shape), residuals);
     known = {known.seconds * std::max(correction.factor, family.least_ratio), correction.is_inside};
-    // Kernels of another pass have other layouts. Slow kernels of one layout for long sums do not slow down another layout:
-    // libraries divide long sums into parts.
+    // Kernels of another pass have other layouts. Without matrix units, slow kernels of one layout for long sums do not slow
+    // down another layout: libraries divide long sums into parts.
     constexpr double least_sum = 2048;
     const auto pass = static_cast<Pass>(key.family % families_.front().size());
     const bool is_of_pass = family.family->pass.value_or(pass) == pass;
-    if (!is_of_pass && shape.kind == KernelKind::matrix_product && shape.k >= least_sum)
+    if (!is_of_pass && !peaks_.has_matrix_units && shape.kind == KernelKind::matrix_product && shape.k >= least_sum)
       known.seconds = std::min(known.seconds, 2 * this->known(family, half_sum(shape)).seconds);
   } else {
     known.is_inside = family.is_own;
