@@ -143,7 +143,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   REQUIRE(pruned.estimated + pruned.pruned <= pruned.considered);
   REQUIRE(pruned.feasible <= pruned.estimated);
 
-  // A simpler plan may replace a plan that is hardly faster.
+  // A plan of a simpler family may rank before a plan that is hardly faster.
   options.tie = usual_tie;
   const SearchResult tied = search(estimator, options);
   REQUIRE(tied.best.size() == pruned.best.size());
@@ -155,6 +155,16 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
     REQUIRE((options.allow_risk || simple.verdict == best.verdict));
     REQUIRE(simple.time.step_time() <= best.time.step_time() * (1 + usual_tie));
     REQUIRE(std::popcount(simple.plan.mesh.family()) <= std::popcount(best.plan.mesh.family()));
+    if (tied.simpler) REQUIRE(tied.simpler->time.step_time() <= simple.time.step_time() * (1 + usual_tie));
+    // Within a family, the fastest plan is the best. Plans that offload are searched in addition.
+    for (const Estimate& each : tied.best) {
+      if (each.plan.offload != Offload::none) continue;
+      const auto own = std::find_if(pruned.best.begin(), pruned.best.end(), [&](const Estimate& other) {
+        return other.plan.mesh.family() == each.plan.mesh.family();
+      });
+      REQUIRE(own != pruned.best.end());
+      if (options.allow_risk) REQUIRE(own->plan == each.plan);
+    }
   }
   options.tie = 0;
 
