@@ -73,23 +73,28 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
                      is_started ? " that a tool starts" : "");
 }
 
+/// Whether a plan of the search is another plan of the recommended plan's strategy.
+bool is_of_first(const RecommendAnswer& answer, const std::optional<Estimate>& each) {
+  if (!each || answer.shown.empty() || !answer.options.framework.empty()) return false;
+  const Plan& first = answer.shown.front().plan;
+  return first.segments.empty() && each->plan.mesh.family() == first.mesh.family();
+}
+
 /// Names a simpler plan that is hardly slower than the recommended plan, or a faster plan and why it is not recommended.
 /// Empty if there is neither.
 std::string replaced_text(const RecommendAnswer& answer) {
   const Estimate& first = answer.shown.front();
-  const auto is_of_first = [&](const std::optional<Estimate>& each) {
-    return each && answer.options.framework.empty() && each->plan.mesh.family() == first.plan.mesh.family();
-  };
   const auto text = [&](const Estimate& each, std::string_view difference) {
     const double apart = each.time.step_time() / first.time.step_time() - 1;
+    if (apart >= 0 && apart < 0.005) return fmt::format("{} takes as long, and is simpler", plan_word(each.plan));
     return fmt::format("{} takes {}, {} {}", plan_word(each.plan), humanize(each.time.step_time()),
                        share_text(std::abs(apart)), difference);
   };
-  if (is_of_first(answer.result.fastest)) {
+  if (is_of_first(answer, answer.result.fastest)) {
     const bool starts = is_startable(*answer.study, *answer.result.fastest) || !is_startable(*answer.study, first);
     return text(*answer.result.fastest, starts ? "less, and may not fit" : "less, and no tool starts it");
   }
-  return is_of_first(answer.result.simpler) ? text(*answer.result.simpler, "more, and is simpler") : "";
+  return is_of_first(answer, answer.result.simpler) ? text(*answer.result.simpler, "more, and is simpler") : "";
 }
 
 void add_table(Document& document, const RecommendAnswer& answer, const RankedRows& rows, const Training& training) {
@@ -299,8 +304,11 @@ Json json_of(const RecommendAnswer& answer) {
   if (answer.configured)
     json["like"] = configured_plan_to_json(*answer.configured, answer.best(), study, answer.options.training);
   json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
-  for (const auto& [key, each] : {std::pair("faster", &answer.result.fastest), std::pair("simpler", &answer.result.simpler)})
-    json[key] = *each ? estimate_to_json(**each, 0, study, answer.options.training) : Json(nullptr);
+  for (const auto& [key, each] :
+       {std::pair("faster", &answer.result.fastest), std::pair("simpler", &answer.result.simpler)}) {
+    const bool is_known = is_of_first(answer, *each);
+    json[key] = is_known ? estimate_to_json(**each, 0, study, answer.options.training) : Json(nullptr);
+  }
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
   for (const Estimate& estimate : answer.result.rejected)
