@@ -12,6 +12,7 @@
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
 #include "core/error.hpp"
@@ -269,31 +270,6 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   return host;
 }
 
-namespace {
-
-/// The name of a model without the parameters that it overrides: `resnet50` of `resnet50@trained=none`.
-std::string_view base_name(std::string_view name) { return name.substr(0, name.find('@')); }
-
-}  // namespace
-
-std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients, Precision precision,
-                                   const Model* like) {
-  double sum = 0;
-  int count = 0;
-  for (const MeasuredModel& measured : coefficients.models) {
-    if (measured.precision != precision) continue;
-    const Model model = load_model(measured.model);
-    if (like != nullptr && (model.input.rank != like->input.rank || model.input.sequence != like->input.sequence)) continue;
-    const std::optional<double> scale = measured_scale(facts_of(model), machine.device, coefficients, precision);
-    if (!scale) continue;
-    if (like != nullptr && base_name(measured.model) == base_name(like->name)) return scale;
-    sum += std::log(*scale);
-    ++count;
-  }
-  if (count == 0) return std::nullopt;
-  return std::exp(sum / count);
-}
-
 StudyInputs load_inputs(const StudySpec& spec) {
   StudyInputs inputs;
   inputs.model = load_model(spec.model, spec.sequence);
@@ -421,7 +397,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
       facts_(facts_of(model_)),
       dataset_(std::move(inputs.dataset)),
       machine_(std::move(inputs.machine)),
-      coefficients_(std::move(inputs.coefficients)),
+      coefficients_(measured_as(std::move(inputs.coefficients), model_)),
       software_(std::move(inputs.software)),
       assumptions_(spec_.assumptions),
       precision_(spec_.precision ? *spec_.precision
@@ -451,9 +427,9 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   }
   // Times of other models and precisions are used only if this one was never measured, and only for the software that ran
   // them.
-  std::optional<double> scale;
+  std::optional<KernelScale> scale;
   if (of_this_software && !measured_scale(facts_, machine_.device, coefficients_, precision_)) {
-    scale = scale_of_other_precision(facts_, machine_, coefficients_);
+    if (const auto other = scale_of_other_precision(facts_, machine_, coefficients_)) scale = KernelScale{*other};
     if (!scale) scale = pooled_scale(machine_, coefficients_, precision_, &model_);
   }
   const MeasuredKernels measured = measured_kernels(profiles_->profiles, model_, precision_);

@@ -148,11 +148,4 @@ inline constexpr std::string_view unknown_dataset = "unknown";
 /// or the model classifies images like these.
 [[nodiscard]] bool is_of_task(const Dataset& dataset, const Model& model);
 
-/// Measured time divided by predicted time, on this device with the measured software: that of a measured variant of the
-/// model `like`, else the geometric mean over the models whose input is of the same kind as that of `like` (images, volumes
-/// or sequences; all models if `like` is null). Models that were measured in another precision do not count. Empty if there
-/// is no such model.
-[[nodiscard]] std::optional<double> pooled_scale(const Machine& machine, const Coefficients& coefficients,
-                                                 Precision precision, const Model* like);
-
 }  // namespace ddl

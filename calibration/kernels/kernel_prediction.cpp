@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/study.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
@@ -32,7 +33,8 @@ bool is_of_volumes(const KernelProblem& problem) {
 }
 
 /// Returns the factor of measured networks whose inputs have `rank` dimensions.
-std::optional<double> scale_of(int rank, const Machine& machine, const Coefficients& coefficients, Precision precision) {
+std::optional<KernelScale> scale_of(int rank, const Machine& machine, const Coefficients& coefficients,
+                                    Precision precision) {
   Model like;
   like.input.rank = rank;
   return pooled_scale(machine, coefficients, precision, &like);
@@ -53,8 +55,8 @@ class PredictedTimes {
   [[nodiscard]] PredictedKernel predict(const KernelProblem& problem) const {
     if (!is_measured()) {
       const KernelTime time = std::visit([&](const auto& own) { return modelled(model_, own); }, problem);
-      const std::optional<double>& scale = scales_[is_of_volumes(problem) ? 1 : 0];
-      const double factor = scale.value_or(1);
+      const std::optional<KernelScale>& scale = scales_[is_of_volumes(problem) ? 1 : 0];
+      const double factor = scale.value_or(KernelScale{}).factor;
       const auto scaled = [&](const std::optional<Seconds>& end) {
         return end && !scale ? std::optional(*end * factor) : std::nullopt;
       };
@@ -78,7 +80,7 @@ class PredictedTimes {
  private:
   KernelModel model_;
   ProblemTimes measured_;
-  std::array<std::optional<double>, 2> scales_;  ///< factors of image and volume networks
+  std::array<std::optional<KernelScale>, 2> scales_;  ///< factors of image and volume networks
 };
 
 }  // namespace

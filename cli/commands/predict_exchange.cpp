@@ -179,6 +179,8 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   const std::string network = network_text(coefficients, machine);
   const std::string between_nodes = between_nodes_text(machine, coefficients.exchanges);
   const std::string used = !found.name.empty() ? found.name : coefficients.name;
+  const std::string in_node = prescribed_exchanges(coefficients.software, machine, false),
+                    between = prescribed_exchanges(coefficients.software, machine, true);
   const std::string name = machine.name;
   const int devices = machine.devices_per_node();
   const ExchangePredictor predictor(std::move(machine), std::move(coefficients), found.measured_on);
@@ -200,7 +202,11 @@ Report predict_exchanges(const ExchangeRequest& asked) {
     }
   }
   Report report;
-  report.warn(predictor.notes());
+  // Notes are about exchanges that were not measured.
+  const bool has_formulas = std::any_of(predicted->begin(), predicted->end(), [](const PredictedExchange& one) {
+    return one.basis >= ExchangeBasis::fitted_links;
+  });
+  if (has_formulas) report.warn(predictor.notes());
   for (const PredictedExchange& one : *predicted) {
     if (one.warning.empty()) continue;
     report.warn({fmt::format("{} among {} ranks: {}", to_string(one.operation), one.ranks, one.warning)});
@@ -210,7 +216,11 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   const bool leaves_nodes =
       std::any_of(predicted->begin(), predicted->end(), [](const PredictedExchange& one) { return one.nodes > 1; });
   if (!between_nodes.empty() && leaves_nodes) document.line("between nodes: " + between_nodes);
-  if (!found.name.empty()) document.line(fmt::format("coefficients: {}, {}", found.name, found.why));
+  const std::string& prescribed = leaves_nodes ? between : in_node;
+  if (!found.name.empty()) {
+    document.line(fmt::format("coefficients: {}, {}{}", found.name, found.why,
+                              prescribed.empty() ? "" : "; their software exchanges gradients " + prescribed));
+  }
   if (!network.empty() || (!between_nodes.empty() && leaves_nodes) || !found.name.empty()) document.section();
   document.add(table_of(*predicted));
   if (asked.algorithms.empty()) add_plots(report.document, *predicted);

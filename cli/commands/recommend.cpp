@@ -328,7 +328,7 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
     if (Interrupt::asked()) break;
     SupposedOutcome outcome = supposed_outcome(text, answer.shown.front().plan, *then->study, *then->estimator);
     if (!then->single && then->best() != nullptr) outcome.best = *then->best();
-    // The search replaces the fastest plan by a simpler one that ties. It is not better than the plan of the answer.
+    // The search may prefer a simpler strategy that ties. It is not better than the plan of the answer.
     const bool by_time = answer.objective == Objective::time || answer.objective == Objective::cost;
     if (outcome.best && by_time && outcome.same.feasible() && outcome.same.verdict <= outcome.best->verdict &&
         outcome.same.time.step_time() <= outcome.best->time.step_time())

@@ -260,6 +260,7 @@ Json timed_exchange_to_json(const TimedExchange& one, const LayerExplanation& la
   json["algorithm"] = one.algorithm;
   json["route"] = route_name(one.route);
   json["time_s"] = one.time.value();
+  json["hidden_s"] = one.hidden.value();
   json["link"] = one.bottleneck.level;
   json["phi"] = one.bottleneck.phi;
   json["runs"] = runs_per_iteration(plan, layer, one.exchange.phase);

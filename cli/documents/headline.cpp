@@ -98,6 +98,9 @@ std::string memory_card(const Estimate& estimate, const Study& study) {
 std::string cost_card(const Estimate& estimate, const Study& study, const Training& training) {
   const std::string time = humanize(time_of(estimate, study, training)),
                     purpose = purpose_of(training) + (training.epochs ? " of " + study.dataset().name : "");
+  constexpr double least_share = 1e-6;  // below, failures undo almost every step
+  if (const auto goodput = goodput_of(estimate, study, training); goodput && goodput->share < least_share)
+    return "with so many failures, the training does not end";
   const std::optional<double> cost = cost_of(estimate, study, training);
   const Machine& machine = study.machine();
   if (!cost) return fmt::format("{} {}; {} has no price: add --price 2.5USD/h", time, purpose, machine.name);

@@ -61,7 +61,8 @@ double elasticity(const TimeSensitivity& time, std::string_view source) {
   bool found = false;
   for (const Sensitivity& each : time.sources) {
     const bool is_kernel = static_cast<std::size_t>(each.source) < kernel_sources;
-    if (source != (is_kernel ? "kernels" : error_source_names[each.source])) continue;
+    if (source == pooled_factor_name ? !is_kernel : source != (is_kernel ? "kernels" : error_source_names[each.source]))
+      continue;
     sum += each.slower;
     found = true;
   }
@@ -70,7 +71,7 @@ double elasticity(const TimeSensitivity& time, std::string_view source) {
 
 /// Returns the command whose measurement reduces a source of error (WidthShare::name).
 std::string measurement_of(std::string_view source, const StudySpec& spec) {
-  if (source == "kernels" || source == error_source_names[ErrorSource::launches])
+  if (source == "kernels" || source == pooled_factor_name || source == error_source_names[ErrorSource::launches])
     return fmt::format("ddl-oracle profile {}", spec.model);
   const bool exchange = source == error_source_names[ErrorSource::gradient_exchange] ||
                         source == error_source_names[ErrorSource::layer_exchange] ||

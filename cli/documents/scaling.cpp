@@ -92,12 +92,17 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
   const bool batches = several_batches(points, question);
   const std::string within = goals_text(question.goals, with_plan->study->machine().currency);
   if (!scaling.fastest) {
-    const auto nearest = std::min_element(points.begin(), points.end(), [](const StudyOutcome& a, const StudyOutcome& b) {
-      return has_plan(a) && (!has_plan(b) || time_at(a) < time_at(b));
+    const bool by_cost = !question.goals.deadline && cost_at(*with_plan).has_value();
+    const auto figure = [&](const StudyOutcome& point) {
+      return by_cost ? cost_at(point).value_or(most_budget) : time_at(point).value();
+    };
+    const auto nearest = std::min_element(points.begin(), points.end(), [&](const StudyOutcome& a, const StudyOutcome& b) {
+      return has_plan(a) && (!has_plan(b) || figure(a) < figure(b));
     });
     return document.line(
         fmt::format("No number of {}s stays within ", device_noun(with_plan->study->machine().device)) + within,
-        fmt::format(": the fastest is {}: {}", gpus_text(*nearest, batches), point_text(*nearest)));
+        fmt::format(": the {} is {}: {}", by_cost ? "cheapest" : "fastest", gpus_text(*nearest, batches),
+                    point_text(*nearest)));
   }
   const StudyOutcome& fastest = points[*scaling.fastest];
   const auto doubt = [&](std::size_t at) { return doubt_text(scaling.chance[at], question.goals.any()); };

@@ -22,6 +22,13 @@ std::string change_text(Seconds now, Seconds then) {
   return fmt::format("{:+.{}f} %", change * 100, std::abs(change) < 0.1 ? 1 : 0);
 }
 
+/// Returns whether a plan has a step: it is possible, or lacks only memory.
+bool has_step(const Estimate& estimate) {
+  return estimate.time.step_time() > Seconds{} &&
+         std::all_of(estimate.limits.begin(), estimate.limits.end(),
+                     [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+}
+
 }  // namespace
 
 SupposedOutcome supposed_outcome(std::string change, const Plan& plan, const Study& supposed, const Estimator& estimator) {
@@ -46,10 +53,11 @@ void add_what_if(Document& document, const Estimate& now, const std::vector<Supp
   Table table(std::move(columns));
   const Seconds step = now.time.step_time();
   for (const SupposedOutcome& each : cases) {
-    const bool is_possible = each.same.feasible();
+    const bool is_possible = has_step(each.same), fits = each.same.feasible();
     const Seconds then = each.same.time.step_time();
     std::vector<std::string> row{each.change, is_possible ? humanize(then) : "-",
-                                 is_possible ? change_text(step, then) : "not possible", is_possible ? each.bound : "-"};
+                                 is_possible ? change_text(step, then) + (fits ? "" : ", does not fit") : "not possible",
+                                 fits ? each.bound : "-"};
     if (is_searched) {
       row.push_back(!each.best ? "none" : each.best->plan == now.plan ? "the same" : plan_word(each.best->plan));
       row.push_back(each.best ? humanize(each.best->time.step_time()) : "-");
@@ -64,7 +72,8 @@ nlohmann::ordered_json what_if_to_json(const Estimate& now, const std::vector<Su
   Json all = Json::array();
   for (const SupposedOutcome& each : cases) {
     Json one{{"change", each.change}};
-    const bool is_possible = each.same.feasible();
+    const bool is_possible = has_step(each.same);
+    one["fits"] = each.same.feasible();
     one["step_s"] = is_possible ? Json(each.same.time.step_time().value()) : Json(nullptr);
     one["ratio"] = is_possible ? Json(each.same.time.step_time() / now.time.step_time()) : Json(nullptr);
     one["bound_by"] = each.bound.empty() ? Json(nullptr) : Json(each.bound);

@@ -83,6 +83,14 @@ Family family_of_degrees(const std::string& degrees) {
   return plan.mesh.family();
 }
 
+/// Returns whether the degrees name the axes of a family, whatever the degrees are: `data=1` names data.
+bool names_axes_of(const std::string& degrees, Family family) {
+  std::string names;
+  for (const std::string& each : comma_separated(degrees))
+    names += (names.empty() ? "" : "+") + each.substr(0, each.find('='));
+  return parse_family(names) == family;
+}
+
 /// If exactly one axis of the strategy has no degree, gives the remaining GPUs to this axis.
 void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
   const Family missing = family & ~plan.mesh.family();
@@ -97,7 +105,7 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
 }
 
 /// Returns the default number of micro-batches: the fastest number that fits in memory; of equally
-/// fast numbers, the smallest. Without a pipeline, returns the smallest number that fits.
+/// fast numbers, the smallest. Without a pipeline, returns the smallest number that fits, or 1 if none fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -116,7 +124,8 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
     if (is_better) best = estimate;
     if (named.mesh[Axis::pipeline] == 1 && best->verdict == Verdict::fits) break;
   }
-  return best ? best->plan.micro_batches : 1;
+  const bool is_default = !best || (best->verdict == Verdict::does_not_fit && named.mesh[Axis::pipeline] == 1);
+  return is_default ? 1 : best->plan.micro_batches;
 }
 
 /// Returns the plan of --plan in the short notation.
@@ -182,7 +191,9 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   } else {
     parse_degrees(options.degrees, plan);
     give_the_rest(plan, *family, options);
-    if (plan.mesh.family() != *family) {
+    // A strategy on one device is no split.
+    const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
+    if (plan.mesh.family() != *family && !is_serial) {
       throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
                               family_name(plan.mesh.family()), family_name(*family)),
                   "name the same strategies in both, with degrees above 1");
@@ -207,16 +218,20 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
 
 /// Adds the choices that have their defaults in the user's plan. A choice is named by its key if a
 /// plan file is given, else by its option.
-void add_choices(std::vector<Default>& defaults, const Plan& plan, const ModelFacts& facts, const Command& command,
+void add_choices(std::vector<Default>& defaults, const Plan& plan, const Study& study, const Command& command,
                  const std::optional<PlanFile>& file) {
   const auto add = [&](const std::string& option, std::string_view key, const std::string& value, const char* why) {
     if (file ? file->given.contains(std::string(key)) : command.count(option) > 0) return;
     defaults.push_back({file ? std::string(key) : option, value, why});
   };
+  const bool is_searched = !file && plan.micro_batches > 1;
+  const bool fits = is_searched && Estimator(study.job()).estimate(plan).feasible();
   add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches),
-      !file && plan.micro_batches > 1 ? "the fastest number that fits" : "");
+      !is_searched ? ""
+      : fits       ? "the fastest number that fits"
+                   : "the fastest number; none fits");
   for (const PlanChoiceRow& row : plan_choices()) {
-    if (row.choice == PlanChoice::tables && facts.tables.empty()) continue;
+    if (row.choice == PlanChoice::tables && study.job().facts.tables.empty()) continue;
     const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));
     if (counts) add(fmt::format("--{}", row.option), row.key, std::string(row.name(row.get(plan))), "");
   }
@@ -424,7 +439,7 @@ std::vector<Default> plan_defaults(const Command& command, const StudyOptions& s
       defaults.push_back({"--batch-per-gpu", std::to_string(each), why});
     }
   }
-  if (asked.plan && options.plan_word.empty()) add_choices(defaults, *asked.plan, asked.study->job().facts, command, file);
+  if (asked.plan && options.plan_word.empty()) add_choices(defaults, *asked.plan, *asked.study, command, file);
   return defaults;
 }
 

@@ -34,7 +34,7 @@ struct SlowdownReason {
   std::string why;  ///< empty if the plan is equally fast
 };
 [[nodiscard]] SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned,
-                                          Objective objective = Objective::time);
+                                          Objective objective = Objective::time, bool starts = true);
 
 /// Describes what the time of a phase consists of: `17 transfers of 3.06 MiB`. `estimate`: the
 /// estimate that contains the phase.

@@ -49,7 +49,10 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
       // Kernels add the residual, read the sum for each of two products and for the new residual, and write the product of
       // the factors and the residual.
       const double rank = assumptions.compression_rank;
-      return {.sent = std::min(stored, word_bytes * rank * factored_share),
+      const double factors = word_bytes * rank * factored_share;
+      // Gradients that would not shrink are not compressed [PyTorch, powerSGD_hook.py, _should_compress].
+      if (factors >= stored) break;
+      return {.sent = factors,
               .coded = 2 * stored + 6 * word_bytes,
               .flops = 6 * rank,
               .residual = word_bytes};
@@ -61,7 +64,7 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
 double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions) {
   double bytes = 0;
   if (const double ranks = plan.mesh.replicas(); ranks > 1 && plan.zero_stage == 0)
-    bytes += compressed_gradient(assumptions, 1, word_bytes, ranks).residual;
+    bytes += compressed_gradient(assumptions, 0, word_bytes, ranks).residual;
   const Synchronization way = synchronization_of(plan, assumptions);
   // The sum of gradients that is pushed to parameter servers, or the weights of a neighbor.
   const double without_barrier = has_servers(way) && !has_local_steps(plan, assumptions) ? 0 : word_bytes;

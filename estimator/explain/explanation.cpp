@@ -159,6 +159,7 @@ class Explainer {
     found->count += more.count;
     found->bytes += more.bytes;
     found->time += more.time;
+    found->hidden += more.hidden;
   }
 
   void add_exchanges() {
@@ -169,7 +170,7 @@ class Explainer {
         const double runs = runs_per_iteration(plan_, layer, one.exchange.phase);
         const double count = runs * one.exchange.messages;
         add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count, one.message * count,
-             one.time * runs});
+             (one.time + one.hidden) * runs, one.hidden * runs});
       }
     }
     for (const GradientGroup& group : groups_) {
@@ -377,6 +378,9 @@ class Explainer {
         phase.busiest = gradients_.bottleneck;
       }
     } else if (part.part == Part::layer_collectives) {
+      for (const ExchangeTotal& total : out_.exchanges) {
+        if (total.purpose == Purpose::layer) phase.hidden += total.hidden;
+      }
       phase.made_of = exchanges_of(Purpose::layer);
       phase.busiest = busiest_link(Purpose::layer);
       phase.source = exchange_source(all_measured(Purpose::layer));

@@ -122,8 +122,9 @@ struct ExchangeTotal {
   Phase phase = Phase::forward;
   Purpose purpose = Purpose::layer;
   double count = 0;
-  Bytes bytes{};   ///< bytes of the full vectors
-  Seconds time{};  ///< overlapped and exposed time
+  Bytes bytes{};     ///< bytes of the full vectors
+  Seconds time{};    ///< overlapped and exposed time
+  Seconds hidden{};  ///< the part of `time` behind kernels of the same layer
 };
 template <>
 inline constexpr EnumNames<Phase> enum_names<Phase>{"forward", "backward", "gradient"};

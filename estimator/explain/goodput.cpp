@@ -120,6 +120,7 @@ std::optional<Goodput> goodput_of(const Job& job, const Estimate& estimate, Seco
   result.is_best = !recovery.checkpoint_every.has_value();
   const Seconds every = recovery.checkpoint_every.value_or(best_checkpoint_interval(result.model));
   result.every = max(max(every, result.model.background), step);
+  result.is_raised = !result.is_best && result.every > every;
   if (length > Seconds{} && length <= result.every) {
     result.has_checkpoints = false;
     result.every = length;

@@ -73,6 +73,9 @@ struct TimeSensitivity {
   std::string software{};  ///< Software::name
   /// The logarithm of the factor by which a step takes longer if a trained router chooses experts; 0 if routing is known.
   double routing = 0;
+  /// Standard deviation of the logarithm of the step, with kernels slower and faster, if the factor of the kernels comes
+  /// from other networks (KernelScale::spread); 0 if the factor is known.
+  double scale_slower = 0, scale_faster = 0;
 };
 
 }  // namespace ddl

@@ -90,6 +90,8 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
   shares.push_back(
       {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
+  if (time.scale_slower > 0 || time.scale_faster > 0)
+    shares.push_back({pooled_factor_name, {two_sided * time.scale_faster, two_sided * time.scale_slower}});
   if (time.routing > 0) shares.push_back({"routing of experts", {0, time.routing}});
   return shares;
 }
@@ -107,9 +109,11 @@ double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double
     }
   }
   if (slower) others += square(time.routing);
-  const double variance = others + together(sum, squares, errors.kinds_together);
+  // Runs of other networks do not show how far the kernels of this network are from theirs.
+  const double scale = square(two_sided * (slower ? time.scale_slower : time.scale_faster));
+  const double variance = others + std::max(together(sum, squares, errors.kinds_together), scale);
   if (!time.learned || time.learned->runs <= 0) return variance;
-  return learned_variance(variance, *time.learned, errors);
+  return std::min(variance, learned_variance(variance, *time.learned, errors) + scale);
 }
 
 TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) {
@@ -183,6 +187,11 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
     down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
   }
+  // Both plans have the same error of the factor from other networks.
+  const double scale =
+      square(two_sided * std::max(std::abs(b.scale_slower - a.scale_slower), std::abs(b.scale_faster - a.scale_faster)));
+  up += scale;
+  down += scale;
   return {std::exp(-std::min(widest, std::sqrt(down))), std::exp(std::min(widest, std::sqrt(up)))};
 }
 

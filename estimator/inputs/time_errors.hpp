@@ -12,6 +12,9 @@ namespace ddl {
 /// The share of all runs whose measured time should lie in the interval of the predicted time.
 inline constexpr double interval_level = 0.9;
 
+/// The name of the error of the factor that kernels take from other networks, among WidthShare::name.
+inline constexpr std::string_view pooled_factor_name = "factor_of_other_networks";
+
 /// Error of a predicted time in each direction, as the logarithm of a factor. In 95 % of runs, the error is smaller.
 struct ErrorWidth {
   double faster = 0, slower = 0;  ///< widths for measured times that are shorter and longer than predicted

@@ -323,6 +323,17 @@ const KernelModel::Family& KernelModel::family_of(KernelKind kind, Pass pass) co
   return families_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(pass)];
 }
 
+KernelShape KernelModel::half_sum(KernelShape shape) const {
+  // Each half reads half of the inputs, and both write all results.
+  const double results = std::min(shape.bytes, shape.m * shape.n * shape.count * item_bytes_);
+  shape.k /= 2;
+  shape.flops /= 2;
+  const double bytes = results + (shape.bytes - results) / 2;
+  shape.items *= shape.bytes > 0 ? bytes / shape.bytes : 1;
+  shape.bytes = bytes;
+  return shape;
+}
+
 const KernelModel::Known& KernelModel::known(const Family& family, const KernelShape& shape) const {
   const Key key{static_cast<std::size_t>(&family - families_.front().data()),
                 shape.flops,
@@ -343,6 +354,13 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
   if (family.is_own && !residuals.empty()) {
     const Correction correction = correction_at(place_of(shape), residuals);
     known = {known.seconds * std::max(correction.factor, family.least_ratio), correction.is_inside};
+    // Kernels of another pass have other layouts. Without matrix units, slow kernels of one layout for long sums do not slow
+    // down another layout: libraries divide long sums into parts.
+    constexpr double least_sum = 2048;
+    const auto pass = static_cast<Pass>(key.family % families_.front().size());
+    const bool is_of_pass = family.family->pass.value_or(pass) == pass;
+    if (!is_of_pass && !peaks_.has_matrix_units && shape.kind == KernelKind::matrix_product && shape.k >= least_sum)
+      known.seconds = std::min(known.seconds, 2 * this->known(family, half_sum(shape)).seconds);
   } else {
     known.is_inside = family.is_own;
     const Family& moving = family_of(KernelKind::elementwise, static_cast<Pass>(key.family % families_.front().size()));

@@ -83,6 +83,8 @@ class KernelModel {
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
   /// Returns the seconds of a kernel at one clock for all sizes: at most the time of its parts, one after the other.
   [[nodiscard]] double seconds_at_one_clock(const Family& family, const Work& work, Pass pass, double samples) const;
+  /// Returns the first of two matrix products that each have half of the terms of a product's sums.
+  [[nodiscard]] KernelShape half_sum(KernelShape shape) const;
 
   std::shared_ptr<const DeviceKernels> own_, transferred_;
   Roofline roofline_;

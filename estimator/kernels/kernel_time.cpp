@@ -34,7 +34,7 @@ double update_bytes_per_parameter(Optimizer optimizer, Precision precision, Upda
 KernelTimes::KernelTimes(std::vector<LayerTimes> times) : serial_(std::move(times)) { origin_ = KernelBasis::given; }
 
 KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Coefficients& coefficients,
-                         Precision precision, Optimizer optimizer, std::optional<double> scale,
+                         Precision precision, Optimizer optimizer, std::optional<KernelScale> scale,
                          const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
       model_(device, update_precision(precision), assumptions, Conditions::training),
@@ -113,7 +113,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     scale_ = measured->per_sample.value() * measured->batch / total.value();
     origin_ = KernelBasis::measured_total;
   } else if (scale) {
-    scale_ = *scale;
+    scale_ = scale->factor;
+    scale_spread_ = scale->spread;
     origin_ = KernelBasis::device_scale;
   } else if (model_.has_formulas()) {
     origin_ = fitted >= total * 0.5 ? KernelBasis::fitted : KernelBasis::transferred;

@@ -47,6 +47,13 @@ inline constexpr EnumNames<KernelBasis> enum_names<KernelBasis>{"kernels measure
                                                                 "roofline of the datasheet",
                                                                 "given"};
 
+/// Measured time divided by predicted time of networks other than the model.
+struct KernelScale {
+  double factor = 1;
+  /// Standard deviation of the logarithm of a network's factor around the mean of the other networks; 0 if not known.
+  double spread = 0;
+};
+
 /// Kernel times of one model on one device.
 ///
 /// The times are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If the total time
@@ -57,7 +64,7 @@ class KernelTimes {
   /// total of this model was measured. `measured`: kernels of this device; kernels in another
   /// precision are ignored. Only the job's assumptions about the framework's kernels are used.
   KernelTimes(const ModelFacts& facts, const Device& device, const Coefficients& coefficients, Precision precision,
-              Optimizer optimizer, std::optional<double> scale, const MeasuredKernels* measured = nullptr,
+              Optimizer optimizer, std::optional<KernelScale> scale, const MeasuredKernels* measured = nullptr,
               const Assumptions& assumptions = {});
   /// Uses the caller's times per layer. Split layers scale linearly.
   explicit KernelTimes(std::vector<LayerTimes> times);
@@ -93,6 +100,8 @@ class KernelTimes {
   /// together than the whole kernel.
   [[nodiscard]] bool has_formulas() const { return model_.has_formulas(); }
   [[nodiscard]] double scale() const { return scale_; }
+  /// Returns the spread of the factor of other networks (KernelScale::spread); 0 if times are based on something else.
+  [[nodiscard]] double scale_spread() const { return origin_ == KernelBasis::device_scale ? scale_spread_ : 0; }
   [[nodiscard]] double reference_batch() const { return reference_batch_; }
   /// Returns the measured undivided fraction of layers with split filters or channels.
   [[nodiscard]] const std::optional<UndividedFraction>& filter_undivided() const { return filter_undivided_; }
@@ -121,7 +130,7 @@ class KernelTimes {
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;
   std::optional<UpdateProblem> list_;  ///< the update of the whole model, if it is a single problem
-  double scale_ = 1;
+  double scale_ = 1, scale_spread_ = 0;
   double reference_batch_ = 1;
   std::optional<UndividedFraction> filter_undivided_, channel_undivided_;
   std::vector<LayerTimes> serial_;

@@ -127,8 +127,9 @@ struct TimedExchange {
   double ranks = 1;
   Route route = Route::direct;
   std::string_view algorithm;
-  Seconds time{};           ///< time of all messages of the exchange
+  Seconds time{};           ///< exposed time of all messages of the exchange
   Bottleneck bottleneck{};  ///< the link that limits the exchange's flows
+  Seconds hidden{};         ///< time of all messages behind kernels of the layer, in addition to `time`
 };
 
 /// A problem as profiles list it, with its predicted time.

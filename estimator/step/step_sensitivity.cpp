@@ -184,6 +184,8 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   for (std::size_t i = 0; i < kernel_sources; ++i) {
     if (kernels.all() > 0) add_by_basis(static_cast<ErrorSource>(i), kernels, kernels.all(), to_kernels);
   }
+  result.scale_slower = to_kernels.slower * job.kernels.scale_spread();
+  result.scale_faster = to_kernels.faster * job.kernels.scale_spread();
   const Sensitivity to_update = sensitivity_to(usual, seconds, [](Varied& other, double by) {
     for (Updates::Stage& stage : other.updates.stages) stage.update = Term(stage.update.time() * by);
   });

@@ -89,8 +89,13 @@ void spatial_limits(const LimitContext& context, Limits& limits) {
         static_cast<int>(d) < rank ? std::min(layer.output_shape.extent[d], layer.input_shapes.front().extent[d]) : 1;
     const std::int64_t rows_of_tile = layer.input_shapes.front().extent[d] / plan.mesh.tiles()[d];  // in the smallest tile
     if (plan.mesh.tiles()[d] > extent) {
-      limits.add(
-          {Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent), divided.front()});
+      const Limit limit{Limit::Kind::extent, static_cast<double>(plan.mesh.tiles()[d]), static_cast<double>(extent),
+                        divided.front()};
+      // Equal dimensions have one limit.
+      const bool is_known = std::any_of(limits.begin(), limits.end(), [&](const Limit& each) {
+        return each.kind == limit.kind && each.wanted == limit.wanted && each.available == limit.available;
+      });
+      if (!is_known) limits.add(limit);
     } else if (plan.mesh.tiles()[d] > 1 && rows_of_tile < halo[d]) {
       limits.add({Limit::Kind::halo, static_cast<double>(halo[d]), static_cast<double>(rows_of_tile), divided.front()});
     }

@@ -199,8 +199,10 @@ void check_sums(const Estimator& estimator, const Plan& plan) {
   Seconds collectives{}, halos{};
   for (const ExchangeTotal& total : explanation.exchanges) {
     REQUIRE(total.count > 0);
-    if (total.purpose == Purpose::layer) collectives += total.time;
-    if (total.purpose == Purpose::halo) halos += total.time;
+    if (total.purpose == Purpose::layer) REQUIRE(total.time > Seconds{});  // hidden or not
+    REQUIRE(total.hidden <= total.time);
+    if (total.purpose == Purpose::layer) collectives += total.time - total.hidden;
+    if (total.purpose == Purpose::halo) halos += total.time - total.hidden;
     if (total.purpose == Purpose::gradient) REQUIRE(total.phase == Phase::gradient);
   }
   const double margin = rounding * whole.value();

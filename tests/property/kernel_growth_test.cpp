@@ -1,6 +1,7 @@
 // Tests that kernel times grow with the number of samples as the kernels' work does, for the kernels of all bundled models
 // on all bundled devices. A jump shows that a formula or a correction is used outside of the shapes that it describes.
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -81,7 +82,41 @@ bool grows(KernelKind kind, const KernelTime& one, const KernelTime& two) {
          (is_corrected ? *two.high : two.time) >= least_growth * least;
 }
 
+/// Returns whether products of a pass were measured on a device itself.
+bool has_products_of(const Device& device, Pass pass) {
+  const std::vector<KernelFamily>& families = device.kernels->families;
+  return std::any_of(families.begin(), families.end(), [&](const KernelFamily& each) {
+    return each.kind == KernelKind::matrix_product && each.pass.value_or(pass) == pass;
+  });
+}
+
 }  // namespace
+
+TEST_CASE("where only forward products were measured, a long sum of backward takes at most twice the time of half of it") {
+  const std::vector<Kernel> kernels = bundled_kernels();
+  std::size_t checked = 0, device_count = 0;
+  for (const Device& device : bundled_devices()) {
+    if (!device.kernels || has_products_of(device, Pass::backward_weight)) continue;
+    ++device_count;
+    const KernelModel model(device, Precision::fp32, {}, Conditions::training);
+    for (const Kernel& kernel : kernels) {
+      const Work& work = kernel.work;
+      const bool sums_samples = work.kernel_kind() == KernelKind::matrix_product && work.batched == Work::Batched::k;
+      if (kernel.pass != Pass::backward_weight || !sums_samples || work.count > 1) continue;
+      for (double samples = 1; samples <= 64; samples *= 2) {
+        if (work.k * samples < 1024) continue;
+        const Seconds half = model.seconds(work, kernel.pass, samples),
+                      whole = model.seconds(work, kernel.pass, 2 * samples);
+        ++checked;
+        if (whole <= half * (2 * 1.01)) continue;
+        INFO(device.name << ", " << kernel.name << ": " << work.m << " x " << work.n << " x " << work.k * samples);
+        CHECK(whole.value() <= 2 * half.value());
+      }
+    }
+  }
+  CHECK(device_count >= 3);  // P100, P40 and GTX 1080 Ti, at least
+  CHECK(checked > 1000);
+}
 
 TEST_CASE("twice the samples take about twice the time or less, and not less than the samples alone") {
   const std::vector<Kernel> kernels = bundled_kernels();

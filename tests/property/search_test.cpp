@@ -143,7 +143,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   REQUIRE(pruned.estimated + pruned.pruned <= pruned.considered);
   REQUIRE(pruned.feasible <= pruned.estimated);
 
-  // A simpler plan may replace a plan that is hardly faster.
+  // A plan of a simpler family may rank before a plan that is hardly faster.
   options.tie = usual_tie;
   const SearchResult tied = search(estimator, options);
   REQUIRE(tied.best.size() == pruned.best.size());
@@ -155,6 +155,16 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
     REQUIRE((options.allow_risk || simple.verdict == best.verdict));
     REQUIRE(simple.time.step_time() <= best.time.step_time() * (1 + usual_tie));
     REQUIRE(std::popcount(simple.plan.mesh.family()) <= std::popcount(best.plan.mesh.family()));
+    if (tied.simpler) REQUIRE(tied.simpler->time.step_time() <= simple.time.step_time() * (1 + usual_tie));
+    // Within a family, the fastest plan is the best. Plans that offload are searched in addition.
+    for (const Estimate& each : tied.best) {
+      if (each.plan.offload != Offload::none) continue;
+      const auto own = std::find_if(pruned.best.begin(), pruned.best.end(), [&](const Estimate& other) {
+        return other.plan.mesh.family() == each.plan.mesh.family();
+      });
+      REQUIRE(own != pruned.best.end());
+      if (options.allow_risk) REQUIRE(own->plan == each.plan);
+    }
   }
   options.tie = 0;
 
@@ -202,6 +212,40 @@ void check_search(bool tight_memory) {
 TEST_CASE("a pruning search finds the same best plan of each family as estimating every plan") { check_search(false); }
 
 TEST_CASE("a pruning search finds the best plan of each family if half of the plans do not fit") { check_search(true); }
+
+TEST_CASE("with more memory, the best plan of no strategy is slower") {
+  int seen = 0;
+  for (const Setting& setting : settings(usual_stride)) {
+    INFO(setting.name);
+    SearchOptions options = options_of(setting, Objective::time);
+    options.tie = usual_tie;
+    options.allow_risk = true;
+    for (const PlanChoiceRow& row : plan_choices()) {
+      if (row.needs_host) options.chosen[row.choice] = 0;
+    }
+    const auto best_with = [&](Bytes memory) {
+      Machine machine = setting.machine;
+      machine.device.memory = memory;
+      const OwnedJob owned(setting.model, machine, setting.assumptions, 1e4, std::nullopt, setting.precision,
+                           setting.optimizer, setting.coefficients);
+      return search(Estimator(owned.job), options).best;
+    };
+    const std::vector<Estimate> unlimited = best_with(Bytes(1e15));
+    if (unlimited.empty()) continue;
+    std::map<Family, Seconds> before;
+    for (const double part : {0.5, 0.7, 1.0, 1.5}) {
+      for (const Estimate& each : best_with(unlimited.front().memory.total() * part)) {
+        const auto [known, is_new] = before.emplace(each.plan.mesh.family(), each.time.step_time());
+        if (is_new) continue;
+        INFO(text_of(each.plan) << " with " << part << " of the memory");
+        CHECK(each.time.step_time() <= known->second * (1 + 1e-9));
+        known->second = each.time.step_time();
+        ++seen;
+      }
+    }
+  }
+  CHECK(seen >= 10);
+}
 
 TEST_CASE("a plan of a family with measured runs ranks before a faster plan with a much wider interval") {
   int seen = 0;

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/split_fit.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
@@ -156,6 +158,40 @@ TEST_CASE("the bundled coefficients are the published ones") {
   CHECK(software.layer_algorithm == AllreduceAlgorithm::ring);
   CHECK(software.whole_gradients_in_hybrids);
   CHECK(software.spatial_layers == std::vector<std::pair<std::string, int>>{{"cosmoflow-256", 2}, {"cosmoflow-512", 2}});
+}
+
+TEST_CASE("measurements of a network hold for its copies under other names, and not for other networks under its name") {
+  const Coefficients bundled = load_coefficients("abci");
+  const auto has = [](const Coefficients& coefficients, const std::string& name) {
+    return std::any_of(coefficients.models.begin(), coefficients.models.end(),
+                       [&](const MeasuredModel& each) { return each.model == name; });
+  };
+  Model copy = load_model("cosmoflow-512");
+  copy.name = "mine";
+  CHECK_FALSE(has(bundled, "mine"));
+  CHECK(has(measured_as(bundled, copy), "mine"));
+  CHECK(measured_as(bundled, copy).software.spatial_layers ==
+        std::vector<std::pair<std::string, int>>{{"cosmoflow-256", 2}, {"mine", 2}});
+  Model other = load_model("resnet101");
+  other.name = "resnet50";
+  CHECK_FALSE(is_same_network(load_model("resnet50"), other));
+  CHECK_FALSE(has(measured_as(bundled, other), "resnet50"));
+  CHECK(has(measured_as(bundled, load_model("resnet50")), "resnet50"));
+}
+
+TEST_CASE("the factor of other networks has the spread of the networks' factors, each left out") {
+  const Coefficients bundled = load_coefficients("abci");
+  const Machine machine = load_machine("abci");
+  const Model images = load_model("resnet101"), volumes = load_model("cosmoflow-128");
+  const std::optional<KernelScale> of_images = pooled_scale(machine, bundled, Precision::fp32, &images);
+  REQUIRE(of_images);
+  // Four networks of images are measured: the fastest takes half as long as the slowest, relative to its roofline.
+  CHECK(of_images->spread > 0.2);
+  CHECK(of_images->spread < 0.8);
+  // Two sizes of one network of volumes do not show how much networks differ.
+  const std::optional<KernelScale> of_volumes = pooled_scale(machine, bundled, Precision::fp32, &volumes);
+  REQUIRE(of_volumes);
+  CHECK(of_volumes->spread > 0.2);
 }
 
 TEST_CASE("bundled coefficients are found by their own name and by the name of their machine") {

@@ -231,6 +231,10 @@ TEST_CASE("compressed gradients have the bytes of their codes") {
   CHECK(cost(Compression::top_k).way == GradientWay::allgather);
   // A matrix has 0.01 rows and columns for each parameter: factors of rank 4 have 0.04 words.
   CHECK(cost(Compression::power_sgd).sent == Approx(0.16));
+  // Factors of rank 100 have as many words as the gradients, which are then not compressed.
+  assumptions.compression_rank = 100;
+  CHECK(cost(Compression::power_sgd).sent == 4);
+  CHECK(cost(Compression::power_sgd).flops == 0);
 }
 
 TEST_CASE("local steps need replicas, or shard groups") {

@@ -133,6 +133,21 @@ TEST_CASE("a training that is shorter than the time between checkpoints waits fo
   CHECK(short_one->share == Approx(minute / (hour * std::exp(1.0 / 60) * std::expm1(1.0 / 60))));
 }
 
+TEST_CASE("checkpoints are not more frequent than steps") {
+  Assumptions assumptions;
+  assumptions.recovery.failures = {.interval = Seconds(hour), .of = FailingUnit::job};
+  assumptions.recovery.checkpoint_time = Seconds(30);
+  assumptions.recovery.checkpoint_every = Seconds(1e-9);
+  const OwnedJob owned(load_model("alexnet"), nodes_of_four(), assumptions, 1000);
+  Plan plan;
+  plan.global_batch = 4;
+  const Estimate estimate = Estimator(owned.job).estimate(plan);
+  const std::optional<Goodput> goodput = goodput_of(owned.job, estimate, Seconds(day));
+  REQUIRE(goodput);
+  CHECK(goodput->is_raised);
+  CHECK(goodput->every >= estimate.time.step_time());
+}
+
 TEST_CASE("a checkpoint holds trained weights, master copies and the optimizer's state once") {
   Estimate estimate;
   const OwnedJob owned(load_model("gpt3-175b"), nodes_of_four(), Assumptions{}, 1000);

@@ -212,12 +212,12 @@ TEST_CASE("the scale of other models applies to models that were never measured"
   const OwnedJob owned(two_convolutions(), nodes_of_four(), Assumptions{}, 1);
   const Device& device = owned.machine.device;
   const KernelTimes sheet(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, std::nullopt);
-  const KernelTimes scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, 1.5);
+  const KernelTimes scaled(owned.facts, device, {}, Precision::fp32, Optimizer::momentum, KernelScale{1.5});
   CHECK(scaled.origin() == KernelBasis::device_scale);
   CHECK(step_time(scaled, 7) == Approx(1.5 * step_time(sheet, 7)));
   CHECK(scaled.update_cost(1e6).time.value() == Approx(1.5 * sheet.update_cost(1e6).time.value()));
 
-  const KernelTimes own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, 1.5);
+  const KernelTimes own(owned.facts, device, measured(), Precision::fp32, Optimizer::momentum, KernelScale{1.5});
   CHECK(own.origin() == KernelBasis::measured_total);
   CHECK(step_time(own, 16) == Approx(16 * 3e-3));
   CHECK(measured_scale(owned.facts, device, measured(), Precision::fp32).value() == Approx(own.scale()));

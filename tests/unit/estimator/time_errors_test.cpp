@@ -67,6 +67,20 @@ TEST_CASE("an interval contains the prediction, and is finite at extremes") {
   CHECK(widest.high == Approx(100).epsilon(0.01));
 }
 
+TEST_CASE("runs of other networks do not narrow the error of the factor that kernels take from other networks") {
+  const TimeErrors errors = some_errors();
+  TimeSensitivity own = of_kernels(TimeBasis::fitted), pooled = own;
+  // Half of the step is kernels, and factors of networks differ by a standard deviation of 0.8.
+  pooled.scale_slower = pooled.scale_faster = 0.4;
+  CHECK(width(interval_of(errors, pooled)) >= width(interval_of(errors, own)));
+  own.learned = pooled.learned = LearnedRuns{100, 0.05};
+  // 90 % of a normal distribution lie within 1.645 standard deviations.
+  CHECK(std::log(interval_of(errors, pooled).high) > 1.6 * 0.4);
+  CHECK(std::log(interval_of(errors, own).high) < 0.4);
+  // Two plans of one network have the same error of the factor.
+  CHECK(width(ratio_interval_of(errors, pooled, pooled)) == Approx(width(ratio_interval_of(errors, own, own))));
+}
+
 TEST_CASE("unknown routing widens an interval upwards, and the ratio of plans by the difference") {
   const TimeErrors errors;  // without any other error
   TimeSensitivity known, unknown;
