@@ -698,7 +698,11 @@ ExchangeTimes::Predicted ExchangeTimes::fastest(Collective operation, Bytes mess
   const auto gathered = [&](RingTime ring) -> Predicted {
     Predicted found = ring_of(ring, at);
     if (!may_be_measured(at, purpose)) return found;
-    found.time = agreeing(found.time, ring_of(ring, links(axes, purpose, true)).time, operation, message, at);
+    // Links have fitted and congestion factors; measured times have none.
+    const double factor = std::max(
+        least_factor, learned_[path_coefficients(purpose).beta] * congestion_factor(at.group, 0, at.group.outermost));
+    const Seconds start = ring_of(ring, links(axes, purpose, true)).time;
+    found.time = agreeing(found.time / factor, start / factor, operation, message, at) * factor;
     return found;
   };
   switch (operation) {

@@ -183,7 +183,8 @@ class Explainer {
       const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
       const double shards = costs_.mesh(group.layout).product(group.axes) / copies;
       if (plan_.zero_stage == 0 || shards == 1) {
-        gradient(Collective::allreduce, 1, own.of_gradients);
+        // The exchange of local steps is counted as one with the share of a step.
+        gradient(Collective::allreduce, 1, own.of_gradients + own.of_copies);
       } else {
         if (copies > 1) {
           add({Collective::allreduce, family_bit(Axis::data), Phase::gradient, Purpose::gradient, 1,

@@ -452,7 +452,7 @@ ModelFacts facts_of(const Model& model) {
   facts.modules = module_layers(model, facts);
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   for (const Layer& layer : model.layers) facts.has_attention = facts.has_attention || layer.operation->is_attention();
-  for (const Layer& layer : model.layers) facts.attends = facts.attends || layer.operation->type().ends_with("attention");
+  for (const Layer& layer : model.layers) facts.attends = facts.attends || attends(*layer.operation);
 
   // A tensor is live across a cut if the tensor was produced before the cut and is read after the cut.
   facts.live_items.assign(count + 1, 0.0);

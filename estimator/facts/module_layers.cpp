@@ -177,6 +177,10 @@ std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts
   return modules;
 }
 
+bool attends(const Operation& operation) {
+  return operation.type().ends_with("attention") && operation.type() != "additive_attention";
+}
+
 void find_expert_groups(const Operation& router, ModelFacts& facts) {
   const AttributeValues values = router.attribute_values();
   facts.expert_groups = values.integer("groups", 0);

@@ -11,6 +11,9 @@ namespace ddl {
 /// contents of a residual branch, not by the names of layers. `facts` must be complete up to ModelFacts::in_experts.
 [[nodiscard]] std::vector<RecomputeModules> module_layers(const Model& model, const ModelFacts& facts);
 
+/// Returns whether an operation is attention. The additive attention of recurrent networks makes no transformer.
+[[nodiscard]] bool attends(const Operation& operation);
+
 /// Sets the groups of experts that a router chooses before it chooses experts.
 void find_expert_groups(const Operation& router, ModelFacts& facts);
 

@@ -373,8 +373,11 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
 double KernelModel::seconds_at_one_clock(const Family& family, const Work& work, Pass pass, double samples) const {
   // Parts of fewer samples may leave multiprocessors idle, and their times are less certain.
   constexpr double least_length = 1024;
-  double seconds = known(family, shape_of_run(work, pass, samples)).seconds;
-  if (!family.is_from_alone || work.batched == Work::Batched::count) return seconds;
+  const Known& whole = known(family, shape_of_run(work, pass, samples));
+  if (!family.is_from_alone || work.batched == Work::Batched::count) return whole.seconds;
+  double& seconds = whole.at_one_clock[static_cast<std::size_t>(work.batched)];
+  if (seconds > 0) return seconds;
+  seconds = whole.seconds;
   const double length = work.batched == Work::Batched::m ? work.m : work.batched == Work::Batched::n ? work.n : work.k;
   for (double parts = 2; length * samples / parts >= least_length; parts *= 2)
     seconds = std::min(seconds, parts * known(family, shape_of_run(work, pass, samples / parts)).seconds);

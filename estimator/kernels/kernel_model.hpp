@@ -71,6 +71,8 @@ class KernelModel {
   struct Known {
     double seconds = 0;
     bool is_inside = false;  ///< whether the kernel lies between measured kernels
+    /// the result of seconds_at_one_clock by the dimension that grows with the samples; 0 if it is not known yet
+    mutable std::array<double, 3> at_one_clock{};
   };
   /// The shape of a kernel, including the traffic of adding weight gradients to fp32 sums if the kernel does so.
   [[nodiscard]] KernelShape shape_of_run(const Work& work, Pass pass, double samples) const;

@@ -483,6 +483,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
       most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
   memory.uncertainty += most_gathered(stage);
   memory.uncertainty += most_of_routing(stage, held_passes(stage, earlier + 1));
+  if (in_mirror > 0) memory.uncertainty += most_of_routing(stage.mirror(), held_passes(stage.mirror(), in_mirror));
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);

@@ -238,7 +238,10 @@ bool FamilySearch::note(const RankedPlan& feasible) {
   if (options_.only_startable) {
     Estimate shape;
     shape.plan = feasible.plan;
-    if (!options_.is_startable(shape)) return ++unstartable_, false;
+    if (!options_.is_startable(shape)) {
+      ++unstartable_;
+      return false;
+    }
   }
   ++counts_.feasible;
   if (options_.all) {

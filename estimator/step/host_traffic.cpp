@@ -10,12 +10,14 @@ namespace {
 
 /// Returns the share of the host's memory bandwidth that one rank has: the ranks of the plan on a node divide it. If the
 /// machine file does not give the bandwidth, 25 GB/s for each device of the node are assumed, an eighth of eight channels of
-/// DDR4-3200, and at most 100 GB/s for a rank, half of these channels, since the threads of one process do not fill all.
+/// DDR4-3200, and at most 100 GB/s for a rank, half of these channels.
 Bandwidth host_memory_bandwidth(const Machine& machine, const Plan& plan) {
   constexpr double of_device = 25e9, of_process = 100e9;
   const double devices = machine.devices_per_node();
   const double ranks = std::min(devices, static_cast<double>(plan.mesh.devices()));
-  if (machine.host && machine.host->memory_bandwidth) return Bandwidth(machine.host->memory_bandwidth->value() / ranks);
+  // The threads of one process are assumed to fill half of the channels.
+  if (machine.host && machine.host->memory_bandwidth)
+    return Bandwidth(machine.host->memory_bandwidth->value() / std::max(2.0, ranks));
   return Bandwidth(std::min(of_process, of_device * devices / ranks));
 }
 

@@ -288,7 +288,9 @@ void refuse_configuration(const std::string& name) {
   if (std::filesystem::is_directory(path, unknown)) path /= "config.json";
   if (path.extension() != ".json" || !std::filesystem::is_regular_file(path, unknown)) return;
   const std::string text = read_file(path.string(), YamlNode::max_bytes);
-  if (text.find("\"format\"") != std::string::npos) return;  // a model file of this program, written as JSON
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string::npos; };
+  const bool is_configuration = has("\"model_type\"") || has("\"architectures\"") || has("\"_class_name\"");
+  if (!is_configuration && has("\"format\"")) return;  // a model file of this program, written as JSON
   throw Error(fmt::format("{} is no model file", quote(name)),
               fmt::format("import it first: ddl-oracle models import {0} -o net.yaml, then give net.yaml as the model",
                           visible(path.string())));

@@ -76,7 +76,8 @@ class Names {
         modules |= 1U << module;
       }
     }
-    return modules;
+    const bool is_whole = std::find(names_.begin(), names_.end(), steps.back()) != names_.end();
+    return is_whole ? 0 : modules;
   }
   /// Throws Error if a name matches no layer.
   void check(const Model& model) const {
@@ -88,6 +89,7 @@ class Names {
       for (const std::string_view step : steps_of(layer.name)) {
         if (std::find(known.begin(), known.end(), step) == known.end()) known.emplace_back(step);
       }
+      if (key_ != "lora_layers") continue;  // only adapters know the parts of a joined matrix
       for (const std::string_view module : layer.operation->modules()) {
         if (std::find(known.begin(), known.end(), module) == known.end()) known.emplace_back(module);
       }
