@@ -231,7 +231,7 @@ Dataset dataset_of(const std::string& name, const Model& model) {
   Dataset found = load_dataset(default_dataset(model));
   const TensorShape& sample = found.sample;
   const TensorShape& input = model.input;
-  // Any network of images may train on the bundled images. Bundled volumes are those of one science each.
+  // Any vision model may train on the bundled images. Bundled volumes are those of one science each.
   constexpr auto of_images = std::to_array<std::string_view>({"", "science", "classification", "detection", "segmentation"});
   constexpr int volume = 3;
   const auto known = std::span(of_images).first(input.rank == volume ? 2 : of_images.size());

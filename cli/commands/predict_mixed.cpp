@@ -26,6 +26,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_samples = 1'000'000'000;
+constexpr int most_gpus = 1 << 20;  // of a group, so that a sum of groups is no overflow
 
 struct MixedRequest {
   StudyOptions study;
@@ -43,7 +44,8 @@ NamedGroup parse_group(const std::string& text) {
   NamedGroup group{text.substr(0, colon), 0};
   const std::string_view digits = colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), group.devices);
-  if (problem != std::errc{} || end != digits.data() + digits.size() || group.devices < 1 || group.machine.empty())
+  if (problem != std::errc{} || end != digits.data() + digits.size() || group.devices < 1 || group.devices > most_gpus ||
+      group.machine.empty())
     throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "write for example --group dgx-a100:32");
   return group;
 }
@@ -117,7 +119,7 @@ std::shared_ptr<const Study> load_study(const MixedRequest& asked, const NamedGr
 /// The training, in which all groups exchange over the slowest of their networks.
 struct Mixture {
   DeviceGroups groups;
-  std::vector<std::int64_t> samples;  ///< of each device of a group; some devices of the slowest group may have one less
+  std::vector<std::int64_t> samples;  ///< of each device of a group; some devices may have one less
   std::size_t slowest_network = 0;
   int devices = 0;
 };

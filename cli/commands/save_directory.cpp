@@ -86,11 +86,16 @@ std::map<std::string, std::string> written_checksums(const fs::path& folder) {
 
 /// Throws Error if the folder contains anything that --save-dir did not write, or that has changed since then.
 void refuse_others(const fs::path& folder) {
+  if (!fs::is_empty(folder) && !fs::exists(folder / checksums_name)) {
+    throw Error(
+        fmt::format("{} has no {}, so changes of its files cannot be recognized", quote(folder.string()), checksums_name),
+        "move the folder elsewhere, or name another folder");
+  }
   const std::map<std::string, std::string> checksums = written_checksums(folder);
   for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
     const std::string name = entry->path().filename().string(), shown = entry->path().parent_path().string();
     const auto refuse = [&](std::string_view what) {
-      throw Error(fmt::format("--overwrite would remove {} from {}, which {}", quote(name), quote(shown), what),
+      throw Error(fmt::format("--overwrite would remove {}, which {}, from {}", quote(name), what, quote(shown)),
                   "move it elsewhere, or name another folder");
     };
     const std::string inside = entry->path().lexically_relative(folder).string();

@@ -92,10 +92,10 @@ std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, 
 std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted) {
   if (alike.empty()) return "no measured run is like it";
   const AlikeRuns& nearest = alike.front();
-  return fmt::format("{}{} measured run{} like it ({}) {} {:.0f} % off{}",
-                     nearest.other_precision ? "none measured in its precision; " : "", with_thousands(nearest.runs),
-                     nearest.runs == 1 ? "" : "s", nearest.what, nearest.runs == 1 ? "was" : "were", nearest.error * 100,
-                     is_fitted ? " before the fit to runs" : "");
+  return fmt::format("{}{} {}run{} like it ({}) {} {:.0f} % off{}",
+                     nearest.other_precision ? "no measured run has its precision; " : "", with_thousands(nearest.runs),
+                     nearest.other_precision ? "" : "measured ", nearest.runs == 1 ? "" : "s", nearest.what,
+                     nearest.runs == 1 ? "was" : "were", nearest.error * 100, is_fitted ? " before the fit to runs" : "");
 }
 
 void add_evidence(Document& document, const std::vector<AlikeRuns>& alike) {

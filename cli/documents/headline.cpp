@@ -106,8 +106,10 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
   if (!cost) return fmt::format("{} {}; {} has no price: add --price 2.5USD/h", time, purpose, machine.name);
   const double rented = rented_devices(estimate.plan, machine);
   const bool is_part = rented > static_cast<double>(estimate.plan.mesh.devices());
-  return fmt::format("{} {} and {} {}, at {}{}", amount(*cost), machine.currency, time, purpose, price_text(study),
-                     is_part ? fmt::format(", for whole nodes of {} each", machine.devices_per_node()) : std::string());
+  return fmt::format(
+      "{} {} and {} {}, at {}{}", amount(*cost), machine.currency, time, purpose, price_text(study),
+      is_part ? fmt::format(", for whole nodes of {}", count_text(machine.devices_per_node(), device_noun(machine.device)))
+              : std::string());
 }
 
 /// Returns the citation of the price in the machine file; empty if the study uses another price, or none.

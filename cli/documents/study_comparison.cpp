@@ -121,13 +121,13 @@ bool may_change_places(const StudyOutcome& best, const StudyOutcome& other) {
   return std::log(figure_of(other) / figure_of(best)) < std::hypot(std::log(a->high), std::log(b->low));
 }
 
-/// Names the studies that may be as good as the best one: `, within the error of h100`; empty if there is none.
+/// Names the studies that may be as good as the best one: `, but tied with h100`; empty if there is none.
 std::string tied_text(const std::vector<const StudyOutcome*>& order, const Labels& labels) {
   std::vector<std::string> tied;
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (may_change_places(*order.front(), *order[i])) tied.push_back(labels.of(*order[i]));
   }
-  return tied.empty() ? std::string() : fmt::format(", within the error of {}", fmt::join(tied, ", "));
+  return tied.empty() ? std::string() : fmt::format(", but tied with {}", fmt::join(tied, ", "));
 }
 
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {

@@ -247,8 +247,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const auto ideal = command.add_switch("--ideal", o.ideal,
                                         "closed forms only: linear kernels, one alpha and beta, no overlap, no penalties");
   const Option allreduce = add_setting(command, "allreduce", o.settings);
-  add_setting(command, "parameter_servers", o.settings);
-  add_setting(command, "sparse_density", o.settings);
+  for (const char* const key : {"parameter_servers", "sparse_density"}) add_setting(command, key, o.settings);
   const std::vector<Option> of_experts = add_expert_options(command, o);
   const Option straggler = add_setting(command, "straggler", o.settings);
   std::vector<Option> of_gradients;

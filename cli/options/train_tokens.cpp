@@ -142,21 +142,20 @@ void refuse_unknown_epoch(const Training& training, const Study& study) {
   const char* const hint = "name the data set, or a file with its number of samples: --dataset mine.yaml";
   const ModelFacts& facts = study.job().facts;
   if (facts.trained_parameters < facts.parameters && study.model().input.sequence)
-    throw Error(
-        fmt::format("--epochs: the number of samples is unknown: only a part of {} is trained, on a data set of its own",
-                    study.model().name),
-        hint);
+    throw Error(fmt::format("--epochs: the number of samples is unknown: {} is fine-tuned, and no data set is named",
+                            study.model().name),
+                hint);
   const Dataset dataset = load_dataset(default_dataset(study.model()));
   if (is_of_task(dataset, study.model())) return;
-  const std::string name = study.dataset().name == dataset.name
-                               ? fmt::format(
-                                     "write --dataset {0} for the {1} samples of {0}, or name a file with the number: "
-                                     "--dataset mine.yaml",
-                                     dataset.name, with_thousands(dataset.samples))
-                               : hint;
+  const std::string own_hint = study.dataset().name == dataset.name
+                                   ? fmt::format(
+                                         "write --dataset {0} for the {1} samples of {0}, or name a file with the number: "
+                                         "--dataset mine.yaml",
+                                         dataset.name, with_thousands(dataset.samples))
+                                   : hint;
   throw Error(fmt::format("--epochs: the number of samples is unknown, because no bundled data set is known to train {}",
                           study.model().name),
-              name);
+              own_hint);
 }
 
 void settle_target(Training& training, const Model& model) {

@@ -153,7 +153,8 @@ std::vector<std::string_view> settings_without_effect(const Study& study, const 
   std::optional<Study> same;
   std::optional<Prediction> prediction;
   study.spec().settings.for_each([&](const SettingRow& row, const SettingValue& value) {
-    if (value.origin < origin) return;
+    // As the value "none" of a choice, `input=none` asks for nothing.
+    if (value.origin < origin || (row.key == "input" && value.value == static_cast<double>(input_none))) return;
     const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
     // Without experts, a plan does what `routes_tokens_once=no` asks for.
     if (!counts && row.kind == SettingKind::flag && value.value == 0) return;

@@ -257,7 +257,6 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // In MindSpeed, -1 gives experts to all blocks [Ascend/MindSpeed-LLM, docs of --moe-layer-freq].
     {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},
     {"--first-k-dense-replace", "only a part of its blocks has experts", other_model, true, "", "-1"},
-    {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},
     {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
     // MindSpeed's shared experts and blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
     {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},

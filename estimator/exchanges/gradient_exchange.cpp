@@ -67,11 +67,11 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
     if (plan.zero_stage == 0 && assumptions.compression == Compression::none) each.gradient = difference_bytes;
   }
   const double frozen = facts.parameters - facts.trained_parameters;
-  if (!assumptions.base || !is_mixed(plan.precision) || frozen <= 0) return each;
-  // Other frozen weights, such as embeddings and norms, are in half precision.
-  constexpr double half = 2;
+  if (!assumptions.base || frozen <= 0) return each;
+  // Other frozen weights, such as embeddings and norms, are in half precision, or in that of the training without one.
+  const double other = is_mixed(plan.precision) ? 2 : item_bytes(plan.precision);
   each.frozen =
-      (base_item_bytes(*assumptions.base) * facts.base_parameters + half * (frozen - facts.base_parameters)) / frozen;
+      (base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters)) / frozen;
   return each;
 }
 
@@ -250,12 +250,13 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
-  const double fragments = each.local_fragments;
+  const Bytes fragment = shard / each.local_fragments;
+  const double sums = each.local_fragments / each.local_steps;  // of a step
   if (copies > 1 && group.parameters > 0) {
-    const ExchangeTimes::Choice sum = exchanges.allreduce(shard / fragments, copy_axes(plan.shard_group), Purpose::gradient);
-    exchange.of_copies = sum.time * (fragments / each.local_steps);
+    const ExchangeTimes::Choice sum = exchanges.allreduce(fragment, copy_axes(plan.shard_group), Purpose::gradient);
+    exchange.of_copies = sum.time * sums;
     exchange.measured = exchange.measured && sum.measured;
-    if (sum.time * fragments > scatter) exchange.bottleneck = sum.bottleneck;
+    if (sum.time * each.local_fragments > scatter) exchange.bottleneck = sum.bottleneck;
   }
   // With secondary shards, the first forward of a step gathers weights among all ranks. All later gathers until the update
   // are inside a group of secondary shards [ZeRO++, section 3.2; DeepSpeed, deepspeed/runtime/zero/stage3.py, _post_step].
@@ -281,10 +282,8 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
     };
     const auto startup = [&](Collective operation, Bytes moved) { return startup_among(axes, operation, moved); };
     exchange.gradient_startups = startup(scatter_of(each.way), message / messages) * (exchange.rounds * messages);
-    if (copies > 1) {
-      exchange.copy_startups =
-          exchanges.startup(Collective::allreduce, shard, copy_axes(plan.shard_group), Purpose::gradient);
-    }
+    if (copies > 1)
+      exchange.copy_startups = startup_among(copy_axes(plan.shard_group), Collective::allreduce, fragment) * sums;
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =
         startup(Collective::allgather, weights / group.gathers) *
         ((plan.zero_stage == 3 ? exchange.gathers - of_copy : 1.0) * group.gathers);

@@ -125,9 +125,11 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   bytes.optimizer += exchange_state_bytes(plan, assumptions);
   bytes.has_gradients_on_host = moves_gradients(plan, assumptions);
   const double frozen = facts.parameters - facts.trained_parameters;
-  if (assumptions.base && is_mixed(plan.precision) && facts.parameters > 0) {
-    // Other frozen weights, such as embeddings and norms, are in half precision.
-    const double base = base_item_bytes(*assumptions.base) * facts.base_parameters + 2 * (frozen - facts.base_parameters);
+  if (assumptions.base && facts.parameters > 0) {
+    // Other frozen weights, such as embeddings and norms, are in half precision, or in that of the training without one.
+    const double other = is_mixed(plan.precision) ? 2 : item_bytes(plan.precision);
+    const double base =
+        base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters);
     bytes.weight = (bytes.weight * facts.trained_parameters + base) / facts.parameters;
   } else if (is_narrow(plan.precision) && facts.parameters > 0) {
     // Frozen weights are never updated, so they exist in the low-precision format alone. Their transposes are made when

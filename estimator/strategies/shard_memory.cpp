@@ -105,8 +105,8 @@ Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, co
 /// The number of frozen weights of a shard in a format that kernels do not read.
 double weights_to_convert(const ShardContext& context, const LayerShard& shard) {
   const std::optional<BaseWeights>& base = context.assumptions.base;
-  const bool converts = base && *base != BaseWeights::half && is_mixed(context.plan.precision) &&
-                        context.facts.is_linear[context.index()] && context.at().block >= 0;
+  const bool is_read = base == BaseWeights::half && is_mixed(context.plan.precision);
+  const bool converts = base && !is_read && context.facts.is_linear[context.index()] && context.at().block >= 0;
   return converts ? shard.weights * (1 - shard.trained_share) : 0;
 }
 

@@ -58,7 +58,8 @@ class DirectiveReader {
     const auto number_of = [&](std::string_view key) -> std::int64_t {
       std::int64_t number = 0;
       for (const ConfigEntry& setting : settings_) {
-        const std::string& value = setting.value;
+        // A type of GPU may stand before the number: a100:1.
+        const std::string value = setting.value.substr(setting.value.rfind(':') + 1);
         if (setting.key == key && setting.is_known) std::from_chars(value.data(), value.data() + value.size(), number);
       }
       return number;

@@ -432,7 +432,8 @@ class ConfigurationReader {
       const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
                               field == ConfigField::deepspeed_file;
       other->override_by(result_);
-      if (!is_primary || result_.format == &megatron_arguments) other->format = result_.format;
+      if (!is_primary || result_.format == &megatron_arguments || result_.format == &trl_arguments)
+        other->format = result_.format;
       if (field == ConfigField::deepspeed_file && result_.format != nullptr)
         other->set(ConfigField::distributed_type, {.value = "deepspeed"});
       other->file = path_;

@@ -78,7 +78,9 @@ std::string place_of(const Configuration& read, ConfigField field) {
 
 /// Returns the parameter for the attention kernels that the file asks for, if they are not those of the model.
 std::string attention_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
-  if (!read.writes(ConfigField::attention) || name.find("@fused=") != std::string::npos) return {};
+  // A model of the file's sizes has its attention already (model_of), and no length of sequences yet.
+  const bool has_sizes = !read.says(ConfigField::model) && name.find("@layers=") != std::string::npos;
+  if (!read.writes(ConfigField::attention) || has_sizes || name.find("@fused=") != std::string::npos) return {};
   const std::string attention = set_value(read, ConfigField::attention);
   if (attention.empty()) {
     warnings.push_back(fmt::format("{}: the kernels of attention are unknown: those of the model are assumed",

@@ -285,7 +285,8 @@ class ArgumentsReader {
     for (std::size_t from = 0; from < value.text.size(); ++hosts) {
       const std::size_t end = std::min(value.text.find('@', from), value.text.size());
       const std::string host = value.text.substr(from, end - from);
-      if (host.find(':') == std::string::npos) return false;  // all devices of the host
+      // All devices of the host, or a range such as 0-3.
+      if (host.find(':') == std::string::npos || host.find('-', host.find(':')) != std::string::npos) return false;
       devices.insert(std::count(host.begin(), host.end(), ',') + 1);
       from = end + 1;
     }

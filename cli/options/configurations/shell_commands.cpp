@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -264,7 +265,8 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
     }
     return;
   }
-  if (name.text.starts_with('/'))
+  std::error_code ignored;
+  if (name.text.starts_with('/') && !std::filesystem::equivalent(file->path, name.text, ignored))
     skip(fmt::format("{} is read in place of {}", quote(file->path), quote(name.text)), name.origin());
   // A script that submits itself, by `sbatch $0`, is not read again.
   const auto is_file = [&](std::uint8_t each) {

@@ -47,7 +47,11 @@ class PathCommands {
     std::vector<std::string> operands;
     for (const PlacedText& word : words) {
       if (!word.is_known()) return false;
-      if (operands.empty() || !word.text.starts_with('-')) operands.push_back(word.text);
+      // The other options change the output, or have values.
+      constexpr std::array<std::string_view, 6> plain{"-f", "-e", "-m", "-P", "-L", "--"};
+      const bool is_option = !operands.empty() && word.text.starts_with('-');
+      if (is_option && std::find(plain.begin(), plain.end(), word.text) == plain.end()) return false;
+      if (!is_option) operands.push_back(word.text);
     }
     const std::string name = operands.front();
     if (name == "pwd") {

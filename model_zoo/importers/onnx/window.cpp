@@ -11,7 +11,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-constexpr std::int64_t largest = std::int64_t{1} << 31U;
+constexpr std::int64_t largest_window = std::int64_t{1} << 31U;
 
 bool is(const Sizes& sizes, std::int64_t value) {
   return std::all_of(sizes.begin(), sizes.end(), [value](std::int64_t size) { return size == value; });
@@ -69,7 +69,7 @@ Sizes sizes_attribute(const Translation& translation, const onnx::NodeProto& nod
     translation.graph().fail(node, fmt::format("{} has {} sizes instead of {}", name, sizes.size(), count));
   }
   for (const std::int64_t size : sizes) {
-    if (size < low || size > largest) translation.graph().fail(node, fmt::format("{} cannot be {}", name, size));
+    if (size < low || size > largest_window) translation.graph().fail(node, fmt::format("{} cannot be {}", name, size));
   }
   return sizes;
 }

@@ -76,7 +76,7 @@ TEST_CASE("measured runs of another precision are not like a plan") {
   REQUIRE_FALSE(alike_in(Precision::fp8).empty());
   CHECK(alike_in(Precision::fp8).front().other_precision);
   CHECK(evidence_text(alike_in(Precision::fp8), false) ==
-        "none measured in its precision; 90 measured runs like it (transformers in other precisions, megatron-core, NVIDIA "
+        "no measured run has its precision; 90 runs like it (transformers in other precisions, megatron-core, NVIDIA "
         "H100 SXM5 80 GB) were 10 % off");
 }
 
