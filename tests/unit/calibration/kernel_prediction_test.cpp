@@ -67,9 +67,9 @@ TEST_CASE("H200 has the multiprocessors of H100, so kernels that compute take as
 }
 
 TEST_CASE("a kernel without measurements is predicted as plans of an unmeasured model are predicted") {
-  // VGG-11 was not timed on any machine. Other models were timed on ABCI, and none on an L40S. In
+  // VGG-11 was not timed on any machine. Other models were timed on ABCI, and none on an RTX 8000. In
   // training, products on these machines do not have a lower share of their peak.
-  for (const std::string machine : {"abci", "workstation-l40s"}) {
+  for (const std::string machine : {"abci", "workstation-rtx8000"}) {
     StudySpec spec;
     spec.model = "vgg11";
     spec.machine = machine;

@@ -314,8 +314,8 @@ TEST_CASE("a price of a node is divided among its devices, and is not inherited 
       "    units: {value: 4, source: own}\n    latency: {value: 20 us, source: own}\n"
       "    bandwidth: {value: 32 GB/s, source: own}\n    rails: {value: 1, source: own}\n";
   CHECK_FALSE(parse_machine(smaller, "m.yaml").price_per_gpu_hour);
-  CHECK(load_machine("g5.12xlarge").price_per_gpu_hour.value() == Approx(1.418));   // 5.672 USD an hour
-  CHECK(load_machine("g6e.48xlarge").price_per_gpu_hour.value() == Approx(3.766));  // 30.13118 USD an hour
+  CHECK(load_machine("g5.12xlarge").price_per_gpu_hour.value() == Approx(1.418));          // 5.672 USD an hour
+  CHECK(load_machine("g6e.48xlarge").price_per_gpu_hour.value() == Approx(30.13118 / 8));  // 30.13118 USD an hour
 }
 
 TEST_CASE("each name of a machine stands for one machine") {

@@ -161,7 +161,7 @@ TEST_CASE("a script gets values from outside by their names") {
   CHECK_THROWS_AS(script_values_in({"a-b=4"}), Error);
   CHECK(words_of("args ${1:=a} $1 ${N:=b} $N\n") == "[a][$1][b][b]\n");
   CHECK(words_of(": \"${L:=\"\"}\"\nif [ -n \"$L\" ]; then args 1; else args 2; fi\n") == "[2]\n");
-  CHECK(read_shell_script("A=1\nB=$C\nif [ $C ]; then A=2; fi\nexport D=\"x y\"\n", "run.sh", {}).values ==
+  CHECK(read_shell_script("A=1\nB=$C\nif [ $C = big ]; then A=2; fi\nexport D=\"x y\"\n", "run.sh", {}).values ==
         ScriptValues{{"D", "x y"}});
 }
 

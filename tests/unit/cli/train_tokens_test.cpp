@@ -50,7 +50,7 @@ TEST_CASE("epochs of a sequence model that is trained in part need a named data 
   spec.model = "gpt2@lora=8";
   const Study adapters(spec);
   CHECK(error_of([&] { refuse_unknown_epoch(training, adapters); }) ==
-        "--epochs: the number of samples is unknown: only a part of gpt2@lora=8 is trained, on a data set of its own\n"
+        "--epochs: the number of samples is unknown: gpt2@lora=8 is fine-tuned, and no data set is named\n"
         "hint: name the data set, or a file with its number of samples: --dataset mine.yaml");
   CHECK_NOTHROW(refuse_unknown_epoch({}, adapters));
   spec.dataset = "openwebtext";
