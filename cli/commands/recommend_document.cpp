@@ -81,21 +81,17 @@ bool is_of_first(const RecommendAnswer& answer, const std::optional<Estimate>& e
   return first.segments.empty() && each->plan.mesh.family() == first.mesh.family();
 }
 
-/// Names a simpler plan that is hardly slower than the recommended plan, or a faster plan and why it is not recommended.
-/// Empty if there is neither.
-std::string replaced_text(const RecommendAnswer& answer) {
+/// Names the faster plan that another one of its strategy replaced, and why; empty if it is less than 0.5 % faster.
+std::string faster_text(const RecommendAnswer& answer) {
+  const std::optional<Estimate>& fastest = answer.result.fastest;
   const Estimate& first = answer.shown.front();
-  const auto text = [&](const Estimate& each, std::string_view difference) {
-    const double apart = each.time.step_time() / first.time.step_time() - 1;
-    if (apart >= 0 && apart < 0.005) return fmt::format("{} takes as long, and is simpler", plan_word(each.plan));
-    return fmt::format("{} takes {}, {} {}", plan_word(each.plan), humanize(each.time.step_time()),
-                       share_text(std::abs(apart)), difference);
-  };
-  if (is_of_first(answer, answer.result.fastest)) {
-    const bool starts = is_startable(*answer.study, *answer.result.fastest) || !is_startable(*answer.study, first);
-    return text(*answer.result.fastest, starts ? "less, and may not fit" : "less, and no tool starts it");
-  }
-  return is_of_first(answer, answer.result.simpler) ? text(*answer.result.simpler, "more, and is simpler") : "";
+  if (!is_of_first(answer, fastest) || fastest->time.step_time() * 1.005 >= first.time.step_time()) return {};
+  const bool is_near = first.time.step_time() <= fastest->time.step_time() * (1 + usual_tie);
+  return fmt::format("{} takes {}, {} less{}", plan_word(fastest->plan), humanize(fastest->time.step_time()),
+                     share_text(1 - fastest->time.step_time() / first.time.step_time()),
+                     is_near
+                         ? fmt::format("; within {:.0f} % of the fastest, the simplest plan is recommended", usual_tie * 100)
+                         : ", and may not fit");
 }
 
 void add_table(Document& document, const RecommendAnswer& answer, const RankedRows& rows, const Training& training) {
@@ -114,7 +110,7 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (answer.single) return;
   if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
-  if (const std::string replaced = replaced_text(answer); !replaced.empty()) document.paragraph(replaced);
+  if (const std::string faster = faster_text(answer); !faster.empty()) document.paragraph(faster);
   const bool has_segments = std::any_of(answer.shown.begin(), answer.shown.end(),
                                         [](const Estimate& each) { return !each.plan.segments.empty(); });
   if (answer.options.per_layer && !has_segments) {
@@ -305,11 +301,9 @@ Json json_of(const RecommendAnswer& answer) {
   if (answer.configured)
     json["like"] = configured_plan_to_json(*answer.configured, answer.best(), study, answer.options.training);
   json["best"] = answer.shown.empty() ? Json(nullptr) : shown(0);
-  for (const auto& [key, each] :
-       {std::pair("faster", &answer.result.fastest), std::pair("simpler", &answer.result.simpler)}) {
-    const bool is_known = is_of_first(answer, *each);
-    json[key] = is_known ? estimate_to_json(**each, 0, study, answer.options.training) : Json(nullptr);
-  }
+  json["faster"] = is_of_first(answer, answer.result.fastest)
+                       ? estimate_to_json(*answer.result.fastest, 0, study, answer.options.training)
+                       : Json(nullptr);
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
   for (const Estimate& estimate : answer.result.rejected)

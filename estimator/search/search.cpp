@@ -264,14 +264,12 @@ class Search {
     if (options_.tie > 0 && !options_.all && options_.objective != Objective::memory) {
       const std::vector<Estimate> fastest = result.best;
       const auto wanted = options_.top > 0 ? static_cast<std::size_t>(options_.top) : result.best.size();
-      const Ties ties(commons_.estimator, options_, commons_.space);
-      ties.settle(result.best, wanted);
+      Ties(commons_.estimator, options_, commons_.space).settle(result.best, wanted);
       for (const Estimate& each : fastest) {
         const Estimate& first = result.best.front();
         if (each.plan.mesh.family() == first.plan.mesh.family() && each.time.step_time() < first.time.step_time())
           result.fastest = each;
       }
-      if (!result.best.empty() && !result.fastest) result.simpler = ties.simpler(result.best.front());
     }
     std::stable_sort(result.ranked.begin(), result.ranked.end(), is_better);
   }
@@ -315,8 +313,7 @@ void try_offloading(const Estimator& estimator, const SearchOptions& options, Se
   if (std::any_of(result.best.begin(), result.best.end(), is_faster)) return;
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::offload)];
   const bool is_admitted = !admitted || std::find(admitted->begin(), admitted->end(), value) != admitted->end();
-  const Plan& simple = result.simpler ? result.simpler->plan : first.plan;
-  const bool is_short = simple.recompute != Recompute::none || simple.micro_batches > 1;
+  const bool is_short = first.plan.recompute != Recompute::none || first.plan.micro_batches > 1;
   if (!is_admitted || !is_short || options.chosen[PlanChoice::offload] || uses_host(first.plan)) return;
   SearchOptions offloading = options;
   offloading.families = pure_strategies(options);
@@ -336,7 +333,6 @@ void try_offloading(const Estimator& estimator, const SearchOptions& options, Se
   if (found.best.front().time.step_time() * (1 + options.tie) >= first.time.step_time()) return;
   result.best.insert(result.best.begin(), std::move(found.best.front()));
   result.fastest = std::move(found.fastest);
-  result.simpler = std::move(found.simpler);
 }
 
 }  // namespace

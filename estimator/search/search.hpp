@@ -43,9 +43,8 @@ struct SearchOptions {
   AdmittedChoices admitted{};
   /// Whether plans are ranked by the objective alone. Otherwise plans that fit rank before plans at risk.
   bool allow_risk = false;
-  /// The time difference, as a share of the shorter time, below which plans tie. Of strategies that tie, the one with the
-  /// fewest axes ranks first, and plans that can be started before others. Within a strategy, the fastest plan is the best,
-  /// unless only a plan that ties can be started. Ignored if the objective is memory, or if every plan is estimated.
+  /// The time difference, as a share of the shorter time, below which plans tie. Among tied plans, the simplest plan ranks
+  /// first, and plans that can be started before others. Ignored if the objective is memory, or if every plan is estimated.
   double tie = 0;
   /// The error of predictions; null: plans are ordered by their predicted times. With it, a plan of a family with measured
   /// runs ranks before a faster plan of a family without measured runs, if the intervals of both times overlap and the upper
@@ -85,8 +84,7 @@ struct SearchCounts {
 
 struct SearchResult : SearchCounts {
   std::vector<Estimate> best;       ///< the best feasible plan of each family, ranked
-  std::optional<Estimate> fastest;  ///< the fastest plan of the first plan's family, if another plan replaced it
-  std::optional<Estimate> simpler;  ///< the simplest plan that ties with the first plan and has the same degrees, if another
+  std::optional<Estimate> fastest;  ///< the fastest plan of the first plan's family, if a simpler plan that ties replaced it
   std::vector<Estimate> rejected;   ///< for each family without a feasible plan: the most nearly feasible one, with limits
   std::vector<Family> behind;       ///< families that were not estimated, because `top` other families beat all their plans
   std::vector<RankedPlan> ranked;   ///< with `all`, every feasible plan, ranked

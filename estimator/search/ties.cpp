@@ -75,46 +75,31 @@ Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
   return simple;
 }
 
-std::optional<Estimate> Ties::simpler(const Estimate& best) const {
-  Estimate simple = simplified(best);
-  if (simple.plan == best.plan) return std::nullopt;
-  return simple;
-}
-
 void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   struct Tied {
-    Estimate estimate;
+    Estimate simple;
     Seconds fastest;                     ///< fastest time of the plan's family
     std::optional<bool> is_startable{};  ///< unset: not asked yet
   };
-  // If the fastest plan of a family cannot be started, but a simpler one can, it is replaced.
   const auto is_startable = [&](Tied& each) {
     if (!options_.is_startable) return true;
-    if (each.is_startable) return *each.is_startable;
-    each.is_startable = options_.is_startable(each.estimate);
-    if (*each.is_startable) return true;
-    Estimate simple = simplified(each.estimate);
-    each.is_startable = simple.plan != each.estimate.plan && options_.is_startable(simple);
-    if (*each.is_startable) each.estimate = std::move(simple);
+    if (!each.is_startable) each.is_startable = options_.is_startable(each.simple);
     return *each.is_startable;
   };
   // Smaller ranks first.
   const auto rank = [&](Tied& each) {
-    return std::pair{is_startable(each) ? 0 : 1, std::popcount(each.estimate.plan.mesh.family())};
+    return std::pair{is_startable(each) ? 0 : 1, std::popcount(each.simple.plan.mesh.family())};
   };
   std::vector<Tied> all;
-  for (const Estimate& each : best) all.push_back({each, each.time.step_time()});
+  for (std::size_t i = 0; i < best.size(); ++i)
+    all.push_back({i < places ? simplified(best[i]) : best[i], best[i].time.step_time()});
   for (std::size_t place = 0; place < std::min(places, all.size()); ++place) {
     const Seconds most = all[place].fastest * (1 + options_.tie);
     std::size_t simplest = place;
-    auto least = rank(all[place]);
     for (std::size_t i = place + 1; i < all.size(); ++i) {
-      Tied& other = all[i];
-      if (verdict_for(other.estimate, options_) != verdict_for(all[place].estimate, options_) || other.fastest > most) break;
-      const auto own = rank(other);
-      if (other.estimate.time.step_time() > most || own >= least) continue;
-      simplest = i;
-      least = own;
+      const Estimate& other = all[i].simple;
+      if (verdict_for(other, options_) != verdict_for(all[place].simple, options_) || all[i].fastest > most) break;
+      if (other.time.step_time() <= most && rank(all[i]) < rank(all[simplest])) simplest = i;
     }
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(place);
     const auto chosen = all.begin() + static_cast<std::ptrdiff_t>(simplest);
@@ -122,7 +107,7 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   }
   std::map<Family, Estimate> fastest;
   for (const Estimate& each : best) fastest.emplace(each.plan.mesh.family(), each);
-  for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].estimate);
+  for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::move(all[i].simple);
   if (options_.errors != nullptr && !best.empty()) prefer_known(best);
   if (!best.empty() && !options_.allow_risk) prefer_safe(fastest, best);
 }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "estimator/search/search.hpp"
@@ -11,17 +10,16 @@
 
 namespace ddl {
 
-/// Ranks simple strategies before others that are hardly faster (SearchOptions::tie).
+/// Ranks simple plans before other plans that are hardly faster (SearchOptions::tie).
 class Ties {
  public:
   Ties(const Estimator& estimator, const SearchOptions& options, const VariantSpace& space)
       : estimator_(estimator), options_(options), space_(space) {}
 
-  /// For each place of the ranking, takes the family with the fewest axes among those that tie with the fastest remaining
-  /// plan. Plans that some tool starts come before others. `best` must be ranked.
+  /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
+  /// the family with the fewest axes, in that family's simplest variant. Plans that some tool starts come before others.
+  /// `best` must be ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
-  /// Returns a plan that is simpler than `best` and ties with it; empty if there is none.
-  [[nodiscard]] std::optional<Estimate> simpler(const Estimate& best) const;
 
  private:
   /// Returns the simplest plan with the same degrees that fits, and whose time ties with the time of `best`. `as_reserved`:

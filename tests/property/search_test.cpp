@@ -143,7 +143,7 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
   REQUIRE(pruned.estimated + pruned.pruned <= pruned.considered);
   REQUIRE(pruned.feasible <= pruned.estimated);
 
-  // A plan of a simpler family may rank before a plan that is hardly faster.
+  // A simpler plan may replace a plan that is hardly faster.
   options.tie = usual_tie;
   const SearchResult tied = search(estimator, options);
   REQUIRE(tied.best.size() == pruned.best.size());
@@ -155,16 +155,6 @@ void check_same_best(const OwnedJob& owned, SearchOptions options, const SearchR
     REQUIRE((options.allow_risk || simple.verdict == best.verdict));
     REQUIRE(simple.time.step_time() <= best.time.step_time() * (1 + usual_tie));
     REQUIRE(std::popcount(simple.plan.mesh.family()) <= std::popcount(best.plan.mesh.family()));
-    if (tied.simpler) REQUIRE(tied.simpler->time.step_time() <= simple.time.step_time() * (1 + usual_tie));
-    // Within a family, the fastest plan is the best. Plans that offload are searched in addition.
-    for (const Estimate& each : tied.best) {
-      if (each.plan.offload != Offload::none) continue;
-      const auto own = std::find_if(pruned.best.begin(), pruned.best.end(), [&](const Estimate& other) {
-        return other.plan.mesh.family() == each.plan.mesh.family();
-      });
-      REQUIRE(own != pruned.best.end());
-      if (options.allow_risk) REQUIRE(own->plan == each.plan);
-    }
   }
   options.tie = 0;
 
@@ -213,7 +203,7 @@ TEST_CASE("a pruning search finds the same best plan of each family as estimatin
 
 TEST_CASE("a pruning search finds the best plan of each family if half of the plans do not fit") { check_search(true); }
 
-TEST_CASE("with more memory, the best plan of no strategy is slower") {
+TEST_CASE("with more memory, the best plan of no strategy is slower by more than a tie") {
   int seen = 0;
   for (const Setting& setting : settings(usual_stride)) {
     INFO(setting.name);
@@ -238,8 +228,8 @@ TEST_CASE("with more memory, the best plan of no strategy is slower") {
         const auto [known, is_new] = before.emplace(each.plan.mesh.family(), each.time.step_time());
         if (is_new) continue;
         INFO(text_of(each.plan) << " with " << part << " of the memory");
-        CHECK(each.time.step_time() <= known->second * (1 + 1e-9));
-        known->second = each.time.step_time();
+        CHECK(each.time.step_time() <= known->second * (1 + usual_tie) * (1 + 1e-9));
+        known->second = min(known->second, each.time.step_time());
         ++seen;
       }
     }
