@@ -46,9 +46,6 @@ const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   };
   kept.all = least_of(count);
   kept.first = least_of(1);
-  alone.recompute = Recompute::none;
-  for (int layer = 0; layer < count; ++layer)
-    kept.pass = max(kept.pass, per_sample(pass_peaks({job, alone, costs, layer, layer + 1}).largest.allocated, 1));
   return kept;
 }
 
@@ -59,9 +56,9 @@ Bytes ActivationBounds::least(const Plan& plan) {
   const int stages = mesh[Axis::pipeline];
   const double samples = std::min(many_samples, samples_per_micro_batch(plan));
   // The first stage has the first layer. Of all schedules, 1F1B keeps the fewest micro-batches.
-  const double in_flight = micro_batches_in_flight(Schedule::one_forward_one_backward, 0, stages,
-                                                   static_cast<double>(plan.micro_batches));
-  return max(max(kept.all / stages, kept.first * in_flight), kept.pass) * samples;
+  const double in_flight =
+      micro_batches_in_flight(Schedule::one_forward_one_backward, 0, stages, static_cast<double>(plan.micro_batches));
+  return max(kept.all / stages, kept.first * in_flight) * samples;
 }
 
 }  // namespace ddl

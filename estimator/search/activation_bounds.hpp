@@ -24,7 +24,6 @@ class ActivationBounds {
   struct Kept {
     Bytes all{};    ///< of all layers
     Bytes first{};  ///< of the first layer
-    Bytes pass{};   ///< the most that a pass of one layer needs
   };
   const Kept& kept_of(const Plan& plan);
 

@@ -136,7 +136,8 @@ void FamilySearch::end(const std::vector<Mesh>& meshes) {
 
 void FamilySearch::report(bool finished, SearchResult& result) const {
   result.considered += shapeless_ + counts_.considered;
-  result.pruned += counts_.pruned;
+  // The number of plans of a mesh that are pruned together is an estimate.
+  result.pruned += std::min(counts_.pruned, counts_.considered - counts_.estimated);
   result.estimated += counts_.estimated;
   result.feasible += counts_.feasible;
   result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
