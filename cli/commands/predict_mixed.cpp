@@ -124,6 +124,17 @@ struct Mixture {
   int devices = 0;
 };
 
+/// Returns the number format of all devices: the usual one of the first group whose format all devices have.
+std::string_view shared_precision(const MixedRequest& asked, const std::vector<NamedGroup>& named) {
+  std::vector<std::shared_ptr<const Study>> studies;
+  for (const NamedGroup& group : named) studies.push_back(load_study(asked, group, nullptr, nullptr));
+  for (const auto& each : studies) {
+    const auto has_it = [&](const auto& other) { return other->machine().device.peak_at(each->precision()).has_value(); };
+    if (std::all_of(studies.begin(), studies.end(), has_it)) return to_string(each->precision());
+  }
+  return to_string(studies.front()->precision());
+}
+
 Mixture load_groups(MixedRequest asked) {
   if (asked.groups.size() < 2) throw Error("a mixture needs two or more --group", "write for example --group dgx-a100:32");
   Mixture mixture;
@@ -131,11 +142,10 @@ Mixture load_groups(MixedRequest asked) {
   for (const std::string& text : asked.groups) named.push_back(parse_group(text));
   for (const NamedGroup& group : named) mixture.devices += group.devices;
   const int zero = static_cast<int>(asked.zero_stage.value_or(0));
+  if (asked.study.precision.empty()) asked.study.precision = shared_precision(asked, named);
   DeviceGroups alone;
   for (const NamedGroup& group : named) {
     std::shared_ptr<const Study> study = load_study(asked, group, nullptr, nullptr);
-    // All devices use the number format and the optimizer of the first group.
-    asked.study.precision = to_string(study->precision());
     asked.study.optimizer = to_string(study->optimizer());
     alone.push_back(std::make_unique<DeviceGroup>(std::move(study), group.devices, mixture.devices, zero));
   }
@@ -219,6 +229,7 @@ Report predict_mixture(const MixedRequest& asked) {
                               group.study().machine().name),
                   "leave this group out, or give a larger batch");
     }
+    report.warn(group.study().warnings());
     const Estimate& estimate = group.estimate(samples);
     const Seconds time = group.time(samples);
     const std::string verdict(enum_names<Verdict>[static_cast<std::size_t>(estimate.verdict)]);
@@ -263,8 +274,12 @@ void add_predict_mixed(const Command& predict, Request& request) {
   const Command command = predict.add_subcommand(
       "mixed", "predict data parallelism on several kinds of GPU, with a batch in proportion to their speed");
   const auto asked = std::make_shared<MixedRequest>();
-  command.examples({{"ddl-oracle predict mixed resnet50 --group dgx-a100:8 --group dgx-1-v100:16 --global-batch 2048",
-                     "8 A100 and 16 V100 in one training"}});
+  command.examples({{"ddl-oracle predict mixed resnet50 --group dgx-a100:8 --group dgx-1-v100:8 --global-batch 2048",
+                     "8 A100 and 8 V100 in one training"},
+                    {"ddl-oracle predict mixed gpt2 --group h100:8 --group a100:8 --global-batch 512 --zero 1",
+                     "with the state of the optimizer sharded"},
+                    {"ddl-oracle predict mixed vit_b_16 --group h100:8 --group l40s:8 --global-batch 4096 --format csv",
+                     "for programs"}});
   offer_models(command.add_option("model", asked->study.model, "bundled model, model file or ONNX file").required());
   command.add_option("--group", asked->groups, "a machine and its number of GPUs, such as dgx-a100:32; twice or more")
       .type_name("MACHINE:GPUS")
@@ -273,7 +288,8 @@ void add_predict_mixed(const Command& predict, Request& request) {
       .required();
   add_whole_number(command, "--zero", asked->zero_stage, 0, 3, "ZeRO stage, with equal shards on all GPUs; default: 0");
   add_sample_options(command, asked->study.sequence, asked->study.input_shape);
-  command.add_option("--precision", asked->study.precision, "number format of all GPUs; default: that of the first group");
+  command.add_option("--precision", asked->study.precision,
+                     "number format; default: the first group's, if all GPUs have it");
   command.add_option("--optimizer", asked->study.optimizer, "optimizer; default: as of 'recommend'");
   add_software_option(command, asked->study.software);
   add_report_options(command, request.report, {Content::rows});

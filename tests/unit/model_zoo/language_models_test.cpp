@@ -414,7 +414,7 @@ TEST_CASE("names of repositories at Hugging Face, and of torchtitan's sizes, mea
   }
   // These names must not be found: versions have other layers, this Llama has a size that does not exist, four digits are no
   // date, and a path is not a name.
-  for (const std::string other : {"mistralai/Mistral-7B-v0.4", "deepseek-ai/DeepSeek-V3.2", "meta-llama/Llama-3.2-7B-Vision",
+  for (const std::string other : {"mistralai/Mistral-7B-v0.4", "deepseek-ai/DeepSeek-V4", "meta-llama/Llama-3.2-7B-Vision",
                                   "Qwen/Qwen3-8B-9999", "./Qwen3-8B", "a/b/Qwen3-8B"}) {
     INFO(other);
     CHECK(error_of([&] { static_cast<void>(load_model(other)); }) != "no error");
