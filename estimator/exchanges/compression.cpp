@@ -52,10 +52,7 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
       const double factors = word_bytes * rank * factored_share;
       // Gradients that would not shrink are not compressed [PyTorch, powerSGD_hook.py, _should_compress].
       if (factors >= stored) break;
-      return {.sent = factors,
-              .coded = 2 * stored + 6 * word_bytes,
-              .flops = 6 * rank,
-              .residual = word_bytes};
+      return {.sent = factors, .coded = 2 * stored + 6 * word_bytes, .flops = 6 * rank, .residual = word_bytes};
     }
   }
   return {.sent = stored};

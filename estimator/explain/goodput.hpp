@@ -30,9 +30,9 @@ struct FailureModel {
 /// The part of a whole training's time that failures and checkpoints leave to the steps.
 struct Goodput {
   FailureModel model;
-  Seconds every{};         ///< training time between checkpoints
-  bool is_best = true;     ///< whether the program chose `every`
-  bool is_raised = false;  ///< whether the given interval was shorter than a step or a write
+  Seconds every{};              ///< training time between checkpoints
+  bool is_best = true;          ///< whether the program chose `every`
+  bool is_raised = false;       ///< whether the given interval was shorter than a step or a write
   bool has_checkpoints = true;  ///< false if the training ends before its first checkpoint
   Bytes bytes{};                ///< of a checkpoint
   bool assumed_restart = false;

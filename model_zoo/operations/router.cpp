@@ -73,9 +73,9 @@ class Router final : public Operation {
     work.activation_items += (pass == Pass::forward ? 3 : 2) * scores;
     return work;
   }
-  /// The matrix runs on matrix units, with inputs in half precision [Megatron-LM, megatron/core/transformer/moe/moe_utils.py,
-  /// RouterGatingLinearFunction; Hugging Face, transformers, modeling_mixtral.py, MixtralSparseMoeBlock]. A second kernel
-  /// computes the weights of the experts from the scores.
+  /// The matrix runs on matrix units, with inputs in half precision [Megatron-LM,
+  /// megatron/core/transformer/moe/moe_utils.py, RouterGatingLinearFunction; Hugging Face, transformers,
+  /// modeling_mixtral.py, MixtralSparseMoeBlock]. A second kernel computes the weights of the experts from the scores.
   std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Work weighing = work(pass, inputs, output);
     if (pass == Pass::update) return {weighing};
