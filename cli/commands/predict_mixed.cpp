@@ -12,6 +12,7 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/documents/throughput.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
@@ -232,6 +233,7 @@ Report predict_mixture(const MixedRequest& asked) {
     report.warn(group.study().warnings());
     const Estimate& estimate = group.estimate(samples);
     const Seconds time = group.time(samples);
+    if (estimate.verdict == Verdict::does_not_fit) report.status = ExitStatus::nothing_fits;
     const std::string verdict(enum_names<Verdict>[static_cast<std::size_t>(estimate.verdict)]);
     table.add({group.study().machine().name, with_thousands(group.devices()), with_thousands(samples), humanize(time),
                humanize(step - time), humanize(estimate.memory.total()), verdict});
@@ -250,8 +252,8 @@ Report predict_mixture(const MixedRequest& asked) {
                             to_string(first.optimizer())));
   document.add(table);
   const double rate = static_cast<double>(batch) / step.value();
-  document.line(fmt::format("Step {}, {} samples/s. With {} on every GPU, a step takes {}.", humanize(step),
-                            whole_text(rate), count_text(even, "sample"), humanize(evenly)));
+  document.line(fmt::format("Step {}, {} samples/s. With {} on every GPU, a step takes {}.", humanize(step), rate_text(rate),
+                            count_text(even, "sample"), humanize(evenly)));
   document.line(fmt::format("All groups exchange over the network of {}, the slowest of them.", network));
   report.rows = [rows] { return rows; };
   report.json = [=, name = first.model().name] {

@@ -31,7 +31,7 @@ struct SettingValue {
 };
 
 /// Whether the launch files of a tool must carry a setting that the user gave. Settings of the training are required, such
-/// as compressed gradients. Irrelevant is what no file can change: the speed of a software, the machine, the data.
+/// as compressed gradients. A setting is irrelevant if it describes the speed of a software, the machine or the data.
 enum class InLaunchFiles { required, irrelevant };
 
 class Settings;

@@ -60,7 +60,7 @@ Bytes most_gathered(const StageOf& stage) {
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
   const bool streams = streams_weights(plan);
   if (!streams && (ranks <= 1 || !plan.reshard)) return {};
-  const bool has_base = assumptions.base && is_mixed(plan.precision);
+  const bool has_base = assumptions.base.has_value();
   const bool has_scales = has_base && (assumptions.base == BaseWeights::nf4 || assumptions.base == BaseWeights::nf4_double);
   constexpr double code_of_nf4 = 0.5;
   const double base = has_base ? base_item_bytes(*assumptions.base) : 0, code = has_scales ? code_of_nf4 : base;

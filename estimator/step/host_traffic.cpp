@@ -42,9 +42,8 @@ Seconds host_update_time(const Job& job, const Plan& plan, double trained) {
 Seconds weights_from_host(const Job& job, const Plan& plan, double parameters) {
   const double link = host_link(job.machine).value();
   // Frozen weights in another format are stored and copied in that format.
-  const double bytes = job.assumptions.base && is_mixed(plan.precision)
-                           ? parameter_bytes(job.facts, plan, job.assumptions).weight
-                           : item_bytes(plan.precision);
+  const double bytes =
+      job.assumptions.base ? parameter_bytes(job.facts, plan, job.assumptions).weight : item_bytes(plan.precision);
   return link > 0 ? Seconds(parameters * bytes / link) : Seconds{};
 }
 

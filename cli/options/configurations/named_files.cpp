@@ -44,14 +44,18 @@ std::optional<std::string> file_above(const fs::path& path, const std::string& n
   return std::nullopt;
 }
 
+/// Returns the file with this relative name next to the file `path`, or in a folder above.
+std::optional<std::string> file_near(const fs::path& path, const std::string& name) {
+  const fs::path neighbor = (path.parent_path() / name).lexically_normal();
+  return is_regular(neighbor) ? neighbor.string() : file_above(path, name);
+}
+
 /// Returns the file next to the file `path`, or in a folder above, to which an absolute name in a container leads: there,
 /// the folder of a training may be mounted as /workspace.
 std::optional<std::string> file_in_container(const fs::path& path, const std::string& name) {
   fs::path rest = fs::path(name).lexically_normal().relative_path();
   while (!rest.empty()) {
-    const fs::path beside = (path.parent_path() / rest).lexically_normal();
-    if (*rest.begin() != ".." && is_regular(beside)) return beside.string();
-    if (std::optional<std::string> above = file_above(path, rest.string())) return above;
+    if (std::optional<std::string> found = file_near(path, rest.string())) return found;
     rest = rest.lexically_relative(*rest.begin());
     if (rest == ".") break;
   }
@@ -64,21 +68,16 @@ bool is_script_name(const std::string& name) { return has_ending(name, script_en
 
 std::optional<std::string> named_configuration(const std::string& path, const std::string& name) {
   if (!has_ending(name, configuration_endings)) return std::nullopt;
-  const fs::path beside = fs::path(path).parent_path() / name;
-  if (is_regular(beside)) return beside.lexically_normal().string();
+  const fs::path neighbor = fs::path(path).parent_path() / name;
+  if (is_regular(neighbor)) return neighbor.lexically_normal().string();
   if (is_regular(name)) return name;
   return fs::path(name).is_absolute() ? file_in_container(path, name) : file_above(path, name);
 }
 
 std::optional<SourcedFile> named_script(const std::string& path, const std::string& name) {
   if (!is_script_name(name)) return std::nullopt;
-  std::optional<std::string> found;
-  if (fs::path(name).is_absolute()) {
-    found = file_in_container(path, name);
-  } else {
-    const fs::path beside = (fs::path(path).parent_path() / name).lexically_normal();
-    found = is_regular(beside) ? beside.string() : file_above(path, name);
-  }
+  const std::optional<std::string> found =
+      fs::path(name).is_absolute() ? file_in_container(path, name) : file_near(path, name);
   if (!found) return std::nullopt;
   return SourcedFile{.path = *found, .text = read_file(*found, max_configuration_file_bytes)};
 }
