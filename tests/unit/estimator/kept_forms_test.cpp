@@ -118,7 +118,7 @@ TEST_CASE("with a head and a loss in chunks, logits do not exist as a whole") {
   CHECK(kept(wide, kept_samples(), fused) - kept(wide, kept_samples(), linear) == Approx(tokens * (6400 - 64) * half));
 }
 
-TEST_CASE("frozen weights of blocks have their own format, and other frozen weights are in half precision") {
+TEST_CASE("frozen weights of blocks have their own format, and other frozen weights have that of the training") {
   const Model model = load_model(gated_llama("@lora=4"));
   const ModelFacts facts = facts_of(model);
   const Plan plan = kept_samples();
@@ -143,6 +143,14 @@ TEST_CASE("frozen weights of blocks have their own format, and other frozen weig
           Approx(2 * 100 + bytes * facts.base_parameters + 2 * (frozen - facts.base_parameters)));
     sharded.zero_stage = 2;
     CHECK(gathered_weights(sharded, each, group).value() == 2 * 100);
+    // In fp32, other weights have 4 bytes, and the base keeps its format.
+    Plan single = plan;
+    single.precision = Precision::fp32;
+    const double in_fp32 = bytes * facts.base_parameters + 4 * (frozen - facts.base_parameters);
+    CHECK(parameter_bytes(facts, single, assumptions).weight * facts.parameters ==
+          Approx(4 * facts.trained_parameters + in_fp32));
+    single.zero_stage = 3;
+    CHECK(gathered_weights(single, exchanged_bytes(single, assumptions, facts), group).value() == Approx(4 * 100 + in_fp32));
   }
 }
 
