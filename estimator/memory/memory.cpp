@@ -382,6 +382,8 @@ ResidentPeaks resident_peaks(const StageOf& stage) {
   peaks.stays = tally.mark();
   requests.update();
   peaks.in_update = tally.peak(true).state;
+  peaks.most_gathered = most_gathered(stage);
+  peaks.routing_excess = routing_excess(stage);
   return peaks;
 }
 
@@ -389,7 +391,9 @@ StagePeaks::StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass)
     : in_backward(pass.largest),
       most_in_backward(resident.stays.allocated + pass.most),
       in_update(resident.in_update.allocated > Bytes{} ? resident.in_update : resident.stays),
-      earlier(pass.earlier) {
+      earlier(pass.earlier),
+      most_gathered(resident.most_gathered),
+      routing_excess(resident.routing_excess) {
   in_backward.add({}, resident.stays, 1);
   in_update.add({}, pass.left, 1);
 }
@@ -483,9 +487,10 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =
       most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
-  memory.uncertainty += most_gathered(stage);
-  memory.uncertainty += most_of_routing(stage, held_passes(stage, earlier + 1));
-  if (in_mirror > 0) memory.uncertainty += most_of_routing(stage.mirror(), held_passes(stage.mirror(), in_mirror));
+  Bytes of_experts = costs[LayerBytes::kept_of_experts] * held_passes(stage, earlier + 1);
+  if (in_mirror > 0)
+    of_experts += stage.mirror().all_costs()[LayerBytes::kept_of_experts] * held_passes(stage.mirror(), in_mirror);
+  memory.uncertainty += known.most_gathered + of_experts * known.routing_excess;
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);

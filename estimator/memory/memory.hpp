@@ -234,6 +234,8 @@ struct ResidentPeaks {
   MemoryState stays;
   /// maximum during the update, without the memory that backward leaves allocated; unset if the update makes no request
   MemoryState in_update;
+  Bytes most_gathered{};      ///< upper bound of further weights (most_gathered)
+  double routing_excess = 0;  ///< upper bound of further tokens of the fullest rank (routing_excess)
 };
 [[nodiscard]] ResidentPeaks resident_peaks(const StageOf& stage);
 
@@ -241,10 +243,12 @@ struct ResidentPeaks {
 struct StagePeaks {
   StagePeaks() = default;
   StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass);
-  MemoryState in_backward;   ///< the maximum during forward and backward of a micro-batch
-  Bytes most_in_backward{};  ///< in_backward with the upper bound of kernel scratch memory
-  MemoryState in_update;     ///< maximum during the update with all gradients, for any handling of activations
-  MemoryState earlier;       ///< the memory that each earlier micro-batch keeps
+  MemoryState in_backward;    ///< the maximum during forward and backward of a micro-batch
+  Bytes most_in_backward{};   ///< in_backward with the upper bound of kernel scratch memory
+  MemoryState in_update;      ///< maximum during the update with all gradients, for any handling of activations
+  MemoryState earlier;        ///< the memory that each earlier micro-batch keeps
+  Bytes most_gathered{};      ///< upper bound of further weights (most_gathered)
+  double routing_excess = 0;  ///< upper bound of further tokens of the fullest rank (routing_excess)
 };
 [[nodiscard]] StagePeaks stage_peaks(const StageOf& stage);
 

@@ -35,21 +35,37 @@ LayerRange StageMemories::foremost_alike(const LayerRuns& runs, int first, int l
   return {first - shift, last - shift};
 }
 
+const ResidentPeaks& StageMemories::residents(const Plan& plan, const LayerRange& layers, double parts) const {
+  const SplitTables::Split& split = tables_.split(plan);
+  Plan once = plan;
+  once.recompute = Recompute::none;
+  const auto [resident, is_new] =
+      known(split).residents.try_emplace({layers.first, layers.last, MemoryChoices(once), parts});
+  if (is_new) resident->second = resident_peaks({job_, plan, *split.costs, layers.first, layers.last, 0, parts});
+  return resident->second;
+}
+
+Bytes StageMemories::resident(const Plan& plan, int first, int last) const {
+  const LayerRuns& runs = tables_.split(plan).costs->kinds().runs;
+  const Device& device = job_.machine.device;
+  return residents(plan, foremost_alike(runs, first, last), 1).stays.allocated +
+         communication_buffers(plan, device, engine_groups_of(job_), job_.assumptions.idle_communicators).expected +
+         context_bytes(device, job_.assumptions.older_framework).expected;
+}
+
 const StagePeaks& StageMemories::peaks(const Plan& plan, int stage_first, int stage_last, double parts) const {
   const SplitTables::Split& split = tables_.split(plan);
-  const auto [first, last] = foremost_alike(split.costs->kinds().runs, stage_first, stage_last);
+  const LayerRange layers = foremost_alike(split.costs->kinds().runs, stage_first, stage_last);
+  const auto [first, last] = layers;
   const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
   Known& own = known(split);
   const auto before = own.peaks.find(key);
   if (before != own.peaks.end()) return before->second;
   const StageOf stage{job_, plan, *split.costs, first, last, 0, parts};
-  Plan once = plan;
-  once.recompute = Recompute::none;
-  const auto [resident, is_new_resident] = own.residents.try_emplace({first, last, MemoryChoices(once), parts});
-  if (is_new_resident) resident->second = resident_peaks(stage);
+  const ResidentPeaks& resident = residents(plan, layers, parts);
   const auto [pass, is_new_pass] = own.passes.try_emplace({first, last, PassChoices(plan, job_.assumptions)});
   if (is_new_pass) pass->second = pass_peaks(stage);
-  return own.peaks.emplace(key, StagePeaks(resident->second, pass->second)).first->second;
+  return own.peaks.emplace(key, StagePeaks(resident, pass->second)).first->second;
 }
 
 MemoryBreakdown StageMemories::memory(const Plan& plan, const std::vector<int>& firsts, int number) const {

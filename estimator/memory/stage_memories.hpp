@@ -39,11 +39,15 @@ class StageMemories {
   /// Returns the memory of kept(), rounded as by the allocator. The memory may have been computed
   /// for a plan that differs only in choices that do not affect it.
   [[nodiscard]] Bytes kept_alike(const Plan& plan, int first, int last) const;
+  /// Returns the memory that a rank of the stage with layers [first, last) holds during a whole step, with the memory that
+  /// the framework's allocator does not provide.
+  [[nodiscard]] Bytes resident(const Plan& plan, int first, int last) const;
 
   [[nodiscard]] const Job& job() const { return job_; }
   [[nodiscard]] const SplitTables& tables() const { return tables_; }
 
  private:
+  [[nodiscard]] const ResidentPeaks& residents(const Plan& plan, const LayerRange& layers, double parts) const;
   [[nodiscard]] const StagePeaks& peaks(const Plan& plan, int first, int last, double parts) const;
   [[nodiscard]] double held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const;
   /// Returns the first layers of the model that need as much memory as layers [first, last). In a run of repeated layers,

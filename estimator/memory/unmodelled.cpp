@@ -93,12 +93,11 @@ Bytes most_gathered(const StageOf& stage) {
   return Bytes(std::max(0.0, gathered + copied + unsharded - counted * weight));
 }
 
-Bytes most_of_routing(const StageOf& stage, double held) {
+double routing_excess(const StageOf& stage) {
   const Assumptions& assumptions = stage.job.assumptions;
   const auto experts = static_cast<double>(stage.job.facts.experts), ranks = static_cast<double>(expert_parts(stage.plan));
-  if (!is_load_unknown(assumptions) || ranks <= 1) return {};
-  const double more = natural_load(assumptions, experts, ranks) / expert_load(assumptions, experts, ranks) - 1;
-  return stage.all_costs()[LayerBytes::kept_of_experts] * (std::max(0.0, more) * held);
+  if (!is_load_unknown(assumptions) || ranks <= 1) return 0;
+  return std::max(0.0, natural_load(assumptions, experts, ranks) / expert_load(assumptions, experts, ranks) - 1);
 }
 
 }  // namespace ddl

@@ -17,8 +17,8 @@ namespace ddl {
 /// weights are on each rank, whole. Zero for plans that do not shard or offload weights.
 [[nodiscard]] Bytes most_gathered(const StageOf& stage);
 
-/// Returns how much more memory the rank with the most tokens may need, if the user does not say how tokens are spread over
-/// experts: natural_load() instead of equal numbers. `held`: micro-batches whose activations of all layers exist at once.
-[[nodiscard]] Bytes most_of_routing(const StageOf& stage, double held);
+/// Returns the share by which the rank with the most tokens may have more tokens than expected, if the user does not say how
+/// tokens are spread over experts: natural_load() instead of equal numbers.
+[[nodiscard]] double routing_excess(const StageOf& stage);
 
 }  // namespace ddl

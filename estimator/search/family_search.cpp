@@ -483,7 +483,7 @@ bool FamilySearch::is_never_better(const ChoiceValues& values, const ChoiceValue
   return false;
 }
 
-void FamilySearch::try_blocks(Plan plan) {
+bool FamilySearch::try_blocks(Plan plan) {
   plan.recompute = Recompute::full;
   const Bytes available = estimator_.job().machine.device.memory;
   const auto is_too_slow = [&](int blocks) {
@@ -496,29 +496,32 @@ void FamilySearch::try_blocks(Plan plan) {
     plan.recompute_blocks = blocks;
     return !keeps_more_than(estimator_, plan, available);
   };
+  bool is_too_large = false;
   const auto fits = [&](int blocks) {
     plan.recompute_blocks = blocks;
-    return !needs_more_than(estimator_, plan, available) && verdict_of(estimator_.memory(plan), available) <= allowed_;
+    is_too_large = needs_more_than(estimator_, plan, available);
+    return !is_too_large && verdict_of(estimator_.memory(plan), available) <= allowed_;
   };
   const int most = estimator_.steps().most_blocks_again(plan);
-  if (most == 0 || is_too_slow(1)) return;
+  if (most == 0 || is_too_slow(1)) return true;
   // The memory that backward needs is cheap to compute, and gives a lower bound for the number of blocks.
-  if (!keeps_little(most)) return;
+  if (!keeps_little(most)) return false;
   const int least = least_blocks(0, most - 1, keeps_little);
-  if (least > 1 && is_too_slow(least)) return;
+  if (least > 1 && is_too_slow(least)) return true;
   // Plans with equal virtual stages share most of the memory that is computed for the largest number of blocks.
-  if (!fits(most)) return;
+  if (!fits(most)) return !is_too_large;
   int few = least - 1, enough = least;
   for (int step = 1; enough <= most && !fits(enough); step *= 2) {
     few = enough;
-    if (enough == most || is_too_slow(enough + 1)) return;
+    if (enough == most || is_too_slow(enough + 1)) return true;
     enough = std::min(enough + step, most);
   }
-  if (enough > most) return;
+  if (enough > most) return true;
   enough = least_blocks(few, enough - 1, fits);
-  if (is_too_slow(enough)) return;
+  if (is_too_slow(enough)) return true;
   plan.recompute_blocks = enough;
   note_blocks(plan);
+  return true;
 }
 
 void FamilySearch::try_blocks_by_memory(Plan plan) {
@@ -590,11 +593,13 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     return is_slow;
   };
   std::vector<ChoiceValues> too_large;
-  const auto is_too_large = [&](const ChoiceValues& values) {
+  // Choices of plans that do not fit even if they recompute all blocks.
+  std::vector<ChoiceValues> too_large_whole;
+  const auto is_larger = [&](const std::vector<ChoiceValues>& than, const ChoiceValues& values) {
     // The requested number of blocks is recomputed in each virtual stage, so plans with more
     // virtual stages keep less memory.
     if (values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] > 0) return false;
-    return std::any_of(too_large.begin(), too_large.end(), [&](const ChoiceValues& known) {
+    return std::any_of(than.begin(), than.end(), [&](const ChoiceValues& known) {
       for (std::size_t i = 0; i < plan_choice_count; ++i) {
         if (known[i] == values[i]) continue;
         const bool larger = known[i] == 0 && values[i] > 0 && trade_of[i] == Trade::first_is_smallest;
@@ -633,16 +638,16 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     return single_blocks.emplace_back(values, beaten(commons_.time_bounds.of_step(single), simplest(plan))).second;
   };
   const auto try_fewer = [&](const ChoiceValues& values) {
-    if (!by_time || !space_.may_recompute_blocks(values) || is_slow_step(values) || is_slow_with_blocks(values) ||
-        keep_all_too_much(values))
+    if (!by_time || !space_.may_recompute_blocks(values) || is_larger(too_large_whole, values) || is_slow_step(values) ||
+        is_slow_with_blocks(values) || keep_all_too_much(values))
       return;
     set_choices(plan, values);
-    try_blocks(plan);
+    if (!try_blocks(plan)) too_large_whole.push_back(values);
   };
   for (const ChoiceValues& values : choices) {
     // A value that is never better than the first one may still be the only one that a tool starts.
     const bool is_worse = !options_.only_startable && is_never_better(values, choices.front());
-    if (!options_.all && (is_worse || (by_time && is_too_large(values)))) {
+    if (!options_.all && (is_worse || (by_time && is_larger(too_large, values)))) {
       ++counts_.pruned;
       if (!is_worse) try_fewer(values);
       continue;

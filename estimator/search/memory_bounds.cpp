@@ -61,7 +61,9 @@ bool keeps_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) 
                                           .untouched = first.all_costs()[LayerCount::untouched]},
                                          plan, parameter_bytes(job.facts, plan, job.assumptions));
   if (!has_whole_gradients(plan, job.assumptions)) own.gradients = Bytes{};
-  return (own.total() + estimator.memories().kept_alike(plan, firsts[0], firsts[1]) * in_flight) * rounding > limit;
+  const Bytes kept = estimator.memories().kept_alike(plan, firsts[0], firsts[1]) * in_flight;
+  if ((own.total() + kept) * rounding > limit) return true;
+  return (estimator.memories().resident(plan, firsts[0], firsts[1]) + kept) * rounding > limit;
 }
 
 bool needs_more_than(const Estimator& estimator, const Plan& plan, Bytes limit) {
