@@ -122,7 +122,7 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   ParameterBytes bytes = parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision);
   if (has_primary_fp8(plan, assumptions)) bytes.weight -= item_bytes(plan.precision);
   change_state(facts, plan, assumptions, bytes);
-  bytes.optimizer += exchange_state_bytes(plan, assumptions);
+  bytes.optimizer += exchange_state_bytes(plan, assumptions, exchanged_bytes(plan, assumptions).gradient);
   bytes.has_gradients_on_host = moves_gradients(plan, assumptions);
   const double frozen = facts.parameters - facts.trained_parameters;
   if (assumptions.base && facts.parameters > 0) {
