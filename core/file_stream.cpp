@@ -18,9 +18,26 @@
 namespace ddl {
 namespace {
 
+std::string hint_for(int reason) {
+  switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+      return "check its spelling; a path is relative to the current folder, or starts with /";
+    case EISDIR:
+      return "name a file in this folder";
+    case EACCES:
+      return "ask its owner for the permission to read it";
+    case ELOOP:
+      return "a symbolic link leads back to itself: name the file";
+    default:
+      return {};
+  }
+}
+
 [[noreturn]] void fail_to_read(const std::string& path, int reason) {
   throw Error(fmt::format("cannot read {}: {}", quote_path(path), std::generic_category().message(reason)),
-              reason == ENOENT ? "check its spelling; a path is relative to the current folder, or starts with /" : "");
+              hint_for(reason));
 }
 
 }  // namespace
@@ -45,7 +62,9 @@ std::size_t FileStream::read(std::span<char> into) {
     if (count == 0) {
       // Reading no bytes means the end of the file, or a pipe that has no writer yet.
       if (!awaits_writer_) return 0;
-      if (patience_ms_ <= 0) throw Error(fmt::format("cannot read {}: no process writes to this pipe", quote_path(path_)));
+      if (patience_ms_ <= 0)
+        throw Error(fmt::format("cannot read {}: no process writes to this pipe", quote_path(path_)),
+                    "start the process that writes to it, or name a file");
       constexpr int step_ms = 20;
       patience_ms_ -= step_ms;
       if (wait(step_ms)) awaits_writer_ = false;
@@ -78,7 +97,8 @@ bool FileStream::wait(int milliseconds) const {
 
 void FileStream::refuse_longer() const {
   throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote_path(path_),
-                          static_cast<double>(max_bytes_) / 0x1p20));
+                          static_cast<double>(max_bytes_) / 0x1p20),
+              "check that it is the right file, or take a part of it");
 }
 
 }  // namespace ddl

@@ -163,7 +163,8 @@ class JsonSource::Reader final : public nlohmann::json_sax<Json> {
   }
   bool open(Json value) {
     if (open_.size() == max_depth) {
-      throw source_.error(bytes_read_ - 1, fmt::format("nested deeper than {} levels", max_depth));
+      throw source_.error(bytes_read_ - 1, fmt::format("nested deeper than {} levels", max_depth),
+                          "look for brackets that are not closed");
     }
     Json& placed = put(std::move(value));
     open_.push_back({.value = &placed});

@@ -180,7 +180,7 @@ std::optional<double> parse(std::string_view untrimmed, const Dimension& dimensi
     return std::nullopt;
   }
   const double value = shifted(number, unit->decimal_shift) * unit->factor;
-  if (std::isinf(value)) return refuse(fmt::format("{} is too large", quote(text)));
+  if (std::isinf(value)) return refuse(fmt::format("{} is too large", quote(text)), example_hint(dimension));
   const bool means_zero = number.substr(0, number.find_first_of("eE")).find_first_of("123456789") == std::string_view::npos;
   if (value == 0.0 && !means_zero) return refuse(fmt::format("{} is too small to distinguish from zero", quote(text)));
   return value;

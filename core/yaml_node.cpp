@@ -232,7 +232,8 @@ class YamlNode::Builder : public YAML::EventHandler {
   }
 
   [[nodiscard]] Error too_deep(std::size_t at) const {
-    return source_.error(at, fmt::format("nested deeper than {} levels", max_depth));
+    return source_.error(at, fmt::format("nested deeper than {} levels", max_depth),
+                         "look for brackets that are not closed");
   }
 
   void refuse_properties(std::size_t at, YAML::anchor_t anchor) const {
@@ -339,10 +340,11 @@ class YamlNode::Builder : public YAML::EventHandler {
           fmt::format("the bracket opened at line {}, column {}", place.line, place.column));
     }
     if (words.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR)) return source_.error(at, anchor_message, anchor_hint);
-    // After a tab, the parser reports the position of the next character, never that of the tab.
+    // The parser reports the position of a tab, or that of the next character.
     const std::size_t line_start = at - static_cast<std::size_t>(source_.place(at).column - 1);
     const std::size_t first = text().find_first_not_of(' ', line_start);
-    if (first < at && text()[first] == '\t') return source_.error(first, "a tab in the indentation", "indent with spaces");
+    if (first <= at && first < text().size() && text()[first] == '\t')
+      return source_.error(first, "a tab in the indentation", "indent with spaces");
     for (const SyntaxProblem& problem : syntax_problems) {
       if (words == problem.parser_words) return source_.error(at, problem.message, std::string(problem.hint));
     }
@@ -360,7 +362,7 @@ class YamlNode::Builder : public YAML::EventHandler {
 
 YamlNode YamlNode::parse(std::string text, std::string origin) {
   if (text.size() > max_bytes) {
-    throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U));
+    throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U), "check that it is the right file");
   }
   auto document = std::make_shared<Document>(Document{.source = SourceText(std::move(text), std::move(origin)), .root = {}});
   document->root = Builder::tree_of(document->source);
@@ -391,7 +393,12 @@ std::string_view YamlNode::kind() const {
 
 void YamlNode::require(bool met, std::string_view expected) const {
   if (met) return;
-  fail(fmt::format("expected {}, found {}{}", expected, is_map() || is_sequence() ? "a " : "", kind()));
+  const bool has_parts = is_map() || is_sequence();
+  const std::string hint = expected == "a map"    ? "write one 'key: value' a line"
+                           : expected == "a list" ? "write one '- item' a line, or [first, second]"
+                           : has_parts            ? "write a single value"
+                                                  : "write a value, or leave the key out";
+  fail(fmt::format("expected {}, found {}{}", expected, has_parts ? "a " : "", kind()), hint);
 }
 
 const YamlNode::Element* YamlNode::find_value(std::string_view key) const {
@@ -467,7 +474,7 @@ std::vector<YamlNode> YamlNode::items() const {
 std::string YamlNode::text() const {
   require(is_scalar(), "text");
   if (element_->text.empty()) fail("expected text, found none between the quotes");
-  if (element_->text.size() > max_text) fail(fmt::format("a text of more than {} characters", max_text));
+  if (element_->text.size() > max_text) fail(fmt::format("a text of more than {} characters", max_text), "shorten it");
   return element_->text;
 }
 
@@ -526,7 +533,10 @@ Q YamlNode::quantity(const Plausible<Q>& range, bool allow_zero) const {
   UnitProblem problem;
   const auto value = parse_plausible<Q>(element_->text, range, problem);
   if (!value) fail(problem.message, problem.hint);
-  if (!allow_zero && value->value() == 0.0) fail(fmt::format("{} must be greater than zero", quote(element_->text)));
+  if (!allow_zero && value->value() == 0.0) {
+    fail(fmt::format("{} must be greater than zero", quote(element_->text)),
+         "write a larger value; an optional key may be left out");
+  }
   return *value;
 }
 

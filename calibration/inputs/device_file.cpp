@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/files/bundled_files.hpp"
+#include "calibration/files/citations.hpp"
 #include "core/file_format.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
@@ -18,7 +19,7 @@ namespace ddl {
 namespace {
 
 constexpr std::string_view families_key = "\nfamilies:";
-constexpr std::string_view transferred_name = "other-devices";
+constexpr std::string_view transferred_name = "other-devices", capabilities_name = "capabilities";
 /// Number of residuals on one line of the file.
 constexpr std::size_t on_a_line = 12;
 /// Larger logarithms of sizes and of ratios are probably typing errors.
@@ -113,7 +114,7 @@ const std::vector<DeviceHead>& device_heads() {
   static const std::vector<DeviceHead> heads = [] {
     std::vector<DeviceHead> read;
     for (const EmbeddedFile& file : device_files()) {
-      if (file.name == transferred_name) continue;
+      if (file.name == transferred_name || file.name == capabilities_name) continue;
       const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
       const YamlNode root = YamlNode::parse(std::string(head), std::string(file.path));
       read.push_back({&file, read_names(root)});
@@ -215,6 +216,41 @@ std::string print_device_file(const DeviceFile& file) {
     text += "\n";
   }
   return text;
+}
+
+std::vector<CapabilityFacts> parse_capabilities(std::string text, std::string origin) {
+  const YamlNode root = YamlNode::parse(std::move(text), std::move(origin));
+  check_format(root);
+  root.only_keys({"format", "sources", "capabilities"});
+  const Citations citations(root.at("sources"));
+  std::vector<CapabilityFacts> all;
+  for (const YamlNode& item : root.at("capabilities").items()) {
+    item.only_keys({"capability", "joules_per_flop", "whole_context"});
+    CapabilityFacts facts{.capability = item.at("capability").number(1, 1000)};
+    // A FLOP of a GPU takes about a picojoule.
+    constexpr double least_joules = 1e-15, most_joules = 1e-9;
+    if (const auto joules = item.find("joules_per_flop"))
+      facts.joules_per_flop = citations.read(*joules).value.number(least_joules, most_joules);
+    if (const auto context = item.find("whole_context")) facts.whole_context = citations.read(*context).value.bytes();
+    all.push_back(facts);
+  }
+  return all;
+}
+
+void add_capability_facts(Device& device) {
+  static const std::vector<CapabilityFacts> known = [] {
+    std::vector<CapabilityFacts> all;
+    for (const EmbeddedFile& file : device_files()) {
+      if (file.name == capabilities_name) all = parse_capabilities(std::string(file.content), std::string(file.path));
+    }
+    return all;
+  }();
+  if (device.is_processor || !device.compute_capability) return;
+  for (const CapabilityFacts& each : known) {
+    if (std::abs(*device.compute_capability - each.capability) >= 0.05) continue;
+    if (!device.joules_per_flop) device.joules_per_flop = each.joules_per_flop;
+    if (!device.whole_context) device.whole_context = each.whole_context;
+  }
 }
 
 bool has_bundled_kernels(const Device& device) { return head_of(device) != nullptr; }

@@ -11,6 +11,13 @@
 
 namespace ddl {
 
+/// What was measured on GPUs of one compute capability, and is assumed of all GPUs of this capability.
+struct CapabilityFacts {
+  double capability = 0;
+  std::optional<double> joules_per_flop{};  ///< Device::joules_per_flop
+  std::optional<Bytes> whole_context{};     ///< Device::whole_context
+};
+
 /// A file that `calibrate kernels` writes: the fitted constants and the residuals of a device's kernels.
 struct DeviceFile {
   std::vector<std::string> names;                            ///< names of the device, in datasheets and in its driver
@@ -24,6 +31,11 @@ struct DeviceFile {
 /// constants outside of their bounds, and residuals that are not numbers.
 [[nodiscard]] DeviceFile parse_device_file(const std::string& text, const std::string& origin);
 [[nodiscard]] std::string print_device_file(const DeviceFile& file);
+
+/// Parses a file with facts of GPUs by compute capability. Throws Error with a position in the file.
+[[nodiscard]] std::vector<CapabilityFacts> parse_capabilities(std::string text, std::string origin);
+/// Sets what the bundled file knows of GPUs of the device's compute capability, but not what the device already has.
+void add_capability_facts(Device& device);
 
 /// Whether a bundled file describes a device with one of these names. Reads no kernels.
 [[nodiscard]] bool has_bundled_kernels(const Device& device);

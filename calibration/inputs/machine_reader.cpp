@@ -172,6 +172,7 @@ class SheetReader {
       device.launch_overhead = read_launch_overhead(*value);
     if (const auto value = optional_number(node, "host_speed", "device"))
       device.host_speed = value->number(least_host_speed, largest_host_speed);
+    add_capability_facts(device);
     const auto kernels = node.find("kernels");
     read_kernels(kernels ? &kernels->node : nullptr);
   }

@@ -45,6 +45,29 @@ double number_in(const SettingRow& row, const std::string& text, const std::stri
   return value;
 }
 
+Plausible<Seconds> times_of(const SettingRow& row) {
+  return {"a time", Seconds(std::max(row.least, 1e-9)), Seconds(row.most)};
+}
+
+Plausible<Bandwidth> bandwidths_of(const SettingRow& row) {
+  return {"a bandwidth", Bandwidth(row.least), Bandwidth(row.most)};
+}
+
+/// Parses a quantity with its unit. `example`: a usual value of the quantity, for the hint.
+template <class Q>
+double quantity_in(const Plausible<Q>& range, bool allow_zero, const std::string& text, const std::string& name,
+                   std::string_view example) {
+  UnitProblem problem;
+  const std::optional<Q> value = parse_plausible(text, range, problem);
+  const std::string hint = fmt::format("write for example '{}'", example);
+  // The hint of the parser may contain a value that is unusual for this quantity.
+  const bool has_example = problem.hint.empty() || problem.hint.starts_with("write for example");
+  if (!value) throw Error(fmt::format("{}: {}", name, problem.message), has_example ? hint : problem.hint);
+  if (!allow_zero && value->value() == 0)
+    throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)), hint);
+  return value->value();
+}
+
 }  // namespace
 
 std::optional<double> parse_percentile(std::string_view text) {
@@ -71,9 +94,9 @@ double read_setting(const SettingRow& row, const YamlNode& node) {
     case SettingKind::bytes:
       return node.bytes(true).value();
     case SettingKind::time:
-      return node.seconds(row.least == 0, {"a time", Seconds(std::max(row.least, 1e-9)), Seconds(row.most)}).value();
+      return node.seconds(row.least == 0, times_of(row)).value();
     case SettingKind::bandwidth:
-      return node.bandwidth({"a bandwidth", Bandwidth(row.least), Bandwidth(row.most)}).value();
+      return node.bandwidth(bandwidths_of(row)).value();
     case SettingKind::percentile:
       if (const auto percent = parse_percentile(node.text())) return *percent;
       node.fail(percentile_problem(node.text()), percentile_hint);
@@ -97,12 +120,13 @@ double parse_setting(const SettingRow& row, const std::string& text, const std::
       if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
       throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "write yes or no");
     case SettingKind::duration:
+      return quantity_in<Seconds>({"a time", Seconds(1e-12), longest_launch_overhead}, true, text, name, "20 us");
     case SettingKind::time:
+      return quantity_in(times_of(row), row.least == 0, text, name, "10 min' or '5 years");
     case SettingKind::bandwidth:
-    case SettingKind::bytes: {
-      const YamlNode node = YamlNode::parse(fmt::format("{}: '{}'", row.key, text), name).at(row.key);
-      return read_setting(row, node);
-    }
+      return quantity_in(bandwidths_of(row), false, text, name, "100 GB/s");
+    case SettingKind::bytes:
+      return quantity_in(plausible_size, true, text, name, "25 MiB");
     case SettingKind::name:
       break;
   }
@@ -166,6 +190,8 @@ Settings parse_settings(const std::string& text, SettingOrigin origin) {
     last = word;
   }
   add();
+  if (text.find_first_not_of(' ') == std::string::npos && !text.empty())
+    throw Error(fmt::format("{} is not a setting", quote(text)), "write key=value, separated by spaces");
   return settings;
 }
 

@@ -66,6 +66,9 @@ constexpr std::array admitted_keys{
     AdmittedKey{"context_exchanges", PlanChoice::context_exchange, false},
 };
 
+/// Whether the framework has pipelines: `yes` or `no`.
+constexpr std::string_view pipelines_key = "pipelines";
+
 SoftwareFile read_file_at(const YamlNode& root, int depth);
 
 /// The file that `extends:` names: a bundled name, or a path relative to the folder of the extending file.
@@ -88,6 +91,7 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
   std::vector<std::string_view> keys{"format", "software", "description", "extends", "sources"};
   for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.by_software; })) keys.push_back(key);
   for (const AdmittedKey& each : admitted_keys) keys.push_back(each.key);
+  keys.push_back(pipelines_key);
   root.only_keys(keys, former_settings());
   const auto extends = root.find("extends");
   SoftwareFile software = extends ? base_of(*extends, depth) : SoftwareFile{};
@@ -115,6 +119,11 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
     const SourcedNode sourced = citations.read(*entry);
     (each.is_flag ? read_has : read_admitted)(sourced.value, each.choice, software);
     note(each.key, sourced);
+  }
+  if (const auto entry = root.find(pipelines_key)) {
+    const SourcedNode sourced = citations.read(*entry);
+    software.admits.pipelines = sourced.value.boolean();
+    note(pipelines_key, sourced);
   }
   return software;
 }

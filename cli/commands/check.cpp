@@ -75,9 +75,9 @@ Report check(CheckRequest options) {
 }
 
 /// The options with facts that a configuration may not state.
-constexpr std::array configured_options{"--model",        "--seq",           "--machine",       "--coefficients",
-                                        "--software",     "--precision",     "--optimizer",     "--gpus",
-                                        "--global-batch", "--batch-per-gpu", "--micro-batches", "--set"};
+constexpr std::array configured_options{"--model",         "--seq",           "--input-shape", "--machine", "--coefficients",
+                                        "--software",      "--precision",     "--optimizer",   "--gpus",    "--global-batch",
+                                        "--batch-per-gpu", "--micro-batches", "--set"};
 
 void add_configured_options(const Command& command, CheckOptions& options) {
   StudyOptions& study = options.study;

@@ -156,6 +156,7 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["machine"] = study.machine().name;
   json["price_per_gpu_hour"] = or_null(study.machine().price_per_gpu_hour);
   json["currency"] = study.machine().price_per_gpu_hour ? Json(study.machine().currency) : Json(nullptr);
+  json["rents_nodes"] = study.machine().price_per_gpu_hour ? Json(study.machine().rents_nodes) : Json(nullptr);
   json["device_memory_bytes"] = study.device_memory().value();
   json["margin_bytes"] = study.margin().value();
   json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);

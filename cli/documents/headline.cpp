@@ -117,8 +117,9 @@ std::optional<std::string> price_citation(const Study& study) {
   const Machine& machine = study.machine();
   if (!machine.price_per_gpu_hour) return std::nullopt;
   const MachineSheet sheet = load_machine_sheet(study.spec().machine);
-  if (sheet.machine.price_per_gpu_hour != machine.price_per_gpu_hour || sheet.machine.currency != machine.currency)
-    return std::nullopt;
+  const bool is_own = sheet.machine.price_per_gpu_hour == machine.price_per_gpu_hour &&
+                      sheet.machine.currency == machine.currency && sheet.machine.rents_nodes == machine.rents_nodes;
+  if (!is_own) return std::nullopt;
   const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
   const auto number = std::find_if(sheet.numbers.begin(), sheet.numbers.end(), is_price);
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);

@@ -79,7 +79,9 @@ constexpr std::array<std::pair<const char*, const char*>, 3> variables{{
 }  // namespace
 
 std::string man_page(const CommandDescription& program, std::string_view version) {
-  std::string page = fmt::format(".TH DDL\\-ORACLE 1 \"\" \"ddl\\-oracle {}\" \"User Commands\"\n", escaped(version));
+  // The first line tells preconv of groff the encoding, whatever the locale is.
+  std::string page = ".\\\" -*- coding: utf-8 -*-\n";
+  page += fmt::format(".TH DDL\\-ORACLE 1 \"\" \"ddl\\-oracle {}\" \"User Commands\"\n", escaped(version));
   page += fmt::format(".SH NAME\nddl\\-oracle \\- {}\n", escaped(program.text));
   page += fmt::format(".SH SYNOPSIS\n{} {} [{}]\n", bold(program.name), italic("command"), italic("options"));
   page += ".SH DESCRIPTION\n";

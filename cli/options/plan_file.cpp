@@ -88,11 +88,14 @@ class PlanReader {
     file.machine = text("machine");
     file.job = text("job");
     file.currency = text("currency").value_or("");
-    if (inputs.contains("ideal")) {
-      if (!inputs.at("ideal").is_boolean())
-        throw source_.error("inputs/ideal", "'ideal' is neither true nor false", plan_hint);
-      file.ideal = inputs.at("ideal").get<bool>();
-    }
+    const auto flag = [&](const std::string& key) -> std::optional<bool> {
+      if (!inputs.contains(key) || inputs.at(key).is_null()) return std::nullopt;
+      if (!inputs.at(key).is_boolean())
+        throw source_.error("inputs/" + key, fmt::format("'{}' is neither true nor false", key), plan_hint);
+      return inputs.at(key).get<bool>();
+    };
+    file.ideal = flag("ideal").value_or(false);
+    file.rents_nodes = flag("rents_nodes");
     if (!inputs.contains("price_per_gpu_hour") || inputs.at("price_per_gpu_hour").is_null()) return;
     const Json& price = inputs.at("price_per_gpu_hour");
     if (!price.is_number() || price.get<double>() < 0)

@@ -31,6 +31,7 @@ struct PlanFile {
   bool ideal = false;                         ///< whether the report is one of --ideal
   std::optional<double> price;                ///< the report's price of a GPU hour, in `currency`
   std::string currency{};
+  std::optional<bool> rents_nodes{};  ///< whether the price is a part of the price of a whole node; unset: not stated
 };
 /// Reads a plan from a plan's JSON object or from a whole report. A report of `recommend` gives its best plan, and a report
 /// of `explain` gives its plan. Predictions in a report are ignored; other unknown keys are refused. Errors have a position

@@ -137,7 +137,7 @@ void apply_price(std::span<const DevicePrice> prices, Machine& machine) {
   if (price == nullptr) return;
   if (!price->currency.empty()) machine.currency = price->currency;
   machine.price_per_gpu_hour = price->per_hour;
-  machine.rents_nodes = false;  // the user's price is that of a GPU
+  machine.rents_nodes = price->of_nodes;
 }
 
 void refuse_unused_prices(std::span<const DevicePrice> prices, std::span<const Machine> machines) {

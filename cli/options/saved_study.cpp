@@ -55,8 +55,10 @@ std::vector<std::string> take_job(StudyOptions& study, const JobFile& job, const
 void take_price(StudyOptions& study, const PlanFile& file, const Command& command) {
   if (!file.price || command.count("--price") > 0) return;
   const Machine machine = load_machine(study.machine);
-  if (machine.price_per_gpu_hour == file.price && machine.currency == file.currency) return;
-  study.prices = {{.device = {}, .per_hour = *file.price, .currency = file.currency}};
+  const bool of_nodes = file.rents_nodes.value_or(machine.rents_nodes && machine.price_per_gpu_hour == file.price);
+  if (machine.price_per_gpu_hour == file.price && machine.currency == file.currency && machine.rents_nodes == of_nodes)
+    return;
+  study.prices = {{.device = {}, .per_hour = *file.price, .currency = file.currency, .of_nodes = of_nodes}};
 }
 
 }  // namespace

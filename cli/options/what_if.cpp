@@ -168,7 +168,12 @@ SupposedChange parse_change(std::string_view text) {
   if (const std::size_t equals = text.find('='); equals != std::string_view::npos) {
     SupposedChange change{.quantity = std::string(text.substr(0, equals)), .value = std::string(text.substr(equals + 1))};
     if (quantity_named(change.quantity) != nullptr) refuse(fmt::format("{} is multiplied, not set", change.quantity));
-    // Throws Error, with "did you mean", for an unknown setting or value.
+    if (find_setting(change.quantity) == nullptr) {
+      const std::string nearest = suggest(change.quantity, setting_keys([](const SettingRow&) { return true; }));
+      refuse(fmt::format("{} is neither a setting nor a quantity of a machine", quote(change.quantity)),
+             nearest.starts_with("did you mean") ? nearest : what_if_hint);
+    }
+    // Throws Error, with "did you mean", for an unknown value.
     static_cast<void>(parse_settings(change.quantity + "=" + change.value, SettingOrigin::option));
     return change;
   }

@@ -57,8 +57,10 @@ enum class Trade {
   first_is_smallest,   ///< a later value may make a plan faster or slower, and needs at least the memory of the first value
 };
 
-/// For each choice, the values that a framework can run; unset: all values.
-using AdmittedChoices = EnumArray<PlanChoice, std::optional<std::vector<int>>>;
+/// What a framework can run: for each choice, its values; unset: all values.
+struct AdmittedChoices : EnumArray<PlanChoice, std::optional<std::vector<int>>> {
+  bool pipelines = true;  ///< whether it divides layers into pipeline stages
+};
 
 /// Everything that options, files, reports and the search know about a choice. A new choice needs one new member of Plan and
 /// one new row of the table.

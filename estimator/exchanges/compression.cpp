@@ -49,19 +49,23 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
       // Kernels add the residual, read the sum for each of two products and for the new residual, and write the product of
       // the factors and the residual.
       const double rank = assumptions.compression_rank;
-      const double factors = word_bytes * rank * factored_share;
-      // Gradients that would not shrink are not compressed [PyTorch, powerSGD_hook.py, _should_compress].
-      if (factors >= stored) break;
-      return {.sent = factors, .coded = 2 * stored + 6 * word_bytes, .flops = 6 * rank, .residual = word_bytes};
+      // Factors and residual have the precision of the gradient [PyTorch, powerSGD_hook.py, powerSGD_hook].
+      const double factors = stored * rank * factored_share;
+      // Gradients that would not shrink to half are not compressed [PyTorch, powerSGD_hook.py, _should_compress, with the
+      // default of min_compression_rate]. They have a residual all the same, because a bucket has one for all its gradients.
+      constexpr double least_rate = 2;
+      if (factors * least_rate >= stored) return {.sent = stored, .residual = stored};
+      return {.sent = factors, .coded = 8 * stored, .flops = 6 * rank, .residual = stored};
     }
   }
   return {.sent = stored};
 }
 
-double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions) {
+double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions, double stored) {
   double bytes = 0;
+  // The residual does not depend on the size of the factors.
   if (const double ranks = plan.mesh.replicas(); ranks > 1 && plan.zero_stage == 0)
-    bytes += compressed_gradient(assumptions, 0, word_bytes, ranks).residual;
+    bytes += compressed_gradient(assumptions, 0, stored, ranks).residual;
   const Synchronization way = synchronization_of(plan, assumptions);
   // The sum of gradients that is pushed to parameter servers, or the weights of a neighbor.
   const double without_barrier = has_servers(way) && !has_local_steps(plan, assumptions) ? 0 : word_bytes;

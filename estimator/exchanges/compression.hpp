@@ -28,14 +28,15 @@ struct CompressedGradient {
 /// - int8, int4: blocks with a scale of 4 bytes per 2048 elements, in two phases [Wang23, section 3.3, qgZ].
 /// - 1bit: signs and a scale, in two phases, with a residual [Tang et al., "1-bit Adam", arXiv 2102.02888, section 4].
 /// - topk: values and numbers of 4 bytes each, with a residual; density counts once for each rank [Lin et al., "Deep
-/// gradient
-///   compression", arXiv 1712.01887, section 3].
-/// - powersgd: two factors of a matrix, which are summed, with a residual [Vogels et al., arXiv 1905.13727, algorithm 1].
+///   gradient compression", arXiv 1712.01887, section 3].
+/// - powersgd: two factors of a matrix, which are summed, with a residual [Vogels et al., arXiv 1905.13727, algorithm 1;
+///   PyTorch, powerSGD_hook.py].
 [[nodiscard]] CompressedGradient compressed_gradient(const Assumptions& assumptions, double factored_share, double stored,
                                                      double ranks);
 /// Returns the bytes of memory per parameter of the residual of compression, and of the outer weights and momentum of local
-/// steps [Douillard et al., arXiv 2311.08105, algorithm 1], or of workers without a barrier.
-[[nodiscard]] double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions);
+/// steps [Douillard et al., arXiv 2311.08105, algorithm 1], or of workers without a barrier. `stored`: bytes of an exchanged
+/// gradient.
+[[nodiscard]] double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions, double stored);
 /// Returns whether compressed gradients can be scattered by ZeRO: if they are added up, or coded in two phases.
 [[nodiscard]] bool may_scatter(Compression compression);
 /// Returns whether the exchanges of a plan happen after several local steps. This requires replicas of all weights on

@@ -38,6 +38,11 @@ struct Device {
   std::optional<double> sustained_peak{};
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
   double power = 0;  ///< power limit in watts; 0 if the datasheet does not give it
+  /// The energy in joules of a FLOP of large matrix products in half precision on a GPU that its power limit slows down,
+  /// without the power that is spent at any clock; unset if it was not measured.
+  std::optional<double> joules_per_flop{};
+  /// Memory of a CUDA context with all kernels of PyTorch and its libraries; unset if it was not measured.
+  std::optional<Bytes> whole_context{};
   /// The number of streaming multiprocessors; unset if the datasheet does not give it.
   std::optional<int> multiprocessors{};
   /// `kernels` has the constants fitted to this type of device. `other_kernels` has the constants of other devices, which

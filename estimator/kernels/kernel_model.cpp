@@ -173,30 +173,15 @@ double clock_factor(const Device& device) {
   return std::cbrt(std::max(least, power - idle) / (1 - idle)) / peak_clock;
 }
 
-/// The energy of a FLOP of large matrix products in half precision on GPUs that their power limit slows down, without the
-/// seventh of the power that is spent at any clock. Near the least voltage, the energy hardly depends on the clock. Sources:
-/// zzc0721/torch-performance-test-data, database.md @ 9d82827 and issues: A40 122 TFLOP/s at 300 W (185), RTX A6000 123 at
-/// 300 W, RTX A4000 56 at 140 W (97); L4 57 to 59 at 72 W (120), L40S 269 at 350 W; RTX PRO 6000 334 to 350 at 600 W (160).
-std::optional<double> joules_per_flop(const Device& device) {
-  struct Measured {
-    double capability, joules;
-  };
-  constexpr std::array<Measured, 3> known{{{8.6, 2.1e-12}, {8.9, 1.08e-12}, {12.0, 1.5e-12}}};
-  for (const Measured& each : known) {
-    if (device.compute_capability && std::abs(*device.compute_capability - each.capability) < 0.05) return each.joules;
-  }
-  return std::nullopt;
-}
-
 /// The rate that the power limit of a device leaves for products, as a fraction of the rate `alone`, which is a fraction of
-/// the peak. Convolutions draw less power: CNNs on the same cards show no limit (published-runs.csv, lambda-resnet50).
+/// the peak. Near the least voltage, the energy of a FLOP hardly depends on the clock. Convolutions draw less power: CNNs on
+/// the same cards show no limit (published-runs.csv, lambda-resnet50).
 double powered_part(const Device& device, KernelKind kind, double alone) {
   constexpr double idle = 1.0 / 7;
   const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product;
-  const std::optional<double> joules = joules_per_flop(device);
   const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
-  if (!is_product || !joules || !peak || !(device.power > 0) || !(alone > 0)) return 1;
-  return std::min(1.0, device.power * (1 - idle) / (*joules * peak->value() * alone));
+  if (!is_product || !device.joules_per_flop || !peak || !(device.power > 0) || !(alone > 0)) return 1;
+  return std::min(1.0, device.power * (1 - idle) / (*device.joules_per_flop * peak->value() * alone));
 }
 
 /// The rate in training of kernels that were measured alone, as a fraction of the rate alone. `alone`: that rate, as a

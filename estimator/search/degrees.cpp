@@ -33,6 +33,7 @@ void Degrees::each(const Take& take) const {
 bool Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left, const Take& take) const {
   Mesh::Degrees& degrees = mesh.degrees();
   if (slot + 1 == degrees.size()) {
+    if (left > 1 && is_never_used(slot)) return true;
     degrees[slot] = static_cast<int>(left);
     const Family family = mesh.family();
     if (!is_meaningful(family)) return true;
@@ -64,6 +65,7 @@ bool Degrees::is_never_used(std::size_t slot) const {
   };
   if (slot == first_dimension_of(Axis::expert)) return facts_.experts == 0 && !is_asked(Axis::expert);
   if (slot == first_dimension_of(Axis::context)) return facts_.context_units == 0 && !is_asked(Axis::context);
+  if (slot == first_dimension_of(Axis::pipeline)) return !options_.admitted.pipelines && !is_asked(Axis::pipeline);
   return false;
 }
 

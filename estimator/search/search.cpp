@@ -105,9 +105,10 @@ class Search {
         Mesh mesh{{Axis::pipeline, static_cast<int>(stages)}, {Axis::tensor, static_cast<int>(parts)}};
         mesh.set(Axis::data, static_cast<int>(copies));
         const auto is_asked = [&](const NamedFamily& each) { return each.family == mesh.family(); };
-        if (copies * stages * parts != options_.devices ||
-            (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked)))
-          continue;
+        const bool is_searched = options_.families.empty()
+                                     ? stages == 1 || options_.admitted.pipelines
+                                     : std::any_of(options_.families.begin(), options_.families.end(), is_asked);
+        if (copies * stages * parts != options_.devices || !is_searched) continue;
         if (!stopped_ && stops(0, 1)) return;
         // The search itself starts afresh: it finds these plans again.
         SearchCommons commons(commons_.estimator, options_);
@@ -295,7 +296,8 @@ bool uses_host(const Plan& plan) {
 std::vector<NamedFamily> pure_strategies(const SearchOptions& options) {
   std::vector<NamedFamily> pure = options.families;
   for (Family family = 0; options.families.empty() && family < (Family{1} << axis_count); ++family) {
-    if (is_meaningful(family)) pure.push_back({family, std::nullopt});
+    const bool is_admitted = options.admitted.pipelines || (family & family_bit(Axis::pipeline)) == 0;
+    if (is_meaningful(family) && is_admitted) pure.push_back({family, std::nullopt});
   }
   std::erase_if(pure, [](const NamedFamily& each) { return std::popcount(each.family) > 1; });
   return pure;

@@ -53,8 +53,8 @@ class TimeBounds {
   [[nodiscard]] Seconds with_input(Seconds rest, const Plan& plan) const;
   [[nodiscard]] Seconds of_size(const Plan& plan) const;
   [[nodiscard]] Seconds of_degrees(const Plan& plan) const;
-  /// `kernels`: a lower bound of the time of a micro-batch's kernels through all stages, if the
-  /// caller has a higher bound than the bound for any split.
+  /// Bounds for the split of a plan. `kernels`: a lower bound of the time of a micro-batch's kernels in all stages. It is
+  /// used if it is above the bound that holds for every split.
   struct OfSplit {
     Seconds kernels{}, exchanges{};
   };

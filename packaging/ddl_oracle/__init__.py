@@ -114,6 +114,16 @@ def _files(options: Mapping[str, Option]) -> Iterator[dict[str, Option]]:
         yield named
 
 
+@contextmanager
+def _started(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raises OracleError if the program at `path` cannot be started."""
+    try:
+        yield
+    except OSError as error:
+        raise OracleError(f"cannot run '{os.fspath(path)}': {error.strerror}",
+                          "name the program ddl-oracle in DDL_ORACLE, or unset DDL_ORACLE to look for it") from error
+
+
 def _report(command: Sequence[str | os.PathLike[str]], options: Mapping[str, Option], form: str) -> str:
     """The report of `ddl-oracle COMMAND... --format FORM`. Raises OracleError if there is no report."""
     for name in ("format", "output"):
@@ -121,7 +131,8 @@ def _report(command: Sequence[str | os.PathLike[str]], options: Mapping[str, Opt
             raise TypeError(f"'{name}' is not an option here: the report is returned")
     with _files(options) as named:
         words = [str(program()), *(os.fspath(each) for each in command), *_words(named), "--format", form]
-        ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False)
+        with _started(words[0]):
+            ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=False)
     if ended.stdout.strip():
         return ended.stdout
     text = ended.stderr.strip()

@@ -3,9 +3,12 @@
 import os
 import sys
 
-from ddl_oracle import OracleError, program
+from ddl_oracle import OracleError, _started, program
 
 try:
-    os.execv(program(), ["ddl-oracle", *sys.argv[1:]])
+    path = program()
+    with _started(path):
+        os.execv(path, ["ddl-oracle", *sys.argv[1:]])
 except OracleError as problem:
-    sys.exit(f"error: {problem}")
+    print(f"error: {problem}", file=sys.stderr)
+    sys.exit(2)

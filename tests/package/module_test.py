@@ -156,6 +156,18 @@ class Answers(unittest.TestCase):
             with self.assertRaisesRegex(ddl_oracle.OracleError, "there is no ddl-oracle"):
                 ddl_oracle.program()
 
+    def test_a_program_that_cannot_run_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path, reason in ((Path(folder) / "none", "No such file"), (Path(folder), "Permission denied")):
+                environment = {**os.environ, "DDL_ORACLE": str(path)}
+                with mock.patch.dict(os.environ, environment):
+                    with self.assertRaisesRegex(ddl_oracle.OracleError, f"cannot run '{path}': {reason}") as raised:
+                        ddl_oracle.run("backends")
+                self.assertIn("DDL_ORACLE", raised.exception.hint)
+                ran = subprocess.run([sys.executable, "-m", "ddl_oracle"], env=environment, capture_output=True, text=True, check=False)
+                self.assertEqual(ran.returncode, 2)
+                self.assertTrue(ran.stderr.startswith(f"error: cannot run '{path}': {reason}"), ran.stderr)
+
     def test_the_module_runs_as_the_program(self):
         ran = subprocess.run([sys.executable, "-m", "ddl_oracle", "--version"], capture_output=True, text=True, check=True)
         self.assertTrue(ran.stdout.startswith("ddl-oracle "))

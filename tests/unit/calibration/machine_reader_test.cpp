@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibration/files/bundled_files.hpp"
+#include "calibration/inputs/device_file.hpp"
 #include "calibration/inputs/machine_names.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "tests/catch.hpp"
@@ -367,6 +368,37 @@ TEST_CASE("fails with a missing file") {
   const std::string error = error_of([] { (void)load_machine("no/such/machine"); });
   CHECK(error.find("no/such/machine") != std::string::npos);
   CHECK(error_of([] { (void)load_machine("missing.yaml"); }).find("missing.yaml") != std::string::npos);
+}
+
+TEST_CASE("facts of a compute capability are those of the GPUs on which they were measured") {
+  constexpr double mib = 1024.0 * 1024;
+  // The sources are cited in calibration/devices/capabilities.yaml.
+  CHECK(load_machine("abci").device.whole_context->value() == 1271 * mib);
+  CHECK(load_machine("dgx-a100").device.whole_context->value() == 1573 * mib);
+  CHECK(load_machine("aws-g5").device.joules_per_flop == 2.1e-12);
+  CHECK(load_machine("aws-g6").device.joules_per_flop == 1.08e-12);
+  CHECK_FALSE(load_machine("dgx-h100").device.whole_context);
+  CHECK_FALSE(load_machine("dgx-h100").device.joules_per_flop);
+  CHECK_FALSE(load_machine("cpu-cluster").device.whole_context);
+  Device own;
+  own.compute_capability = 8.6;
+  own.joules_per_flop = 1e-12;
+  add_capability_facts(own);
+  CHECK(own.joules_per_flop == 1e-12);
+  CHECK(own.whole_context->value() == 1486 * mib);
+}
+
+TEST_CASE("facts of a compute capability need sources and plausible numbers") {
+  const std::string head = "format: 1\nsources: {x: measured by us}\ncapabilities:\n";
+  const auto error = [&](const std::string& row) {
+    return first_line(error_of([&] { (void)parse_capabilities(head + row, "c.yaml"); }));
+  };
+  CHECK(parse_capabilities(head + "  - {capability: 9.0}\n", "c.yaml").front().capability == 9);
+  CHECK(error("  - {capability: 9.0, joules_per_flop: {value: 1, source: x}}\n") ==
+        "c.yaml:4:48: '1' is too large: at most 1e-09");
+  CHECK(error("  - {capability: 9.0, whole_context: {value: 0 B, source: x}}\n") ==
+        "c.yaml:4:46: '0 B' must be greater than zero");
+  CHECK(error("  - {capability: 9.0, whole_context: {value: 1 GiB, source: y}}\n") == "c.yaml:4:61: unknown source 'y'");
 }
 
 TEST_CASE("the compute capability of a GPU is read, and is known for all bundled machines") {

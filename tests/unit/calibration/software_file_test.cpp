@@ -231,6 +231,34 @@ TEST_CASE("a search chooses among the plans that the software can run, which an 
   CHECK(search(Estimator(study.job()), options).best.front().plan.zero_stage == 3);
 }
 
+TEST_CASE("a search has no pipelines if the software has none, unless the user requests a pipeline") {
+  CHECK(load_software("pytorch").admits.pipelines);
+  CHECK_FALSE(load_software("fsdp").admits.pipelines);
+  CHECK_FALSE(load_software("llm-foundry").admits.pipelines);
+  CHECK(load_software("torchtitan").admits.pipelines);
+  CHECK(load_software("automodel").admits.pipelines);
+  StudySpec spec = spec_with("fsdp");
+  spec.model = "gpt2";
+  const Study study(spec);
+  SearchOptions options;
+  options.devices = 16;
+  options.global_batch = 64;
+  options.optimizer = study.optimizer();
+  options.precision = study.precision();
+  const auto stages = [&] {
+    const SearchResult result = search(Estimator(study.job()), options);
+    int most = 1;
+    for (const Estimate& each : result.best) most = std::max(most, each.plan.mesh[Axis::pipeline]);
+    for (const Estimate& each : result.rejected) most = std::max(most, each.plan.mesh[Axis::pipeline]);
+    return most;
+  };
+  CHECK(stages() > 1);
+  options.admitted = study.software().admits;
+  CHECK(stages() == 1);
+  options.families = {{family_bit(Axis::pipeline)}};
+  CHECK(stages() == 16);
+}
+
 TEST_CASE("a faster host launches kernels faster") {
   const Study study(spec_with("pytorch"));
   const double speed = study.machine().device.host_speed;

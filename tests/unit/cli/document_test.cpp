@@ -7,8 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/text.hpp"
+#include "core/version.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"
 
@@ -105,7 +108,16 @@ TEST_CASE("each format is found by its name, and a report has a document and JSO
   CHECK(names == std::vector<std::string>{"text", "json", "csv", "markdown", "html", "trace", "junit", "github", "yaml"});
   const Report report = run_command({"models", "list"});
   CHECK(format_named("text").write(report, Style(false)) == text_of(report.document, Style(false)));
-  CHECK(format_named("json").write(report, Style(false)) == report.json().dump(2) + "\n");
+  // Every JSON report begins with the version of its format, and that of the program.
+  const auto json = nlohmann::ordered_json::parse(format_named("json").write(report, Style(false)));
+  CHECK(std::vector<std::string>{"schema", "version", "commit", "models"} == [&] {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : json.items()) keys.push_back(key);
+    return keys;
+  }());
+  CHECK(json.at("schema") == 1);
+  CHECK(json.at("version") == version());
+  CHECK(json.at("models") == report.json().at("models"));
 }
 
 }  // namespace document_tests

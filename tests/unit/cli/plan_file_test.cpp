@@ -170,6 +170,20 @@ TEST_CASE("the best plan of a report is the plan of the report") {
   CHECK(plan_from_json(report.dump(), "p.json") == plan);
 }
 
+TEST_CASE("a report says whether its price is of whole nodes") {
+  const auto read = [](const std::string& inputs) {
+    return read_plan(R"({"best": {"degrees": {"data": 4}, "global_batch": 128}, "plans": [], "inputs": )" + inputs + "}",
+                     "p.json");
+  };
+  CHECK(read(R"({"price_per_gpu_hour": 2, "currency": "USD", "rents_nodes": true})").rents_nodes == true);
+  CHECK(read(R"({"price_per_gpu_hour": 2, "currency": "USD", "rents_nodes": false})").rents_nodes == false);
+  // A machine without a price, and a report of an older version.
+  CHECK_FALSE(read(R"({"price_per_gpu_hour": null, "rents_nodes": null})").rents_nodes);
+  CHECK_FALSE(read(R"({"price_per_gpu_hour": 2, "currency": "USD"})").rents_nodes);
+  CHECK(error_of([&] { (void)read(R"({"rents_nodes": 1})"); }).find("'rents_nodes' is neither true nor false") !=
+        std::string::npos);
+}
+
 TEST_CASE("choices that a file lacks have their defaults, and are marked as not given") {
   const PlanFile open = read_plan(R"({"degrees": {"data": 4}, "global_batch": 128})", "p.json");
   Plan expected;

@@ -93,6 +93,8 @@ TEST_CASE("a plan pays for whole nodes if the machine is rented by nodes, unless
   CHECK(devices(9) == 16);
   apply_price(prices_of("2"), machine);
   CHECK(devices(9) == 9);
+  apply_price(std::vector<DevicePrice>{{.device = {}, .per_hour = 2, .of_nodes = true}}, machine);
+  CHECK(devices(9) == 16);
 }
 
 TEST_CASE("a price for a device that no machine has is refused") {

@@ -177,7 +177,7 @@ TEST_CASE("a file that cannot be read is named together with the reason") {
                                                            (missing.size() > 60 ? "..." : "") +
                                                            "': No such file or directory\nhint: check its spelling; a path "
                                                            "is relative to the current folder, or starts with /");
-  CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory"));
+  CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory\nhint: name a file in this folder"));
 }
 
 TEST_CASE("a file above the length limit is refused, one at the limit is not") {
@@ -186,7 +186,7 @@ TEST_CASE("a file above the length limit is refused, one at the limit is not") {
   CHECK(read_file(folder.file("in"), 4096).size() == 4096);
   CHECK(error_of([&] { (void)read_file(folder.file("in"), 4095); }).find("it is longer than") != std::string::npos);
   CHECK(error_of([&] { (void)read_file("/dev/zero", std::size_t{1} << 20U); }) ==
-        "cannot read '/dev/zero': it is longer than 1 MiB");
+        "cannot read '/dev/zero': it is longer than 1 MiB\nhint: check that it is the right file, or take a part of it");
 }
 
 TEST_CASE("a file that was read is known by any name") {
@@ -283,9 +283,12 @@ TEST_CASE("writing to a pipe without a reader is an error") {
 
 TEST_CASE("a file that cannot be written is named together with the reason") {
   const Folder folder;
-  CHECK(error_of([&] { write_file(folder.file(""), "x"); }).ends_with(": Is a directory"));
+  CHECK(error_of([&] {
+          write_file(folder.file(""), "x");
+        }).ends_with(": Is a directory\nhint: add the name of a file to the name of the folder"));
   CHECK(error_of([&] { write_file("no/such/folder/out", "x"); }) ==
         "cannot write 'no/such/folder/out': No such file or directory\nhint: create its folder first");
   CHECK(error_of([&] { write_file("", "x"); }) != "no error");
-  CHECK(error_of([&] { write_file("/dev/full", "x"); }) == "cannot write '/dev/full': No space left on device");
+  CHECK(error_of([&] { write_file("/dev/full", "x"); }) ==
+        "cannot write '/dev/full': No space left on device\nhint: free space, or write to another disk");
 }

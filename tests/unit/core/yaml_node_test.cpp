@@ -223,7 +223,7 @@ TEST_CASE("an unknown key is reported at the key") {
 TEST_CASE("every accessor refuses a value of another type") {
   const std::string head = "f.yaml:1:4: ";
   CHECK(error_at_x("x: hello", [](const YamlNode& x) { (void)x.at("a"); }) ==
-        head + "expected a map, found text\n  x: hello\n     ^");
+        head + "expected a map, found text\n  x: hello\n     ^\nhint: write one 'key: value' a line");
   CHECK(
       error_at_x("x: [1]", [](const YamlNode& x) { (void)x.find("a"); }).starts_with(head + "expected a map, found a list"));
   CHECK(
@@ -231,6 +231,12 @@ TEST_CASE("every accessor refuses a value of another type") {
   CHECK(
       error_at_x("x: ~", [](const YamlNode& x) { x.only_keys({"a"}); }).starts_with(head + "expected a map, found nothing"));
   CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.items(); }).starts_with(head + "expected a list, found a map"));
+  CHECK(error_at_x("x: {}", [](const YamlNode& x) {
+          (void)x.items();
+        }).ends_with("\nhint: write one '- item' a line, or [first, second]"));
+  CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.text(); }).ends_with("\nhint: write a single value"));
+  CHECK(
+      error_at_x("x:", [](const YamlNode& x) { (void)x.text(); }).ends_with("\nhint: write a value, or leave the key out"));
   CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.text(); }).starts_with(head + "expected text, found a map"));
   CHECK(error_at_x("x:", [](const YamlNode& x) { (void)x.text(); }).starts_with("f.yaml:1:1: expected text, found nothing"));
   CHECK(error_at_x("x: []", [](const YamlNode& x) {
@@ -318,6 +324,9 @@ TEST_CASE("zero is refused if a quantity must be positive") {
   CHECK(error_at_x("x: 0 GB", [](const YamlNode& x) {
           (void)x.bytes();
         }).starts_with("f.yaml:1:4: '0 GB' must be greater than zero"));
+  CHECK(error_at_x("x: 0 GB/s", [](const YamlNode& x) {
+          (void)x.bandwidth();
+        }).ends_with("\nhint: write a larger value; an optional key may be left out"));
   CHECK(error_at_x("x: 0 s", [](const YamlNode& x) {
           (void)x.seconds();
         }).starts_with("f.yaml:1:4: '0 s' must be greater than zero"));
@@ -474,6 +483,7 @@ TEST_CASE("wrong indentation is refused") {
 TEST_CASE("a tab in the indentation is refused with its position") {
   CHECK(yaml_error("a:\n\tb: 1\n") == "f.yaml:2:1: a tab in the indentation\n      b: 1\n  ^\nhint: indent with spaces");
   CHECK(yaml_error("a:\n  \t- b\n").starts_with("f.yaml:2:3: a tab in the indentation"));
+  CHECK(yaml_error("a: 1\n\tb: 1\n").starts_with("f.yaml:2:1: a tab in the indentation"));
 }
 
 TEST_CASE("other syntax errors are reported in the parser's words") {
@@ -511,15 +521,17 @@ TEST_CASE("a long map is read in good time") {
 }
 
 TEST_CASE("a text that is too long is refused") {
-  CHECK(yaml_error(std::string(YamlNode::max_bytes + 1, '#')) == "f.yaml: longer than 16 MiB");
+  CHECK(yaml_error(std::string(YamlNode::max_bytes + 1, '#')) ==
+        "f.yaml: longer than 16 MiB\nhint: check that it is the right file");
 }
 
 TEST_CASE("a file that cannot be read is named") {
   CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) ==
         "cannot read 'no/such.yaml': No such file or directory\nhint: check its spelling; a path is relative to the current "
         "folder, or starts with /");
-  CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory");
-  CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) == "cannot read '/dev/zero': it is longer than 16 MiB");
+  CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory\nhint: name a file in this folder");
+  CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) ==
+        "cannot read '/dev/zero': it is longer than 16 MiB\nhint: check that it is the right file, or take a part of it");
 }
 
 // ---- properties ----

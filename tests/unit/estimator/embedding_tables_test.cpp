@@ -231,10 +231,17 @@ TEST_CASE("compressed gradients have the bytes of their codes") {
   CHECK(cost(Compression::top_k).way == GradientWay::allgather);
   // A matrix has 0.01 rows and columns for each parameter: factors of rank 4 have 0.04 words.
   CHECK(cost(Compression::power_sgd).sent == Approx(0.16));
-  // Factors of rank 100 have as many words as the gradients, which are then not compressed.
-  assumptions.compression_rank = 100;
+  // Factors and residual have the precision of the gradient [PyTorch, powerSGD_hook.py].
+  CHECK(cost(Compression::power_sgd, 2).sent == Approx(0.08));
+  CHECK(cost(Compression::power_sgd, 2).residual == 2);
+  // Factors of rank 49 have 0.98 of half of the words of the gradients, factors of rank 50 have half, and are not used
+  // [PyTorch, powerSGD_hook.py, min_compression_rate is 2]. The residual is kept all the same.
+  assumptions.compression_rank = 49;
+  CHECK(cost(Compression::power_sgd).sent == Approx(1.96));
+  assumptions.compression_rank = 50;
   CHECK(cost(Compression::power_sgd).sent == 4);
   CHECK(cost(Compression::power_sgd).flops == 0);
+  CHECK(cost(Compression::power_sgd).residual == 4);
 }
 
 TEST_CASE("local steps need replicas, or shard groups") {
@@ -243,7 +250,7 @@ TEST_CASE("local steps need replicas, or shard groups") {
   Plan plan = plan_with(Tables::replicated, 8);
   CHECK(has_local_steps(plan, assumptions));
   // Outer weights and momentum have 4 bytes each.
-  CHECK(exchange_state_bytes(plan, assumptions) == 8);
+  CHECK(exchange_state_bytes(plan, assumptions, 4) == 8);
   plan.zero_stage = 3;
   CHECK_FALSE(has_local_steps(plan, assumptions));
   const ModelFacts facts = facts_of(small_recommender());

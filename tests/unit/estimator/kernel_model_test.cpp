@@ -492,25 +492,26 @@ TEST_CASE("in training, the power limit of a card slows products down as measure
   // Rates of products of 8,192 and 10,240 rows in bf16 [zzc0721/torch-performance-test-data, database.md and issues 97, 120,
   // 160 and 185]. The peaks and watts are those of the data sheets.
   struct Card {
-    double capability, watts, peak, measured;
+    double joules, watts, peak, measured;  // joules_per_flop of calibration/devices/capabilities.yaml
   };
   const KernelFamily family = products(Precision::bf16, {1, 0.97, 2, 8, 1, 0.995, 0.01});
   const Work work = product(16384, 16384, 16384);
   const auto rate = [&](const Card& card, double watts) {
     Device device = device_with({}, {family});
-    device.compute_capability = card.capability;
+    device.joules_per_flop = card.joules;
     device.power = watts;
     device.peak[Precision::bf16] = FlopRate(card.peak * 1e12);
     device.memory_bandwidth = Bandwidth(1e15);
     return work.flops /
            KernelModel(device, Precision::bf16, {}, Conditions::training).seconds(work, Pass::forward, 1).value() / 1e12;
   };
-  for (const Card& card : {Card{8.9, 72, 121, 57}, {8.6, 140, 76.7, 57}, {8.6, 300, 154.8, 123}, {12.0, 600, 503.8, 342}}) {
+  for (const Card& card :
+       {Card{1.08e-12, 72, 121, 57}, {2.1e-12, 140, 76.7, 57}, {2.1e-12, 300, 154.8, 123}, {1.5e-12, 600, 503.8, 342}}) {
     INFO(card.watts << " W of " << card.peak << " TFLOP/s");
     CHECK(rate(card, card.watts) == Approx(card.measured).epsilon(0.06));
   }
   // An RTX 4090 reaches its peak, 160 to 165 TFLOP/s; a device whose watts are unknown is not limited.
-  CHECK(rate({8.9, 450, 165.2, 160}, 450) == Approx(rate({8.9, 450, 165.2, 160}, 0)));
+  CHECK(rate({1.08e-12, 450, 165.2, 160}, 450) == Approx(rate({1.08e-12, 450, 165.2, 160}, 0)));
 }
 
 TEST_CASE("products of experts take at least their launches") {

@@ -40,6 +40,7 @@ Machine rtx_3090() {
   machine.device.name = "NVIDIA GeForce RTX 3090";
   machine.device.memory = Bytes(23.69 * GiB);
   machine.device.compute_capability = 8.6;
+  machine.device.whole_context = Bytes(1486.0 * 1024 * 1024);  // calibration/devices/capabilities.yaml
   return machine;
 }
 
@@ -47,6 +48,7 @@ Machine rtx_3090() {
 Machine a100() {
   Machine machine = nodes_of_four();
   machine.device.compute_capability = 8.0;
+  machine.device.whole_context = Bytes(1573.0 * 1024 * 1024);  // calibration/devices/capabilities.yaml
   return machine;
 }
 

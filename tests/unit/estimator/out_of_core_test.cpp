@@ -162,7 +162,7 @@ TEST_CASE("the choices are the best of all choices") {
       }
     }
   }
-  // There were cases with several choices that fit.
+  // The loop met cases in which several choices fit.
   CHECK(fitted > 200);
   CHECK(moved > 20);
   CHECK(again > 20);

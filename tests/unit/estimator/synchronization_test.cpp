@@ -239,8 +239,8 @@ TEST_CASE("workers without a barrier are replicas, and one worker has nothing to
   CHECK(mean_staleness(plan, assumptions) == 0);
   // Weights of a neighbor are in memory; a push without local steps has no sum.
   plan.mesh.set(Axis::data, 8);
-  CHECK(exchange_state_bytes(plan, assumptions) == 0);
-  CHECK(exchange_state_bytes(plan, without_barrier(Synchronization::gossip)) == 4);
+  CHECK(exchange_state_bytes(plan, assumptions, 4) == 0);
+  CHECK(exchange_state_bytes(plan, without_barrier(Synchronization::gossip), 4) == 4);
 }
 
 TEST_CASE("a prescribed allreduce excludes ZeRO, which has none") {

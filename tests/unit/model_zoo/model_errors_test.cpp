@@ -66,7 +66,7 @@ TEST_CASE("the head of a file is strict") {
         "m.yaml:4:9: expected a list of layers, found text | write one '- operation: ...' per line");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: [{softmax: , when: no}]\n") ==
         "m.yaml:4:9: the model has no layers: conditions exclude all");
-  CHECK(error_in("[1]\n") == "m.yaml:1:1: expected a map, found a list");
+  CHECK(error_in("[1]\n") == "m.yaml:1:1: expected a map, found a list | write one 'key: value' a line");
 }
 
 TEST_CASE("the input is strict") {
@@ -136,7 +136,8 @@ TEST_CASE("a layer can only read layers before it") {
   CHECK(error_in_layers("  - residual:\n      - add:\n        from: [input, part]\n    name: part\n") ==
         "m.yaml:7:23: 'part' contains this layer: this would be a cycle | a layer can only read layers before it");
   CHECK(error_in_layers("  - flatten:\n    from: []\n") == "m.yaml:6:11: 'from' does not name a layer");
-  CHECK(error_in_layers("  - flatten:\n    from: [{}]\n") == "m.yaml:6:12: expected text, found a map");
+  CHECK(error_in_layers("  - flatten:\n    from: [{}]\n") ==
+        "m.yaml:6:12: expected text, found a map | write a single value");
   CHECK(error_in_layers("  - residual: [flatten]\n    from: [input, input]\n") == "m.yaml:6:19: residual reads one tensor");
 }
 
