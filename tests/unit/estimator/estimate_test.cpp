@@ -189,6 +189,22 @@ TEST_CASE("a single device has efficiency 1 with any batch") {
 
 TEST_CASE("a single device at the measured batch takes the measured time") {
   Coefficients coefficients;
+TEST_CASE("a single device has efficiency 1 with fitted factors, too") {
+  Coefficients coefficients;
+  Learned learned;
+  learned[Coefficient::kernels] = 0.9;
+  coefficients.learned = {{family_bit(Axis::data), learned}};
+  const OwnedJob fitted(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
+                        Optimizer::momentum, coefficients);
+  const OwnedJob sheet(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
+                       Optimizer::momentum);
+  const Estimate alone = Estimator(fitted.job).estimate(plan_of(64));
+  // The factor makes the device faster than its datasheet says, but not faster than itself.
+  CHECK(alone.time.step_time() < Estimator(sheet.job).estimate(plan_of(64)).time.step_time());
+  CHECK(alone.efficiency == Approx(1.0));
+  CHECK(alone.replicated_share == Approx(0.0).margin(1e-12));
+}
+
   coefficients.models.push_back({"alexnet", Precision::fp32, 128, Seconds(1e-3), "by hand"});
   for (const Assumptions& assumptions : {Assumptions{}, ideal_assumptions()}) {
     const OwnedJob measured(load_model("alexnet"), nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp32,
