@@ -524,8 +524,9 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
     const auto way = exchanges.fastest(exchange.operation, sent, exchange.axes, exchange.purpose);
     const Seconds exposed = time_of(pending);
     const Seconds hidden = max(Seconds{}, exchange_time(job_, exchanges, exchange, pending.message) - exposed);
-    detail.exchanges.push_back({exchange, sent, exchanges.group(exchange.axes).ranks, exchanges.route(exchange.purpose),
-                                way.algorithm, exposed, way.bottleneck, hidden});
+    detail.exchanges.push_back({exchange, sent, exchanges.group(exchange.axes).ranks,
+                                exchanges.route(exchange.operation, exchange.axes, exchange.purpose), way.algorithm, exposed,
+                                way.bottleneck, hidden});
   }
   return detail;
 }
