@@ -71,6 +71,7 @@ void each_kernel_of_layer(const Job& job, const ShardContext& context, const Lay
   const auto add_pass = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
+      if (!work.is_any()) continue;
       work.weight_items *= part;
       take(TimedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
                        split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
