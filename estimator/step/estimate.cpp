@@ -170,6 +170,8 @@ void Estimator::complete(Estimate& result) const {
   result.time = breakdown_of(timing);
   result.critical = timing.critical;
   result.host_waiting = Seconds(timing.host_waiting);
+  const Step& step = steps_.staged(plan).step;
+  result.paging = step.paging * static_cast<double>(step.micro_batches);
   result.hidden_exchange = Seconds(timing.hidden_exchange);
   result.hidden_input = Seconds(timing.hidden_input);
   result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.critical.gradient_exchange)].exchange.algorithm;
