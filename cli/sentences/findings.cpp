@@ -59,7 +59,8 @@ std::string describe(const Finding& finding, const Model& model) {
           data.shared_known ? "" : ", whose bandwidth the machine file does not give, so its read time counts as zero");
     }
     default:
-      return fmt::format("{}{} takes {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding), percent);
+      return fmt::format("{}{} {} {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding),
+                         finding.kind == Kind::layer_collectives ? "take" : "takes", percent);
   }
 }
 
