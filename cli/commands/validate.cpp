@@ -116,7 +116,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
     document.line(
-        fmt::format("accuracy {:.3f} without fitted factors; these runs were used for fitting, so use --leave-one-out",
+        fmt::format("accuracy {:.3f} without fitted factors; if these runs were used for fitting, use --leave-one-out",
                     summary.overall.untaught_accuracy));
   }
   if (unpredicted > 0) document.line(fmt::format("cases without prediction: {}; see the notes", unpredicted));
