@@ -389,6 +389,25 @@ void check_column(const std::string& column) {
   throw Error(fmt::format("unknown column {}", quote(column)), suggest(column, known_columns()));
 }
 
+std::string hint_without_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters) {
+  constexpr std::size_t most_values = 12;
+  for (const RunFilter& filter : filters) {
+    if (std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return matches(run, filter); })) continue;
+    std::vector<std::string> values;
+    for (const MeasuredRun& run : runs) {
+      const std::string text = cell_text(run, filter.column);
+      if (!text.empty() && std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
+    }
+    if (values.empty()) return fmt::format("the column '{}' of these runs is empty", filter.column);
+    std::sort(values.begin(), values.end());
+    const bool are_many = values.size() > most_values;
+    values.resize(std::min(values.size(), most_values));
+    return fmt::format("the column '{}' of these runs has: {}{}", filter.column, fmt::join(values, ", "),
+                       are_many ? ", ..." : "");
+  }
+  return "relax --where";
+}
+
 std::string cell_text(const MeasuredRun& run, const std::string& column) {
   const CellView cell = cell_of(run, column);
   if (!cell.is_number) return cell.text;

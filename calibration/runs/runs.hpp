@@ -74,5 +74,7 @@ struct RunFilter {
 [[nodiscard]] bool matches(const MeasuredRun& run, const RunFilter& filter);
 /// The runs that match every filter, in order.
 [[nodiscard]] std::vector<MeasuredRun> select_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters);
+/// Returns the hint of an error if no run matches every filter: the values of the first column that alone matches no run.
+[[nodiscard]] std::string hint_without_runs(std::span<const MeasuredRun> runs, std::span<const RunFilter> filters);
 
 }  // namespace ddl

@@ -95,8 +95,9 @@ Json json_of(const RunFit& fit, const RunsRequest& asked) {
 Report calibrate_from_runs(const RunsRequest& asked) {
   std::vector<RunFilter> filters;
   for (const std::string& where : asked.where) filters.push_back(parse_where(where));
-  const std::vector<MeasuredRun> runs = select_runs(load_runs(asked.runs), filters);
-  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(asked.runs)), "relax --where");
+  const std::vector<MeasuredRun> all = load_runs(asked.runs);
+  const std::vector<MeasuredRun> runs = select_runs(all, filters);
+  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(asked.runs)), hint_without_runs(all, filters));
   std::string before, begin_with = asked.coefficients;
   if (!asked.output.empty()) {
     before = coefficients_to_extend(asked.output, asked.machine, asked.coefficients);

@@ -71,8 +71,8 @@ struct Shown {
 
 Table layer_table(const Shown& shown) {
   Table table({essential(words("layer")), essential(words("operation")), words("in"), essential(words("out")),
-               figures("parameters"), figures("forward"), figures("backward-data"), figures("backward-weight"),
-               figures("kept")});
+               essential(figures("parameters")), essential(figures("forward")), figures("backward-data"),
+               figures("backward-weight"), figures("kept")});
   const auto flops_text = [](double flops) { return flops > 0 ? humanize(Flops(flops)) : "-"; };
   const auto bytes_text = [](double bytes) { return bytes > 0 ? humanize(Bytes(bytes)) : "-"; };
   for (std::size_t i = 0; i < shown.model.layers.size(); ++i) {

@@ -202,8 +202,10 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
                                : longer < 0.005 ? "as fast"
                                : longer < 2     ? fmt::format("{} longer", share_text(longer))
                                                 : fmt::format("{:.0f} times as long", longer + 1);
+    // Predictions for different software do not say which plan is faster.
     return fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
-                       plan_word(start.plan->plan), humanize(step), change, tools);
+                       plan_word(start.plan->plan), humanize(step),
+                       start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools);
   }
   if (start.tools.empty() && !others_need.empty())
     return fmt::format("does not fit with the software of a tool that has launch files ({}); --for finds a plan that fits",

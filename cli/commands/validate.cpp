@@ -116,7 +116,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                                          [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
     document.line(
-        fmt::format("accuracy {:.3f} without fitted factors; these runs were used for fitting, so use --leave-one-out",
+        fmt::format("accuracy {:.3f} without fitted factors; if these runs were used for fitting, use --leave-one-out",
                     summary.overall.untaught_accuracy));
   }
   if (unpredicted > 0) document.line(fmt::format("cases without prediction: {}; see the notes", unpredicted));
@@ -269,13 +269,13 @@ void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
 
 Report run(const ValidateOptions& options) {
   check_column(options.by);
-  std::vector<MeasuredRun> runs = load_runs(options.runs);
+  const std::vector<MeasuredRun> all = load_runs(options.runs);
   std::vector<RunFilter> filters;
   for (const std::string& where : options.where) filters.push_back(parse_where(where));
-  if (runs.empty())
+  if (all.empty())
     throw Error(fmt::format("{} has no runs", quote(options.runs)), "write one measured run per row after the header");
-  runs = select_runs(runs, filters);
-  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "relax --where");
+  const std::vector<MeasuredRun> runs = select_runs(all, filters);
+  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), hint_without_runs(all, filters));
   const auto validation = std::make_shared<Validation>(validate_as_asked(runs, options));
   refuse_unpredicted(validation->cases);
   Report report;

@@ -99,11 +99,12 @@ Json json_of_cases(const std::vector<MemoryCase>& cases) {
 }
 
 Report validate_memory(const ValidateMemoryOptions& options) {
-  std::vector<MeasuredRun> runs = load_runs(options.runs);
+  const std::vector<MeasuredRun> loaded = load_runs(options.runs);
   std::vector<RunFilter> filters;
   for (const std::string& where : options.where) filters.push_back(parse_where(where));
-  runs = select_runs(runs, filters);
-  if (runs.empty()) throw Error(fmt::format("no run of {} is left", quote(options.runs)), "relax --where");
+  const std::vector<MeasuredRun> runs = select_runs(loaded, filters);
+  if (runs.empty())
+    throw Error(fmt::format("no run of {} is left", quote(options.runs)), hint_without_runs(loaded, filters));
   const auto cases = std::make_shared<const std::vector<MemoryCase>>(memory_cases(runs, options.machine, options.software));
   const auto summary = std::make_shared<const MemorySummary>(summarize_memory(*cases));
   const MemoryGroup& all = summary->all;

@@ -101,7 +101,7 @@ std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted) {
 void add_evidence(Document& document, const std::vector<AlikeRuns>& alike) {
   if (alike.empty()) return;
   document.section("Measured runs like it", " (ddl-oracle validate lists them)");
-  Table table({words("of"), figures("runs"), figures("mean |error|")});
+  Table table({essential(prose("of")), figures("runs"), figures("mean |error|")});
   for (const AlikeRuns& group : alike)
     table.add({group.what, with_thousands(group.runs), fmt::format("{:.0f} %", group.error * 100)});
   document.add(std::move(table));

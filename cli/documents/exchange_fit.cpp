@@ -1,8 +1,11 @@
 #include "cli/documents/exchange_fit.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,23 +30,41 @@ Json level_to_json(std::optional<NetworkLevel> level) { return level ? Json(to_s
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
+/// Prints an end of an interval in the unit that humanize() chooses for `value`, without the unit: 1.34 for 1.34 us.
+template <class Quantity>
+std::string end_text(Quantity value, Quantity end) {
+  const std::string text = humanize(value);
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  // Durations from a minute on have two units.
+  if (error != std::errc{} || !(number > 0) || text.rfind(' ') != static_cast<std::size_t>(rest - text.data()))
+    return humanize(end);
+  const double unit = std::pow(1e3, std::round(std::log(value.value() / number) / std::log(1e3)));
+  const double figure = end.value() / unit;
+  return fmt::format("{:.{}f}", figure, figure >= 99.95 || figure <= 0 ? 0 : figure >= 9.995 ? 1 : figure >= 0.9995 ? 2 : 3);
+}
+
 std::string alpha_text(const std::optional<Estimated<Seconds>>& alpha) {
   if (!alpha) return "-";
-  return fmt::format("{} ({} to {})", humanize(alpha->value), humanize(alpha->low), humanize(alpha->high));
+  return fmt::format("{} ({} to {})", humanize(alpha->value), end_text(alpha->value, alpha->low),
+                     end_text(alpha->value, alpha->high));
 }
 
 /// Prints β as a bandwidth. A bandwidth is the inverse of β, so the ends of the interval are swapped.
 std::string beta_text(const std::optional<Estimated<SecondsPerByte>>& beta) {
   if (!beta || !(beta->value.value() > 0)) return "-";
-  const auto rate = [](SecondsPerByte time) {
-    return time.value() > 0 ? humanize(Bandwidth(1 / time.value())) : std::string("any");
+  const Bandwidth rate(1 / beta->value.value());
+  const auto end = [&](SecondsPerByte time) {
+    return time.value() > 0 ? end_text(rate, Bandwidth(1 / time.value())) : std::string("any");
   };
-  return fmt::format("{} ({} to {})", rate(beta->value), rate(beta->high), rate(beta->low));
+  return fmt::format("{} ({} to {})", humanize(rate), end(beta->high), end(beta->low));
 }
 
 std::string name_of(const ExchangeFit& fit) {
-  return fmt::format("{} of {} ranks, {}", to_string(fit.operation), counts_text(fit.min_ranks, fit.max_ranks),
-                     level_text(fit.level));
+  const bool knows_ranks = fit.min_ranks && fit.max_ranks;
+  return fmt::format("{}{}{}", to_string(fit.operation),
+                     knows_ranks ? fmt::format(" of {} ranks", counts_text(fit.min_ranks, fit.max_ranks)) : "",
+                     fit.level ? ", " + level_text(fit.level) : "");
 }
 
 /// A range of message sizes for which the library used one algorithm and protocol.
@@ -82,13 +103,23 @@ Json interval_of(const std::optional<Estimated<Unit>>& estimated) {
 }  // namespace
 
 Table series_table(std::span<const ExchangeSeries> series) {
-  Table table({essential(words("file")), essential(words("operation")), words("level"), figures("ranks"), figures("nodes"),
-               figures("rows"), figures("smallest"), figures("largest"), words("device")});
+  // Names of files are shown without folders, unless two files then have one name.
+  std::map<std::string, std::set<std::string>> paths;
+  const auto name_of_file = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  for (const ExchangeSeries& each : series) paths[name_of_file(each.file)].insert(each.file);
+  const auto short_name = [&](const std::string& path) {
+    const std::string name = name_of_file(path);
+    return paths[name].size() > 1 ? path : name;
+  };
+  // A long path is cut, so that the facts of a file remain.
+  Table table({essential(words("file")), essential(words("operation")), essential(words("level")),
+               essential(figures("ranks")), essential(figures("nodes")), figures("rows"), figures("smallest"),
+               figures("largest"), words("device")});
   for (const ExchangeSeries& each : series) {
     const auto [least, most] =
         std::minmax_element(each.rows.begin(), each.rows.end(),
                             [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
-    table.add({each.file, std::string(to_string(each.operation)), level_text(each.level),
+    table.add({short_name(each.file), std::string(to_string(each.operation)), level_text(each.level),
                counts_text(each.ranks, each.ranks), counts_text(each.nodes, each.nodes), std::to_string(each.rows.size()),
                humanize(least->message), humanize(most->message), each.device.empty() ? "-" : each.device});
   }
@@ -154,9 +185,9 @@ Table algorithm_table(std::span<const ExchangeSeries> series) {
 }
 
 Table exchange_fit_table(std::span<const ExchangeFit> fits) {
-  Table table({essential(words("operation")), words("level"), essential(figures("ranks")), figures("from"), figures("to"),
-               essential(figures("alpha")), essential(figures("1/beta")), words("algorithm"), figures("r2"),
-               figures("residual"), figures("worst"), figures("points")});
+  Table table({essential(words("operation")), essential(words("level")), essential(figures("ranks")), figures("from"),
+               essential(figures("to")), essential(figures("alpha")), essential(figures("1/beta")), words("algorithm"),
+               figures("r2"), figures("residual"), figures("worst"), figures("points")});
   for (const ExchangeFit& fit : fits) {
     for (const FitRange& range : fit.ranges) {
       table.add({std::string(to_string(fit.operation)), level_text(fit.level), counts_text(fit.min_ranks, fit.max_ranks),

@@ -71,11 +71,12 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   return groups;
 }
 
-/// Returns the least certain provenance among the layer's kernel times. Step time outside of kernels does not count.
-Provenance kernel_source(const LayerExplanation& layer) {
-  Provenance source = Provenance::measured;
+/// Returns the least certain provenance among the layer's kernel times; empty if the layer runs no kernels. Step time
+/// outside of kernels does not count.
+std::optional<Provenance> kernel_source(const LayerExplanation& layer) {
+  std::optional<Provenance> source;
   for (const TimedKernel& kernel : layer.detail.kernels) {
-    if (!kernel.is_overhead()) source = least_certain(source, kernel.source);
+    if (!kernel.is_overhead()) source = least_certain(source.value_or(Provenance::measured), kernel.source);
   }
   return source;
 }
@@ -161,9 +162,10 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     time[Part::waiting] = group.host_waiting;
     rest -= group.host_waiting;
     if (segments) layout = degrees_word(mesh_of(plan, first.layer));
+    const std::optional<Provenance> source = kernel_source(first);
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
         fmt::format("{} {}", layer.operation->type(), shapes_text(first.detail.shard, is_of_sample(study, first))),
-        letter(kernel_source(first)), time, exchanges_text(first));
+        source ? letter(*source) : "-", time, exchanges_text(first));
   }
   layout.clear();
   if (rest > whole[Part::waiting] * rounding) {
@@ -200,7 +202,9 @@ std::string legend(const Explanation& explanation, bool profile) {
   for (const PhaseShare& phase : explanation.phases) {
     if (phase.time.value() > 0 || phase.hidden.value() > 0) used.insert(phase.source);
   }
-  for (const LayerExplanation& layer : explanation.layers) used.insert(kernel_source(layer));
+  for (const LayerExplanation& layer : explanation.layers) {
+    if (const auto source = kernel_source(layer)) used.insert(*source);
+  }
   std::string text;
   for (const Provenance source : used) {
     const auto place = static_cast<std::size_t>(source);
@@ -308,7 +312,10 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
     }
     return exchanges;
   });
-  fields.add_csv("source", [](const Row& own) { return to_string(kernel_source(own)); });
+  fields.add_csv("source", [](const Row& own) {
+    const std::optional<Provenance> source = kernel_source(own);
+    return source ? Json(to_string(*source)) : Json(nullptr);
+  });
   fields.add_csv("kernel_forward_s", [](const Row& own) { return own.costs[LayerTime::forward].value(); });
   fields.add_csv("kernel_backward_s", [](const Row& own) { return own.costs[LayerTime::backward].value(); });
   fields.add_csv("exchanges", exchanges_text);

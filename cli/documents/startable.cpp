@@ -223,30 +223,32 @@ std::string_view software_of(std::string_view launcher, const Study& study, cons
   return software;
 }
 
-/// Predicts a plan with other software, and otherwise the same inputs.
-Estimate predicted_with(std::string_view software, const Study& study, const Estimate& estimate) {
-  if (software.empty() || software == study.software().name) return estimate;
+/// Predicts a plan with other software, and otherwise the same inputs. Empty if this software cannot predict the plan, or
+/// if it is the software of the study.
+std::optional<Estimate> predicted_with(std::string_view software, const Study& study, const Estimate& estimate) {
+  if (software.empty() || software == study.software().name) return std::nullopt;
   StudySpec spec = study.spec();
   spec.software = software;
   try {
     const Study own(spec);
     Estimate predicted = Estimator(own.job()).estimate(estimate.plan);
-    return predicted.time.step_time() > Seconds{} ? predicted : estimate;
-  } catch (const Error&) {
-    return estimate;  // the options contradict this software
+    if (predicted.time.step_time() > Seconds{}) return predicted;
+  } catch (const Error&) {  // the options contradict this software
   }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::vector<StartingTool> predicted_starts(const Study& study, const Estimate& estimate) {
   std::vector<StartingTool> tools;
-  std::vector<std::pair<std::string_view, Estimate>> known;  // by software, which several tools share
+  std::vector<std::pair<std::string_view, std::optional<Estimate>>> known;  // by software, which several tools share
   for (const std::string_view name : tools_that_start(study, estimate)) {
     const std::string_view software = software_of(name, study, estimate);
     auto found = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == software; });
     if (found == known.end()) found = known.emplace(known.end(), software, predicted_with(software, study, estimate));
-    tools.push_back({name, found->second});
+    const std::optional<Estimate>& other = found->second;
+    tools.push_back({name, other.value_or(estimate), other ? software : std::string_view()});
   }
   return tools;
 }
@@ -281,7 +283,9 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
   for (const StartingTool& tool : predicted_starts(study, *start.plan)) {
     if (!tool.estimate.feasible()) continue;
     start.tools.push_back(tool.name);
-    if (!fastest || tool.estimate.time.step_time() < fastest->time.step_time()) fastest = tool.estimate;
+    if (fastest && tool.estimate.time.step_time() >= fastest->time.step_time()) continue;
+    fastest = tool.estimate;
+    start.other_software = tool.other_software;
   }
   start.plan = std::move(fastest);
   return start;

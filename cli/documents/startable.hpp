@@ -70,6 +70,7 @@ struct FixedChoices {
 struct StartingTool {
   std::string_view name;
   Estimate estimate{};
+  std::string_view other_software{};  ///< the software of the estimate, if it is not the software of the study
 };
 /// Returns all tools with launch files for the plan. If the software of a tool cannot predict the plan, `estimate` itself is
 /// the prediction.
@@ -81,7 +82,8 @@ struct Start {
   std::vector<StartingTool> too_small{};  ///< tools with launch files for the first plan, in which it does not fit
   /// Set if the first plan starts in no tool, but some tool starts this plan, as predicted with that tool's software.
   std::optional<Estimate> plan{};
-  std::string reason{};  ///< why the first launcher cannot start the first plan, if no tool starts it
+  std::string_view other_software{};  ///< the software of `plan`'s prediction, if it is not the software of the study
+  std::string reason{};               ///< why the first launcher cannot start the first plan, if no tool starts it
 };
 /// Finds the tools that start the first of these plans. If there are none, finds the fastest plan that some tool starts,
 /// among the plans near each of these plans (nearest_startable).

@@ -49,6 +49,13 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"hsdp hybrid-sharding mics",
      "--shard-group N shards among N neighbors, with replicas between the groups (HSDP, MiCS)."},
     {"tensor-parallel tensor-parallelism", "--strategy tensor, or --degrees data=8,tensor=8; see 'help notation'."},
+    {"halo halos halo-exchange tiles spatial-parallel spatial-parallelism domain-decomposition",
+     "--strategy spatial, or --degrees data=8,spatial=2x2x1, divides each sample into tiles. 'explain' has the time of "
+     "halos "
+     "in the phase 'halo', and with --format json the bytes of each halo."},
+    {"filter-parallel filter-parallelism channel-parallel channel-parallelism",
+     "--strategy filter divides the output channels of each layer, --strategy channel the input channels: --degrees "
+     "data=8,filter=4. --layers 'fc*: filter=32' divides only some layers."},
     {"pipeline-parallel pipeline-parallelism interleaved interleaved-1f1b",
      "--strategy pipeline, or --degrees data=8,pipeline=8; --schedule and --virtual-stages (interleaved 1F1B) choose the "
      "schedule."},

@@ -105,7 +105,8 @@ void give_the_rest(Plan& plan, Family family, const PlanOptions& options) {
 }
 
 /// Returns the default number of micro-batches: the fastest number that fits in memory; of equally
-/// fast numbers, the smallest. Without a pipeline, returns the smallest number that fits, or 1 if none fits.
+/// fast numbers, the smallest. Without a pipeline, returns the smallest number that fits and does not page managed memory;
+/// if all that fit page, the fastest of them; 1 if none fits.
 std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   constexpr std::int64_t most_tried = 4096;
   const std::int64_t share = named.global_batch / named.mesh.batch_parts();
@@ -122,10 +123,21 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
     const bool is_better = !best || estimate.verdict < best->verdict ||
                            (estimate.verdict == best->verdict && estimate.time.step_time() < best->time.step_time());
     if (is_better) best = estimate;
-    if (named.mesh[Axis::pipeline] == 1 && best->verdict == Verdict::fits) break;
+    if (named.mesh[Axis::pipeline] == 1 && best->verdict == Verdict::fits && best->paging == Seconds{}) break;
   }
   const bool is_default = !best || (best->verdict == Verdict::does_not_fit && named.mesh[Axis::pipeline] == 1);
   return is_default ? 1 : best->plan.micro_batches;
+}
+
+/// Says why searched_micro_batches chose the number of micro-batches of this plan.
+const char* why_this_many(const Study& study, const Plan& plan) {
+  const Estimate estimate = Estimator(study.job()).estimate(plan);
+  if (!estimate.feasible()) return "the fastest number; none fits";
+  const bool is_fastest = plan.mesh[Axis::pipeline] > 1 || estimate.verdict != Verdict::fits || estimate.paging > Seconds{};
+  if (is_fastest) return "the fastest number that fits";
+  const bool pages = study.job().coefficients.software.managed_memory.value_or(false) && plan.mesh[Axis::spatial] > 1;
+  return pages ? "the smallest number that fits, and loads no managed memory from the host"
+               : "the smallest number that fits";
 }
 
 /// Returns the plan of --plan in the short notation.
@@ -225,11 +237,7 @@ void add_choices(std::vector<Default>& defaults, const Plan& plan, const Study& 
     defaults.push_back({file ? std::string(key) : option, value, why});
   };
   const bool is_searched = !file && plan.micro_batches > 1;
-  const bool fits = is_searched && Estimator(study.job()).estimate(plan).feasible();
-  add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches),
-      !is_searched ? ""
-      : fits       ? "the fastest number that fits"
-                   : "the fastest number; none fits");
+  add("--micro-batches", "micro_batches", std::to_string(plan.micro_batches), is_searched ? why_this_many(study, plan) : "");
   for (const PlanChoiceRow& row : plan_choices()) {
     if (row.choice == PlanChoice::tables && study.job().facts.tables.empty()) continue;
     const bool counts = row.matters(plan.mesh) && (row.counts == nullptr || row.counts(plan));

@@ -40,6 +40,23 @@ void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_
   }
 }
 
+/// Divides the words of --splits into one word per axis: `filter=2,4,spatial=2` names two axes, as in --degrees.
+std::vector<std::string> words_of_axes(const std::vector<std::string>& words) {
+  std::vector<std::string> axes;
+  for (const std::string& word : words) {
+    bool begins = true;
+    for (const std::string& part : comma_separated(word)) {
+      if (begins || part.find('=') != std::string::npos) {
+        axes.push_back(part);
+      } else {
+        axes.back() += "," + part;
+      }
+      begins = false;
+    }
+  }
+  return axes;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> parse_counts(const std::string& option, const std::string& text) {
@@ -67,7 +84,7 @@ SplitRequest parse_splits(const std::vector<std::string>& words, int devices, co
     for (const Axis axis : axes) add_degrees(request, axis, degrees, facts);
     return request;
   }
-  for (const std::string& word : words) {
+  for (const std::string& word : words_of_axes(words)) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const std::optional<Axis> axis = parse_axis(name);

@@ -45,9 +45,13 @@ void scale_exchanges(Coefficients& coefficients, bool inside, double latency, do
   coefficients.exchanges = MeasuredExchanges(std::move(curves));
 }
 
-/// Applies a change to each level of the network that the change names.
-template <class Change>
-void change_levels(StudyInputs& inputs, const SupposedChange& change, const Change& apply) {
+/// The part of `bandwidth` and `latency` that is the link between devices and their host.
+constexpr std::string_view host_part = "host";
+
+/// Applies a change to each level of the network that the change names, or to the link to the host, if the change names it.
+template <class Change, class ChangeOfHost>
+void change_levels(StudyInputs& inputs, const SupposedChange& change, const Change& apply,
+                   const ChangeOfHost& apply_to_host) {
   Machine& machine = inputs.machine;
   bool is_found = false;
   std::vector<std::string> known;
@@ -56,6 +60,13 @@ void change_levels(StudyInputs& inputs, const SupposedChange& change, const Chan
     if (!change.part.empty() && machine.levels[i].name != change.part) continue;
     is_found = true;
     apply(machine.levels[i], i);
+  }
+  if (machine.host) {
+    known.emplace_back(host_part);
+    if (change.part == host_part) {
+      is_found = true;
+      apply_to_host(*machine.host);
+    }
   }
   if (!is_found) refuse_part(change, known);
 }
@@ -89,24 +100,26 @@ void change_bandwidth(StudyInputs& inputs, const SupposedChange& change) {
   Machine& machine = inputs.machine;
   const std::size_t last = machine.levels.size() - 1;
   bool changes_inside = false, changes_outside = false;
-  change_levels(inputs, change, [&](LinkLevel& level, std::size_t number) {
+  const auto apply = [&](LinkLevel& level, std::size_t number) {
     level.bandwidth *= change.factor;
     (number == 0 ? changes_inside : changes_outside) = true;
     if (number != last || machine.network == nullptr) return;
     machine.shape.link_bandwidth *= change.factor;
     machine.shape.global_bandwidth *= change.factor;
     machine.network = make_network(machine);
-  });
+  };
+  change_levels(inputs, change, apply, [&](HostPath& host) { host.bandwidth *= change.factor; });
   if (changes_inside) scale_exchanges(inputs.coefficients, true, 1, 1 / change.factor);
   if (changes_outside) scale_exchanges(inputs.coefficients, false, 1, 1 / change.factor);
 }
 
 void change_latency(StudyInputs& inputs, const SupposedChange& change) {
   bool changes_inside = false, changes_outside = false;
-  change_levels(inputs, change, [&](LinkLevel& level, std::size_t number) {
+  const auto apply = [&](LinkLevel& level, std::size_t number) {
     level.latency *= change.factor;
     (number == 0 ? changes_inside : changes_outside) = true;
-  });
+  };
+  change_levels(inputs, change, apply, [&](HostPath& host) { host.latency *= change.factor; });
   if (changes_inside) scale_exchanges(inputs.coefficients, true, change.factor, 1);
   if (changes_outside) scale_exchanges(inputs.coefficients, false, change.factor, 1);
 }

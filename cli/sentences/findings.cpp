@@ -22,6 +22,7 @@ std::string doing_in_words(const Finding& finding) {
   }
   if (const auto* host = std::get_if<Finding::Host>(&finding.facts))
     return fmt::format("waiting for the host ({} per kernel launch)", humanize(host->launch_overhead));
+  if (std::holds_alternative<Finding::Pages>(finding.facts)) return "loading managed memory from the host";
   if (finding.kind == Finding::Kind::waiting) return "waiting for the slowest rank and for the framework";
   return std::string(doing_phrase(finding.kind));
 }
@@ -58,7 +59,8 @@ std::string describe(const Finding& finding, const Model& model) {
           data.shared_known ? "" : ", whose bandwidth the machine file does not give, so its read time counts as zero");
     }
     default:
-      return fmt::format("{}{} takes {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding), percent);
+      return fmt::format("{}{} {} {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding),
+                         finding.kind == Kind::layer_collectives ? "take" : "takes", percent);
   }
 }
 

@@ -37,7 +37,7 @@ ExchangeTimes::ExchangeTimes(const Plan& plan, const Machine& machine, const Coe
   if (assumptions.learned) learned_ = learned_of(coefficients.learned, plan.mesh.family());
 }
 
-Route ExchangeTimes::route(Purpose purpose) const {
+Route ExchangeTimes::prescribed_route(Purpose purpose) const {
   if (!assumptions_.host_staging || !machine_.host) return Route::direct;
   switch (purpose) {
     case Purpose::gradient:
@@ -49,6 +49,12 @@ Route ExchangeTimes::route(Purpose purpose) const {
       return software_.layer_route;
   }
   return Route::direct;
+}
+
+Route ExchangeTimes::route(Collective operation, Family axes, Purpose purpose) const {
+  const bool is_through_host = operation == Collective::point_to_point ? prescribed_route(purpose) == Route::host
+                                                                       : is_staged(links(axes, purpose), purpose);
+  return is_through_host ? Route::host : Route::direct;
 }
 
 PathCoefficients path_coefficients(Purpose purpose) {
@@ -346,7 +352,7 @@ double ExchangeTimes::edge_ranks(const Group& group, Purpose purpose) const {
 SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   const bool crosses = at.group.outermost > 0;
-  const bool staged = machine_.host && route(purpose) == Route::host;
+  const bool staged = machine_.host && prescribed_route(purpose) == Route::host;
   SharedLink link = staged ? at.host_flat : at.flat;
   if (staged && purpose == Purpose::halo)
     link.link.alpha = max(link.link.alpha, machine_.host->latency * learned_[path_coefficients(purpose).alpha]);
@@ -384,7 +390,7 @@ SharedLink ExchangeTimes::neighbour_link(Family axes, Purpose purpose) const {
 bool ExchangeTimes::is_staged(const GroupLinks& at, Purpose purpose) const {
   // Inside a node, collectives use the direct links, because only the NIC cannot access the
   // device's memory. A halo library that only supports main memory uses no direct links.
-  return route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
+  return prescribed_route(purpose) == Route::host && (at.group.outermost > 0 || purpose == Purpose::halo);
 }
 
 const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const GroupLinks& at, bool staged) {

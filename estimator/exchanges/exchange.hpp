@@ -90,11 +90,14 @@ class ExchangeTimes {
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
   [[nodiscard]] const Learned& learned() const { return learned_; }
-  [[nodiscard]] Route route(Purpose purpose) const;
+  /// Returns the route of an operation among the ranks of these axes. Inside a node, no collective is staged.
+  [[nodiscard]] Route route(Collective operation, Family axes, Purpose purpose) const;
   /// Returns the start-up time of one message between neighbors along these axes, and the time per byte with φ applied.
   [[nodiscard]] SharedLink neighbour_link(Family axes, Purpose purpose) const;
 
  private:
+  /// Returns the route that the software prescribes for messages that leave a node.
+  [[nodiscard]] Route prescribed_route(Purpose purpose) const;
   /// The links of one group with contention applied, for the direct route and for the route through the host.
   struct GroupLinks {
     Family axes = 0;

@@ -256,12 +256,15 @@ class Explainer {
                        weights_of(group),
                        gradients_.rounds,
                        gradients_.gathers,
-                       costs_.exchanges().route(Purpose::gradient)};
+                       costs_.exchanges(group.layout).route(Collective::allreduce, group.axes, Purpose::gradient)};
   }
 
   [[nodiscard]] PhaseShare::MadeOf exchanges_of(Purpose purpose) const {
-    ExchangesOf all{
-        .stage = critical_.time, .algorithms = algorithms_of(purpose), .route = costs_.exchanges().route(purpose)};
+    ExchangesOf all{.stage = critical_.time, .algorithms = algorithms_of(purpose)};
+    for (const LayerExplanation& layer : out_.layers) {
+      for (const TimedExchange& one : layer.detail.exchanges)
+        if (one.exchange.purpose == purpose && one.ranks > 1 && one.route == Route::host) all.route = Route::host;
+    }
     for (const ExchangeTotal& total : out_.exchanges) {
       if (total.purpose != purpose) continue;
       all.count += total.count;

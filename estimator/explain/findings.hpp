@@ -41,6 +41,8 @@ struct Finding {
   struct Host {
     Seconds launch_overhead;
   };
+  /// Ranks wait for pages of managed memory, which the host holds.
+  struct Pages {};
   /// The first layer that a spatial strategy does not split.
   struct TilesEnd {
     int layer;
@@ -60,7 +62,7 @@ struct Finding {
   Kind kind = Kind::compute;
   double share = 0;
   /// Details of the cause. Two causes have none: waiting for the slowest rank, and replicas of a single sample.
-  std::variant<std::monostate, Gradients, Pipeline, Host, TilesEnd, Copies, Samples, DataSet> facts{};
+  std::variant<std::monostate, Gradients, Pipeline, Host, Pages, TilesEnd, Copies, Samples, DataSet> facts{};
   bool bounds = false;  ///< the cause has the largest share of the time
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);

@@ -32,20 +32,21 @@ struct LayerTimes {
 enum class KernelBasis {
   profile,         ///< kernels that were measured one by one on this device
   measured_total,  ///< a measured total of this model, divided among its layers by their roofline times
-  device_scale,    ///< rooflines, scaled by a factor from other models measured on this device
+  device_scale,    ///< predicted kernels, scaled by a factor from other models measured on this device
   fitted,          ///< formulas fitted to published measurements of kernels on this device
   transferred,     ///< formulas fitted to kernels of other devices, with the peaks of this device's datasheet
   roofline,        ///< the datasheet alone
   given,           ///< times given by the caller
 };
 template <>
-inline constexpr EnumNames<KernelBasis> enum_names<KernelBasis>{"kernels measured on this device",
-                                                                "measured total, distributed to the layers by work",
-                                                                "roofline, scaled by other models measured on this device",
-                                                                "fitted to published kernels of this device",
-                                                                "fitted to kernels of other devices, on this datasheet",
-                                                                "roofline of the datasheet",
-                                                                "given"};
+inline constexpr EnumNames<KernelBasis> enum_names<KernelBasis>{
+    "kernels measured on this device",
+    "measured total, distributed to the layers by work",
+    "predicted kernels, scaled by other models measured on this device",
+    "fitted to published kernels of this device",
+    "fitted to kernels of other devices, on this datasheet",
+    "roofline of the datasheet",
+    "given"};
 
 /// Measured time divided by predicted time of networks other than the model.
 struct KernelScale {

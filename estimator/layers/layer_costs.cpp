@@ -71,6 +71,7 @@ void each_kernel_of_layer(const Job& job, const ShardContext& context, const Lay
   const auto add_pass = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
+      if (!work.is_any()) continue;
       work.weight_items *= part;
       take(TimedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
                        split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
@@ -524,8 +525,9 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
     const auto way = exchanges.fastest(exchange.operation, sent, exchange.axes, exchange.purpose);
     const Seconds exposed = time_of(pending);
     const Seconds hidden = max(Seconds{}, exchange_time(job_, exchanges, exchange, pending.message) - exposed);
-    detail.exchanges.push_back({exchange, sent, exchanges.group(exchange.axes).ranks, exchanges.route(exchange.purpose),
-                                way.algorithm, exposed, way.bottleneck, hidden});
+    detail.exchanges.push_back({exchange, sent, exchanges.group(exchange.axes).ranks,
+                                exchanges.route(exchange.operation, exchange.axes, exchange.purpose), way.algorithm, exposed,
+                                way.bottleneck, hidden});
   }
   return detail;
 }

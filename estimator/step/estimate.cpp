@@ -170,6 +170,8 @@ void Estimator::complete(Estimate& result) const {
   result.time = breakdown_of(timing);
   result.critical = timing.critical;
   result.host_waiting = Seconds(timing.host_waiting);
+  const Step& step = steps_.staged(plan).step;
+  result.paging = step.paging * static_cast<double>(step.micro_batches);
   result.hidden_exchange = Seconds(timing.hidden_exchange);
   result.hidden_input = Seconds(timing.hidden_input);
   result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.critical.gradient_exchange)].exchange.algorithm;
@@ -185,10 +187,13 @@ void Estimator::complete(Estimate& result) const {
   // this plan's size, whichever is faster.
   const double reference = std::min(job_.kernels.reference_batch(), batch);
   const double samples = samples_per_micro_batch(plan);
-  const Seconds per_sample = min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples);
+  const double fitted =
+      job_.assumptions.learned ? learned_of(job_.coefficients.learned, Family{0})[Coefficient::kernels] : 1.0;
+  const Seconds per_sample =
+      min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples) * fitted;
   // The time of one device is equal for all plans with one batch, because no other size of
   // micro-batches makes a device faster.
-  const Seconds alone = undivided_.whole(batch, 1).all + undivided_.launch(batch).idle + lone_update(plan);
+  const Seconds alone = undivided_.whole(batch, 1).all * fitted + undivided_.launch(batch).idle + lone_update(plan);
   result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
   // Recomputed work does not count as redundant work.
   const LayerCosts& total = costs.total();

@@ -132,7 +132,10 @@ TEST_CASE("help knows the terms of the field, as one word or as several") {
                            "wall clock",
                            "cuda graphs",
                            "trace",
-                           "micro-batch size per GPU"}) {
+                           "micro-batch size per GPU",
+                           "halo",
+                           "spatial parallelism",
+                           "filter parallelism"}) {
     INFO(term);
     const std::string text = help_about(program, term, 80).value_or("");
     CHECK_FALSE(text.empty());

@@ -151,6 +151,7 @@ TEST_CASE("managed memory is paged through the host link if a rank needs more th
   };
   const Estimate fits = estimate(1e12, true, 3);
   CHECK(fits.time[Part::waiting] == estimate(1e12, false, 3).time[Part::waiting]);
+  CHECK(fits.paging == Seconds{});
   CHECK(estimate(1, false, 3).time[Part::waiting] == fits.time[Part::waiting]);
   // Both passes move all memory that the plan needs: three quarters of the samples, 4 × 4 × 128³ numbers of 4 bytes, and
   // copies of a quarter of the first convolution's output, 4 × 16 × 128³. Two devices share a link of 16 GB/s.
@@ -159,6 +160,7 @@ TEST_CASE("managed memory is paged through the host link if a rank needs more th
     const Estimate paged = estimate(1, true, copies);
     const double demand = paged.memory.total().value() + 0.75 * 16 * cube + copies * 16 * cube;
     CHECK((paged.time[Part::waiting] - fits.time[Part::waiting]).value() == Approx(2 * demand / 8e9));
+    CHECK(paged.paging.value() == Approx(2 * demand / 8e9));
   }
   CHECK(estimate(fits.memory.total().value() * 1.01, true, 0).time[Part::waiting] > fits.time[Part::waiting]);
 }
@@ -185,6 +187,22 @@ TEST_CASE("a single device has efficiency 1 with any batch") {
     CHECK(estimate.efficiency == Approx(1.0));
     CHECK(estimate.replicated_share == Approx(0.0).margin(1e-12));
   }
+}
+
+TEST_CASE("a single device has efficiency 1 with fitted factors, too") {
+  Coefficients coefficients;
+  Learned learned;
+  learned[Coefficient::kernels] = 0.9;
+  coefficients.learned = {{family_bit(Axis::data), learned}};
+  const OwnedJob fitted(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
+                        Optimizer::momentum, coefficients);
+  const OwnedJob sheet(load_model("alexnet"), nodes_of_four(), Assumptions{}, 1000, std::nullopt, Precision::fp32,
+                       Optimizer::momentum);
+  const Estimate alone = Estimator(fitted.job).estimate(plan_of(64));
+  // The factor makes the device faster than its datasheet says, but not faster than itself.
+  CHECK(alone.time.step_time() < Estimator(sheet.job).estimate(plan_of(64)).time.step_time());
+  CHECK(alone.efficiency == Approx(1.0));
+  CHECK(alone.replicated_share == Approx(0.0).margin(1e-12));
 }
 
 TEST_CASE("a single device at the measured batch takes the measured time") {

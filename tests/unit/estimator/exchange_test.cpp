@@ -191,7 +191,11 @@ TEST_CASE("exchanges go through the host if the software has no direct route") {
   // links. A halo goes down and up the same PCIe link, which two devices share, at 2 · 2 · 20 ms/B: 3 · (1 + 200 · 0.08) s.
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::layer) == Approx(3.6));
   CHECK(setting.time(Collective::allgather, 800, filter, Purpose::halo) == Approx(51.0));
+  CHECK(setting.times().route(Collective::allgather, filter, Purpose::layer) == Route::direct);
+  CHECK(setting.times().route(Collective::allgather, filter, Purpose::halo) == Route::host);
+  CHECK(setting.times().route(Collective::allgather, data, Purpose::layer) == Route::host);
   // Gradients do not go through the host.
+  CHECK(setting.times().route(Collective::allreduce, data, Purpose::gradient) == Route::direct);
   CHECK(setting.allreduce(AllreduceAlgorithm::ring, 800) == Approx(2 * 7 * (2 + 100 * 0.02)));
   setting.coefficients.software.gradient_route = Route::host;
   // Four rings leave a node over two PCIe links. Each ring crosses its link twice, at 20 · 2 · 2 ms/B. The rails would take
