@@ -185,6 +185,9 @@ struct Assumptions {
   /// backward does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
   /// permutation": megatron/core/transformer/moe/experts.py, weighted_bias_swiglu_impl].
   bool weighs_activations = false;
+  /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current one and the next, and the layers outside blocks
+  /// (most_gathered). Otherwise the largest layer is gathered, and the upper bound of the memory has whole blocks.
+  bool gathers_units = false;
   /// Whether tokens travel to experts, and gradients of the experts' outputs back to them, in 8 bits with a scale of 4 bytes
   /// for 128 elements [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 3.3.3]. The outputs of
   /// experts, and gradients of the tokens, travel in half precision.

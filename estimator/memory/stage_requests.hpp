@@ -14,6 +14,7 @@
 #include "estimator/layers/stage_of.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_tally.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {
@@ -48,6 +49,8 @@ class StageRequests {
     // Backward computes these gradients in half precision. They are then added to the accumulated gradients.
     const bool sums = is_mixed(plan_.precision) && mixed == MixedPrecision::accumulated;
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
+    shard_bytes_ =
+        job_.assumptions.gathers_units ? parameter_bytes(facts_, plan_, job_.assumptions).gradient : gradient_bytes_;
     parameters_ = stage_parameters(stage);
     trained_ = stage_parameters(stage, true);
     exchanged_ = trained_;
@@ -71,6 +74,7 @@ class StageRequests {
     } else {
       received_ = table_.cut_bytes(first_);
     }
+    if (job_.assumptions.gathers_units) gathered_ = most_gathered(stage);
     find_runs();
     // Memory that backward of the stage holds from start to end is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
@@ -97,8 +101,9 @@ class StageRequests {
         }
       });
     };
-    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3, false);
-    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2, true);
+    const bool is_whole = holds_whole(plan_, job_.assumptions);
+    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3 && !is_whole, false);
+    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2 && !is_whole, true);
     has_state_ = state;
     if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1, true);
     // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
@@ -123,11 +128,13 @@ class StageRequests {
     const Mark before = sink_.mark();
     keep(in_flight - 1);
     const Mark earlier = sink_.mark();
+    Block gathered = sink_.allocate(gathered_, MemoryItem::weights, -1);
     Block batch = sink_.allocate(input_, MemoryItem::input, -1);
     Block crossing = sink_.allocate(received_, MemoryItem::activations, first_);
     each_repetition([this](const Segment& segment) { forward(segment, false); });
     Block kept_output = sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1);
     each_repetition_backwards([this](const Segment& segment) { backward(segment); });
+    sink_.free(gathered);
     sink_.free(batch);
     sink_.free(crossing);
     sink_.free(kept_output);
@@ -159,7 +166,8 @@ class StageRequests {
     (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
     sink_.free(flat);
     each([&](int i, double items) {
-      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * more), MemoryItem::workspace, i);
+      const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) / plan_.shards() : 1.0;
+      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * more), MemoryItem::workspace, i);
     });
     (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
     sink_.release(before, sink_.mark());
@@ -615,7 +623,7 @@ class StageRequests {
         sink_.free(block);  // the gradient is added to the existing gradient, or is copied to the host
       } else if (shards_gradients(plan_)) {
         const Block shard =
-            sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
+            sink_.allocate(Bytes(items * shard_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
                            MemoryItem::gradients, layer);
         sink_.free(block);
         parameter_gradients_.push_back(shard);
@@ -636,9 +644,9 @@ class StageRequests {
   KeptRules kept_rules_;
   bool is_narrow_;  ///< whether products keep copies of their inputs in fp8 or nvfp4
   bool whole_gradients_, moves_gradients_, has_state_ = false;
-  double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0;
+  double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0, shard_bytes_ = 0;
   MemoryBreakdown memory_;
-  Bytes input_{}, received_{}, sent_bytes_{};
+  Bytes input_{}, received_{}, sent_bytes_{}, gathered_{};
   /// A layer that reads parameters that another stage owns.
   struct Copied {
     int reader = -1;
