@@ -185,6 +185,9 @@ struct Assumptions {
   /// backward does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
   /// permutation": megatron/core/transformer/moe/experts.py, weighted_bias_swiglu_impl].
   bool weighs_activations = false;
+  /// Whether the allocator's segments grow and shrink [PyTorch, docs, "CUDA semantics", PYTORCH_ALLOC_CONF:
+  /// expandable_segments].
+  bool expandable_segments = false;
   /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current one and the next, and the layers outside blocks
   /// (most_gathered). Otherwise the largest layer is gathered, and the upper bound of the memory has whole blocks.
   bool gathers_units = false;

@@ -314,6 +314,12 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::engine_groups>},
+      {.key = "expandable_segments",
+       .help =
+           "the allocator has expandable segments (PYTORCH_ALLOC_CONF), so that it reserves little more than is allocated",
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::expandable_segments>},
       {.key = "gathers_units",
        .help = "ZeRO-3 gathers the current block, the next block, and layers outside blocks, as FSDP does",
        .by_software = true,

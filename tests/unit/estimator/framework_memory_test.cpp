@@ -1,10 +1,11 @@
 // Tests of what frameworks and their libraries add to the memory of tensors: gathered blocks of weights, temporaries of the
-// update.
+// update, reserved segments, communicators.
 
 #include <string>
 #include <utility>
 
 #include "estimator/memory/memory.hpp"
+#include "estimator/memory/memory_timeline.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -112,6 +113,20 @@ TEST_CASE("an update over all tensors has a temporary of each rank's shard") {
   CHECK(update_scratch_bytes(plan, for_each) == 2);
   plan.offload = Offload::optimizer;
   CHECK(update_scratch_bytes(plan, for_each) == 0);
+}
+
+TEST_CASE("with expandable segments, as much is reserved as is allocated") {
+  const auto more = [](bool expandable) {
+    Assumptions assumptions;
+    assumptions.expandable_segments = expandable;
+    const EightBlocks owned(assumptions);
+    const Plan plan = sharded_plan();
+    const Estimator estimator(owned.job);
+    const MemoryTimeline timeline = memory_timeline(estimator.stage(plan, 0), {});
+    return (timeline.peak_reserved - timeline.peak.allocated).value();
+  };
+  CHECK(more(false) > 0);
+  CHECK(more(true) == Approx(0).margin(1));
 }
 
 }  // namespace
