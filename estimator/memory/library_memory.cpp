@@ -14,7 +14,7 @@ constexpr double mib = 1024.0 * 1024.0;
 constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
 /// Whether a device has the libraries of GPUs: NCCL, cuBLAS, and the driver's context.
-bool has_libraries(const Device& device) { return !device.is_processor; }
+bool has_libraries(const Device& device) { return !device.is_processor && !device.is_tpu; }
 
 }  // namespace
 

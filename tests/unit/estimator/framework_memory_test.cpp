@@ -129,4 +129,15 @@ TEST_CASE("with expandable segments, as much is reserved as is allocated") {
   CHECK(more(true) == Approx(0).margin(1));
 }
 
+TEST_CASE("a TPU has neither communicators of a library nor a driver context") {
+  Plan plan = sharded_plan();
+  Device device = nodes_of_four().device;
+  CHECK(communication_buffers(plan, device).expected > Bytes{});
+  device.is_tpu = true;
+  CHECK(communicators_of(plan, device).empty());
+  CHECK(communication_buffers(plan, device, EngineGroups::none, 3).most == Bytes{});
+  CHECK(context_bytes(device).most == Bytes{});
+  CHECK(library_workspace(device).most == Bytes{});
+}
+
 }  // namespace
