@@ -396,8 +396,10 @@ ModelFacts facts_of(const Model& model) {
   find_experts(model, facts);
   facts.context_units = context_units(model, facts);
   for (std::size_t i = 0; i < count; ++i) {
-    if (model.layers[i].operation->is_attention())
+    if (model.layers[i].operation->is_attention()) {
       facts.attention_heads = std::gcd(facts.attention_heads, facts.divisible[i].channel_units);
+      facts.repeats_keys = facts.repeats_keys || model.layers[i].operation->attribute_values().integer("kv_heads", 0) > 0;
+    }
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }

@@ -151,6 +151,7 @@ struct ModelFacts {
   /// The number of blocks if at least three quarters of the blocks have equal layers, else 0.
   int similar_blocks = 0;
   std::vector<double> blocks_before;      ///< for each layer, and after the last one: the number of blocks that start before
+  bool repeats_keys = false;              ///< whether an attention has fewer heads of keys than of queries
   bool has_attention = false;             ///< whether a layer has the attention that selective recomputation repeats
   bool attends = false;                   ///< whether any layer has attention, also within windows of an image
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)

@@ -43,6 +43,8 @@ Bytes most_unmodelled(const StageOf& stage, Bytes activations) {
   const Job& job = stage.job;
   const bool is_eager = job.assumptions.composites == CompositeKernels::operators && is_mixed(stage.plan.precision);
   if (!is_eager || !job.facts.model->input.sequence || job.machine.device.is_processor) return {};
+  const bool has_frozen = job.facts.trained_parameters < job.facts.parameters;
+  if (!has_frozen && !job.facts.repeats_keys) return {};
   // From one to two samples, the peaks of litgpt's LoRA of Llama 2 7B grow by 7.77 GB [Lightning-AI/litgpt,
   // tutorials/resource-tables.md]. The rules of this program predict 6.42 GB, a fifth less.
   constexpr double share = 0.21;

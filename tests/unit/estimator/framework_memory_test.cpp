@@ -6,6 +6,7 @@
 
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -127,6 +128,23 @@ TEST_CASE("with expandable segments, as much is reserved as is allocated") {
   };
   CHECK(more(false) > 0);
   CHECK(more(true) == Approx(0).margin(1));
+}
+
+TEST_CASE("eager operators may keep more than their inputs only with adapters, or if keys are repeated") {
+  Assumptions eager;
+  eager.composites = CompositeKernels::operators;
+  const auto more = [&](const std::string& changes) {
+    const OwnedJob owned(load_model("llama@layers=2@hidden=64@heads=4@feed_forward=128@vocabulary=100@tokens=32" + changes),
+                         nodes_of_four(), eager, 1000, std::nullopt, Precision::bf16);
+    Plan plan;
+    plan.global_batch = 4;
+    plan.precision = Precision::bf16;
+    const Estimator estimator(owned.job);
+    return most_unmodelled(estimator.stage(plan, 0), Bytes(100)).value();
+  };
+  CHECK(more("@kv_heads=4") == 0);
+  CHECK(more("@kv_heads=2") == Approx(21));
+  CHECK(more("@kv_heads=4@lora=4") == Approx(21));
 }
 
 TEST_CASE("a TPU has neither communicators of a library nor a driver context") {
