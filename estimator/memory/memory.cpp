@@ -187,7 +187,8 @@ bool moves_gradients(const Plan& plan, const Assumptions& assumptions) {
 }
 
 bool holds_whole(const Plan& plan, const Assumptions& assumptions) {
-  return assumptions.gathers_units && plan.mesh[Axis::pipeline] > 1 && plan.zero_stage >= 2 && plan.offload == Offload::none;
+  return assumptions.gathers_units && plan.mesh[Axis::pipeline] > 1 && plan.zero_stage >= 2 && plan.shards() > 1 &&
+         plan.offload == Offload::none;
 }
 
 bool streams_weights(const Plan& plan) { return plan.offload == Offload::weights && (plan.zero_stage < 3 || plan.reshard); }

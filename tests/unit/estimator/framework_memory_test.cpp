@@ -7,6 +7,7 @@
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/memory/unmodelled.hpp"
+#include "estimator/search/memory_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
@@ -90,6 +91,24 @@ TEST_CASE("stages under a framework that gathers blocks hold whole weights and g
   CHECK(layers.weights.value() < 40000);
   by_units.gradient_sums.reset();
   CHECK(EightBlocks(by_units).memory(plan).gradients < whole.gradients);
+  CHECK(holds_whole(plan, by_units));
+  plan.mesh.set(Axis::data, 1);
+  CHECK_FALSE(holds_whole(plan, by_units));
+}
+
+TEST_CASE("the least memory of a family bounds its plans that shard less than stages hold") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  by_units.gradient_sums = GradientSums::full;
+  const EightBlocks blocks(by_units);
+  Plan plan = sharded_plan();
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.precision = Precision::bf16;
+  for (const int stage : {0, 1, 2, 3}) {
+    plan.zero_stage = stage;
+    CHECK(memory_lower_bound(blocks.job, plan) <=
+          parameter_memory({40000, 40000, 0, 0}, plan, parameter_bytes(blocks.facts, plan, by_units)).total());
+  }
 }
 
 TEST_CASE("an update over all tensors has a temporary of each rank's shard") {
