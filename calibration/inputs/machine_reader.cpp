@@ -138,8 +138,9 @@ class SheetReader {
     if (const auto found = node.find("kind")) {
       const YamlNode& kind = found->node;
       device.is_processor = kind.text() == "processor";
-      if (!device.is_processor && kind.text() != "gpu")
-        kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, processor");
+      device.is_tpu = kind.text() == "tpu";
+      if (!device.is_processor && !device.is_tpu && kind.text() != "gpu")
+        kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, processor, tpu");
     }
     if (const auto names = node.find_next_to("name", "profile_names")) {
       for (const YamlNode& name : names->node.items()) device.profile_names.push_back(name.name());

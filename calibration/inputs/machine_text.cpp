@@ -64,6 +64,7 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
   const Device& device = sheet.machine.device;
   std::string lines = fmt::format("  name: {}\n", yaml_scalar(device.name));
   if (device.is_processor) lines += "  kind: processor\n";
+  if (device.is_tpu) lines += "  kind: tpu\n";
   if (!device.profile_names.empty()) {
     std::vector<std::string> names;
     for (const std::string& name : device.profile_names) names.push_back(yaml_scalar(name));

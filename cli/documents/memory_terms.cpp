@@ -87,7 +87,7 @@ class TermsMaker {
           Bytes(there * each_.weight));
     } else {
       add_sharded(MemoryItem::weights, counts_.all, counts_.largest_layer, each_.weight,
-                  plan_.zero_stage >= 3 && plan_.reshard);
+                  plan_.zero_stage >= 3 && plan_.reshard && !each_.is_whole);
     }
     if (plan_.second_shards() > 0) {
       add(MemoryItem::weights,
@@ -95,12 +95,17 @@ class TermsMaker {
                       plan_.second_shards()),
           Bytes(counts_.all * each_.weight / plan_.second_shards()));
     }
+    const Bytes gathered = study_.assumptions().gathers_units ? gathered_more() : Bytes{};
+    if (gathered > nothing && memory_.weights - told_ > gathered * 0.5)
+      add(MemoryItem::weights, "the rest of two blocks, gathered, and of layers outside blocks", gathered);
     add_rest(MemoryItem::weights, "experts, which are sharded among fewer ranks; and rounding");
   }
+  [[nodiscard]] Bytes gathered_more() const { return most_gathered(Estimator(study_.job()).stage(plan_, stage_)); }
 
   void gradients() {
     if (has_whole_gradients(plan_, study_.assumptions())) {
-      add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient, plan_.zero_stage >= 2);
+      add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient,
+                  plan_.zero_stage >= 2 && !each_.is_whole);
       return add_rest(MemoryItem::gradients, "those of the current layers of backward, or of the fused update");
     }
     const bool move = moves_gradients(plan_, study_.assumptions());
@@ -199,7 +204,8 @@ class TermsMaker {
     const Estimator estimator(study_.job());
     const StageOf stage = estimator.stage(plan_, stage_);
     add("of the activations, what eager operators may keep in addition", most_unmodelled(stage, memory_.activations));
-    add("whole blocks that are gathered ahead, and layers outside blocks", most_gathered(stage));
+    if (!study_.assumptions().gathers_units)
+      add("whole blocks that are gathered ahead, and layers outside blocks", most_gathered(stage));
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
     add(fmt::format("the largest reported buffers of communicators, {}", humanize(buffers.most)),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "estimator/facts/embedding_tables.hpp"
+#include "estimator/facts/expert_layers.hpp"
 #include "estimator/facts/gated_activations.hpp"
 #include "estimator/facts/module_layers.hpp"
 #include "estimator/facts/narrow_copies.hpp"
@@ -159,35 +160,6 @@ void find_token_splits(const Model& model, ModelFacts& facts) {
         break;
     }
     if (facts.token_split[i]) facts.token_units = std::gcd(facts.token_units, layer.output_shape.extent[0]);
-  }
-}
-
-void find_experts(const Model& model, ModelFacts& facts) {
-  // Finds the layers from the dispatch of tokens to experts up to the combine.
-  for (const Layer& layer : model.layers) {
-    const bool is_behind = std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](int input) {
-      if (input < 0) return false;
-      return facts.in_experts[static_cast<std::size_t>(input)] ||
-             model.layers[static_cast<std::size_t>(input)].operation->type() == "dispatch";
-    });
-    facts.in_experts.push_back(is_behind && layer.operation->type() != "combine");
-  }
-  facts.weighs_bias.assign(model.layers.size(), false);
-  for (const Layer& layer : model.layers) {
-    if (layer.operation->type() != "combine") continue;
-    const int maker = layer.inputs.front();
-    if (maker < 0) continue;
-    const Layer& last = model.layers[static_cast<std::size_t>(maker)];
-    facts.weighs_bias[static_cast<std::size_t>(maker)] =
-        last.operation->experts() > 1 && last.operation->biases(last.input_shapes, last.output_shape) > 0;
-  }
-  for (const Layer& layer : model.layers) {
-    if (layer.operation->type() == "router") find_expert_groups(*layer.operation, facts);
-    const std::int64_t experts = layer.operation->experts();
-    if (experts <= 1) continue;
-    facts.experts = std::gcd(facts.experts, experts);
-    facts.expert_parameters += static_cast<double>(layer.parameters());
-    facts.trained_expert_parameters += static_cast<double>(layer.trained());
   }
 }
 
@@ -424,8 +396,10 @@ ModelFacts facts_of(const Model& model) {
   find_experts(model, facts);
   facts.context_units = context_units(model, facts);
   for (std::size_t i = 0; i < count; ++i) {
-    if (model.layers[i].operation->is_attention())
+    if (model.layers[i].operation->is_attention()) {
       facts.attention_heads = std::gcd(facts.attention_heads, facts.divisible[i].channel_units);
+      facts.repeats_keys = facts.repeats_keys || model.layers[i].operation->attribute_values().integer("kv_heads", 0) > 0;
+    }
     facts.is_linear.push_back(model.layers[i].operation->type() == "fully_connected" &&
                               facts.tensor_role[i] != TensorSplitRole::head && static_cast<int>(i) != facts.last_matrix);
   }

@@ -45,6 +45,12 @@ enum class KeptForm {
   stored,    ///< as `narrow`, and the inputs of these kernels are kept in fp8
 };
 
+/// The rules by which a plan keeps tensors for backward.
+struct KeptRules {
+  KeptForm form = KeptForm::computed;
+  bool weighs_activations = false;  ///< as Assumptions::weighs_activations
+};
+
 /// A layer that produces or reads a tensor, and whether its backward needs the tensor.
 struct TensorReader {
   int layer = -1;
@@ -54,8 +60,10 @@ struct TensorReader {
   bool keeps_compiled = false;  ///< the same in compiled code, except for tensors that backward recomputes
   bool keeps_fused = false;     ///< the same with fused gated activations
   bool keeps_stored = false;    ///< the same with gated activations that keep their inputs in fp8
-  [[nodiscard]] bool keeps_as(KeptForm form) const {
-    switch (form) {
+  bool only_weighs = false;     ///< the reader needs the tensor only for the gradient of the router's weights
+  [[nodiscard]] bool keeps_as(const KeptRules& rules) const {
+    if (rules.weighs_activations && only_weighs) return false;
+    switch (rules.form) {
       case KeptForm::autocast:
         return keeps_cast;
       case KeptForm::narrow:
@@ -98,7 +106,11 @@ struct ModelFacts {
   /// For an activation whose output is only multiplied with another tensor, and for that multiplication: whether one kernel
   /// can compute both, as in SwiGLU.
   std::vector<bool> is_gated;
-  [[nodiscard]] bool keeps_output(std::size_t layer, KeptForm form) const {
+  /// Whether backward needs the output of experts only for the gradient of the router's weights.
+  std::vector<bool> only_weighed;
+  [[nodiscard]] bool keeps_output(std::size_t layer, const KeptRules& rules) const {
+    if (rules.weighs_activations && only_weighed[layer]) return false;
+    const KeptForm form = rules.form;
     return form == KeptForm::autocast   ? output_kept_cast[layer]
            : form == KeptForm::narrow   ? output_kept_narrow[layer]
            : form == KeptForm::compiled ? output_kept_compiled[layer]
@@ -139,6 +151,7 @@ struct ModelFacts {
   /// The number of blocks if at least three quarters of the blocks have equal layers, else 0.
   int similar_blocks = 0;
   std::vector<double> blocks_before;      ///< for each layer, and after the last one: the number of blocks that start before
+  bool repeats_keys = false;              ///< whether an attention has fewer heads of keys than of queries
   bool has_attention = false;             ///< whether a layer has the attention that selective recomputation repeats
   bool attends = false;                   ///< whether any layer has attention, also within windows of an image
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)

@@ -181,10 +181,4 @@ bool attends(const Operation& operation) {
   return operation.type().ends_with("attention") && operation.type() != "additive_attention";
 }
 
-void find_expert_groups(const Operation& router, ModelFacts& facts) {
-  const AttributeValues values = router.attribute_values();
-  facts.expert_groups = values.integer("groups", 0);
-  facts.active_groups = values.integer("active_groups", 0);
-}
-
 }  // namespace ddl

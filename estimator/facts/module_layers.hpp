@@ -14,7 +14,4 @@ namespace ddl {
 /// Returns whether an operation is attention. The additive attention of recurrent networks makes no transformer.
 [[nodiscard]] bool attends(const Operation& operation);
 
-/// Sets the groups of experts that a router chooses before it chooses experts.
-void find_expert_groups(const Operation& router, ModelFacts& facts);
-
 }  // namespace ddl

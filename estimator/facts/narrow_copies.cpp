@@ -1,5 +1,6 @@
 #include "estimator/facts/narrow_copies.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -17,7 +18,11 @@ void find_narrow_copies(const Model& model, ModelFacts& facts) {
     }
   }
   for (std::vector<TensorReader>& readers : facts.readers) {
-    bool is_copied = false;
+    // A tensor that is kept anyway, for example by the attention that computes it, is not copied [NVIDIA, Megatron-LM,
+    // megatron/core/transformer/attention.py and moe/shared_experts.py: set_save_original_input].
+    bool is_copied = std::any_of(readers.begin(), readers.end(), [&](const TensorReader& reader) {
+      return reader.keeps && !facts.is_linear[static_cast<std::size_t>(reader.layer)];
+    });
     for (TensorReader& reader : readers) {
       const auto layer = static_cast<std::size_t>(reader.layer);
       reader.keeps_narrow = reader.keeps && !facts.is_linear[layer];

@@ -181,6 +181,16 @@ struct Assumptions {
   /// Whether gated activation functions keep their inputs in fp8 for backward [NVIDIA, Megatron Core,
   /// megatron/core/transformer/transformer_config.py, activation_func_fp8_input_store].
   bool fp8_activation_inputs = false;
+  /// Whether the router's weights multiply the activations of experts, before the last product, and not its outputs, so that
+  /// backward does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
+  /// permutation": megatron/core/transformer/moe/experts.py, weighted_bias_swiglu_impl].
+  bool weighs_activations = false;
+  /// Whether the allocator's segments grow and shrink [PyTorch, docs, "CUDA semantics", PYTORCH_ALLOC_CONF:
+  /// expandable_segments].
+  bool expandable_segments = false;
+  /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current one and the next, and the layers outside blocks
+  /// (most_gathered). Otherwise the largest layer is gathered, and the upper bound of the memory has whole blocks.
+  bool gathers_units = false;
   /// Whether tokens travel to experts, and gradients of the experts' outputs back to them, in 8 bits with a scale of 4 bytes
   /// for 128 elements [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 3.3.3]. The outputs of
   /// experts, and gradients of the tokens, travel in half precision.

@@ -22,6 +22,8 @@ struct Device {
   std::vector<std::string> profile_names{};  ///< names of the device in drivers, and therefore in profiles
   /// Whether the device is a host processor, which has no driver context, no caching allocator and no NCCL.
   bool is_processor = false;
+  /// Whether the device is a TPU, which has neither CUDA's context nor NCCL.
+  bool is_tpu = false;
   /// CUDA compute capability, such as 8.0; unset if the datasheet does not give it.
   std::optional<double> compute_capability{};
   /// Peak rate per precision, of matrix units if they support the precision; unset if the device does not support it.

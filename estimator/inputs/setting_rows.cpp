@@ -13,7 +13,6 @@
 namespace ddl {
 namespace {
 
-using Value = SettingValue;
 using Effects = SettingEffects;
 
 // The following functions return whether a setting may change the time or the memory of a plan.
@@ -36,62 +35,64 @@ constexpr EnumNames<Route> route_names{"direct", "host"};
 
 /// Returns whether the value was set for this training, and is not only the framework's default.
 bool is_asked_for(const Settings& settings, std::string_view key) {
-  const Value* const found = settings.find(key);
+  const SettingValue* const found = settings.find(key);
   return found != nullptr && found->origin > SettingOrigin::coefficients;
 }
 
 // The following functions each apply the value of a row by setting one member.
 
 template <auto member>
-void set_assumption(const Value& setting, Effects& effects) {
+void set_assumption(const SettingValue& setting, Effects& effects) {
   auto& target = effects.assumptions.*member;
   target = static_cast<std::remove_reference_t<decltype(target)>>(setting.value);
 }
 template <auto member, class T>
-void set_optional_assumption(const Value& setting, Effects& effects) {
+void set_optional_assumption(const SettingValue& setting, Effects& effects) {
   effects.assumptions.*member = static_cast<T>(setting.value);
 }
 template <auto member, class T>
-void set_fact(const Value& setting, Effects& effects) {
+void set_fact(const SettingValue& setting, Effects& effects) {
   effects.software.*member = static_cast<T>(setting.value);
 }
 
-void set_memory_format_of_fp32(const Value& setting, Effects& effects) {
+void set_memory_format_of_fp32(const SettingValue& setting, Effects& effects) {
   if (is_mixed(effects.precision) || is_asked_for(effects.settings, "memory_format")) return;
   effects.assumptions.memory_format = static_cast<MemoryFormat>(setting.value);
 }
 
-void set_copies_volumes(const Value& setting, Effects& effects) {
+void set_copies_volumes(const SettingValue& setting, Effects& effects) {
   // 3D tensors are not copied if the user sets channels-first.
   const bool is_first = effects.settings.choice<MemoryFormat>("memory_format") == MemoryFormat::channels_first;
   if (is_asked_for(effects.settings, "memory_format") && is_first) return;
   effects.assumptions.copies_volumes = setting.value != 0;
 }
 
-void set_mixed_precision(const Value& setting, Effects& effects) {
+void set_mixed_precision(const SettingValue& setting, Effects& effects) {
   effects.assumptions = with_mixed_precision(effects.assumptions, static_cast<MixedPrecision>(setting.value));
 }
 
-void set_launch_overhead(const Value& setting, Effects& effects) {
+void set_launch_overhead(const SettingValue& setting, Effects& effects) {
   // A framework's launch overhead refers to a host of speed 1. The study later divides the overhead
   // by the speed of the host.
   if (setting.origin == SettingOrigin::software || setting.origin == SettingOrigin::run) return;
   effects.software.launch_overhead = Seconds(setting.value);
 }
 
-void set_input(const Value& setting, Effects& effects) {
+void set_input(const SettingValue& setting, Effects& effects) {
   const auto mode = static_cast<std::size_t>(setting.value);
   effects.assumptions.include_input = mode != input_none;
   if (mode != input_none) effects.assumptions.input_mode = mode == input_leader ? InputMode::leader : InputMode::every_rank;
 }
 
-void set_input_exposed(const Value& setting, Effects& effects) { effects.assumptions.input_overlapped = setting.value == 0; }
+void set_input_exposed(const SettingValue& setting, Effects& effects) {
+  effects.assumptions.input_overlapped = setting.value == 0;
+}
 
-void set_congestion(const Value& setting, Effects& effects) {
+void set_congestion(const SettingValue& setting, Effects& effects) {
   effects.assumptions.congestion_quantile = std::max(0.0, normal_quantile(setting.value / 100));
 }
 
-void read_elsewhere(const Value& /*setting*/, Effects& /*effects*/) {}
+void read_elsewhere(const SettingValue& /*setting*/, Effects& /*effects*/) {}
 
 }  // namespace
 
@@ -195,6 +196,13 @@ std::span<const SettingRow> setting_rows() {
        .launched_by_default = "no",
        .apply = set_assumption<&A::fp8_activation_inputs>,
        .counts = keeps_narrow},
+      {.key = "weighs_activations",
+       .help = "the router's weights multiply experts' activations in place of their outputs, which backward then does not "
+               "need",
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::weighs_activations>,
+       .counts = has_experts},
       {.key = "recomputes_elementwise",
        .help = "backward recomputes elementwise operations and norms from kept tensors, as compiled code does",
        .by_software = true,
@@ -306,6 +314,17 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::engine_groups>},
+      {.key = "expandable_segments",
+       .help =
+           "the allocator has expandable segments (PYTORCH_ALLOC_CONF), so that it reserves little more than is allocated",
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::expandable_segments>},
+      {.key = "gathers_units",
+       .help = "ZeRO-3 gathers the current block, the next block, and layers outside blocks, as FSDP does",
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::gathers_units>},
       {.key = "keeps_sent",
        .help = "a pipeline stage keeps its output until its backward",
        .by_software = true,

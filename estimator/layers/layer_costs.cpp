@@ -223,7 +223,7 @@ void add_memory(const ShardContext& context, const LayerMemory& memory, LayerCos
   const bool of_sample = context.facts.of_sample[context.index()];
   if (!of_sample) costs[LayerBytes::input] = memory.inputs.front();
   costs[LayerBytes::output] = memory.output;
-  if (context.facts.keeps_output(context.index(), kept_form(context.plan, context.assumptions)))
+  if (context.facts.keeps_output(context.index(), kept_rules(context.plan, context.assumptions)))
     costs[LayerBytes::kept] += costs[LayerBytes::output];
   costs[LayerBytes::kept] += memory.all_kept();
   if (holds_routed_tokens(context.facts, context.layer)) costs[LayerBytes::kept_of_experts] = costs[LayerBytes::kept];
@@ -243,7 +243,7 @@ bool is_recomputed_apart(const ModelFacts& facts, SelectiveRecompute selective, 
 struct Variant {
   bool spatial, boundary, pooled, reads_pooled, auxiliary, reads_auxiliary, input_gradient, sends_gradient, first,
       keeps_batch, ends_tables, last, output_kept, output_kept_cast, output_kept_narrow, output_kept_compiled,
-      output_kept_fused, output_kept_stored, copies_narrow, is_gated, is_wide, after_head, recomputed_apart;
+      output_kept_fused, output_kept_stored, only_weighed, copies_narrow, is_gated, is_wide, after_head, recomputed_apart;
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
@@ -344,6 +344,7 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
                           facts.output_kept_compiled[i],
                           facts.output_kept_fused[i],
                           facts.output_kept_stored[i],
+                          facts.only_weighed[i],
                           facts.narrow_copies[i],
                           facts.is_gated[i],
                           facts.autocast.is_wide[i],

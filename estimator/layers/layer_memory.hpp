@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -12,9 +13,11 @@ namespace ddl {
 
 /// The memory that one rank's shard of a layer requests in one micro-batch, equal for all layers of one kind.
 struct LayerMemory {
-  Bytes output{};                               ///< bytes of the output; 0 for a view
-  std::vector<Bytes> inputs;                    ///< bytes of each input; the gradient of an input has the same size
-  std::array<Bytes, 5> kept{};                  ///< memory blocks of the layer itself that backward needs
+  Bytes output{};             ///< bytes of the output; 0 for a view
+  std::vector<Bytes> inputs;  ///< bytes of each input; the gradient of an input has the same size
+  static constexpr std::size_t blocks = 5, copies = 1;
+  /// Memory blocks of the layer itself that backward needs. Block `copies` contains copies of inputs in a lower precision.
+  std::array<Bytes, blocks> kept{};
   Bytes scratch_forward{}, scratch_backward{};  ///< temporaries that exist while a pass runs
   ShardWorkspace workspace;                     ///< scratch memory of library kernels, in addition to the temporaries
   double weights = 0, biases = 0;               ///< numbers of parameters

@@ -16,10 +16,6 @@
 namespace ddl {
 namespace {
 
-constexpr double mib = 1024.0 * 1024.0;
-/// The buffers of a communicator of two ranks, and of a communicator of more than two ranks.
-constexpr Bytes of_two(544 * mib), of_more(688 * mib);
-
 constexpr EnumArray<MemoryItem, Bytes MemoryBreakdown::*> parts{
     &MemoryBreakdown::weights, &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,     &MemoryBreakdown::activations,
     &MemoryBreakdown::input,   &MemoryBreakdown::workspace, &MemoryBreakdown::communication, &MemoryBreakdown::context};
@@ -116,6 +112,14 @@ void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& 
     bytes.optimizer += optimizer_state_bytes(plan.optimizer) * (moment - (is_pure ? 2 : wide)) / wide;
 }
 
+/// Returns whether ranks hold shards of weights in fp32, which are gathered in half precision, as under FSDP [Zhao et al.,
+/// "PyTorch FSDP: experiences on scaling fully sharded data parallel", VLDB 2023, section 4.4].
+bool shards_masters(const Plan& plan, const Assumptions& assumptions) {
+  const bool is_half = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::half_gradients;
+  return assumptions.gathers_units && is_half && !assumptions.base && !assumptions.master_weights && plan.zero_stage >= 2 &&
+         plan.shards() > 1;
+}
+
 }  // namespace
 
 ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions) {
@@ -124,6 +128,16 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   change_state(facts, plan, assumptions, bytes);
   bytes.optimizer += exchange_state_bytes(plan, assumptions, exchanged_bytes(plan, assumptions).gradient);
   bytes.has_gradients_on_host = moves_gradients(plan, assumptions);
+  bytes.is_whole = holds_whole(plan, assumptions);
+  if (shards_masters(plan, assumptions)) {
+    // The shards of weights are the master copies, of which weights count two bytes. Shards of gradients are as wide.
+    constexpr double half_bytes = 2, wide_bytes = 4;
+    if (plan.zero_stage >= 3 && plan.reshard && !bytes.is_whole) bytes.optimizer -= half_bytes;
+    if (!bytes.is_whole) bytes.gradient = wide_bytes;
+  }
+  // Gradients of several micro-batches are added up in the precision in which ranks add them up.
+  constexpr double wide_sum = 4;
+  if (bytes.is_whole && assumptions.gradient_sums == GradientSums::full) bytes.gradient = wide_sum;
   const double frozen = facts.parameters - facts.trained_parameters;
   if (assumptions.base && facts.parameters > 0) {
     // Other frozen weights, such as embeddings and norms, are in half precision, or in that of the training without one.
@@ -153,14 +167,15 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   };
   // When backward begins, all weights gathered for forward are in memory, unless they are freed in
   // between. Offloaded weights are in memory while their layer and the next layer use them.
-  const bool shards_weights = plan.zero_stage >= 3 && plan.reshard;
+  const bool shards_weights = plan.zero_stage >= 3 && plan.reshard && !each.is_whole;
   const double weights = streams_weights(plan) ? std::min(counts.all, 2 * counts.largest_layer)
                                                : held(counts.all, counts.largest_layer, shards_weights);
   const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
   memory.weights = Bytes((weights + second) * each.weight);
   if (!each.has_gradients_on_host)
     memory.gradients =
-        Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2) * each.gradient);
+        Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2 && !each.is_whole) *
+              each.gradient);
   const double state = plan.offload == Offload::none && !is_paged(plan.optimizer) ? each.optimizer : 0.0;
   memory.optimizer = Bytes(counts.trained * state / (plan.zero_stage >= 1 ? replicas : 1.0));
   return memory;
@@ -169,6 +184,11 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
 bool moves_gradients(const Plan& plan, const Assumptions& assumptions) {
   const bool has_buffer = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::full_gradients;
   return plan.offload != Offload::none && !has_buffer && (plan.zero_stage >= 2 || plan.mesh.replicas() == 1);
+}
+
+bool holds_whole(const Plan& plan, const Assumptions& assumptions) {
+  return assumptions.gathers_units && plan.mesh[Axis::pipeline] > 1 && plan.zero_stage >= 2 && plan.shards() > 1 &&
+         plan.offload == Offload::none;
 }
 
 bool streams_weights(const Plan& plan) { return plan.offload == Offload::weights && (plan.zero_stage < 3 || plan.reshard); }
@@ -180,14 +200,18 @@ bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
 }
 
 double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
-  const MixedPrecision mixed = assumptions.mixed_precision;
-  if (assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single) return 0.0;
-  // Optimizers with master weights are fused, and so are LAMB (Apex) and 8-bit Adam (bitsandbytes). Momentum is updated in
-  // place.
-  const bool fused = (is_mixed(plan.precision) && mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure) ||
-                     (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
-  return for_each && !fused ? parameter_bytes(plan.optimizer, plan.precision, mixed).weight : 0.0;
+  const bool is_one_by_one =
+      assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single;
+  if (!for_each || is_one_by_one || plan.offload != Offload::none) return 0.0;
+  const bool is_half = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::pure;
+  const bool is_cast = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::autocast;
+  // If the implementation is unset, optimizers with master weights are fused. LAMB (Apex) and 8-bit Adam (bitsandbytes) are
+  // always fused. Momentum is updated in place.
+  const bool fused = (is_mixed(plan.precision) && !is_cast && !is_half) || (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
+  if (fused && assumptions.update != UpdateImplementation::foreach) return 0.0;
+  constexpr double half_bytes = 2, wide_bytes = 4;
+  return is_half ? half_bytes : is_mixed(plan.precision) ? wide_bytes : item_bytes(plan.precision);
 }
 
 double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained) {
@@ -205,78 +229,6 @@ Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   // Gradients that are accumulated in 4 bytes are exchanged in 4 bytes.
   const bool sums = is_mixed(plan.precision) && mixed == MixedPrecision::accumulated;
   return Bytes(items * (sums ? 4 : parameter_bytes(plan.optimizer, plan.precision, mixed).gradient));
-}
-
-EngineGroups engine_groups_of(const Job& job) {
-  if (!job.assumptions.engine_groups) return EngineGroups::none;
-  return job.facts.tied.empty() ? EngineGroups::untied : EngineGroups::tied;
-}
-
-std::vector<Communicator> communicators_of(const Plan& plan, const Device& device, EngineGroups engine) {
-  std::vector<Communicator> communicators;
-  if (device.is_processor) return communicators;
-  const auto add = [&](Axis axis, double ranks, Among among = Among::axis) {
-    if (ranks > 1) communicators.push_back({axis, ranks, among, ranks == 2 ? of_two : of_more});
-  };
-  add(Axis::data, plan.shards());
-  add(Axis::data, plan.shard_copies(), Among::copies_of_shards);
-  if (plan.second_shards() < plan.shards()) add(Axis::data, plan.second_shards());
-  if (plan.mesh[Axis::data] > 1) add(Axis::spatial, plan.mesh[Axis::spatial]);
-  for (const Axis axis : {Axis::pipeline, Axis::expert, Axis::context, Axis::filter, Axis::channel, Axis::tensor})
-    add(axis, plan.mesh[axis]);
-  for (const Mesh& mesh : plan.segments.empty() ? std::vector<Mesh>() : meshes_of(plan)) {
-    for (const Axis axis : {Axis::data, Axis::spatial, Axis::filter, Axis::channel, Axis::tensor}) {
-      if (mesh[axis] != plan.mesh[axis]) add(axis, mesh[axis]);
-    }
-  }
-  if (engine == EngineGroups::none) return communicators;
-  const auto ranks = static_cast<double>(plan.mesh.devices());
-  add(Axis::data, ranks, Among::all_ranks);
-  add(Axis::data, ranks / plan.mesh[Axis::data], Among::replica);
-  if (plan.mesh[Axis::pipeline] > 1) {
-    add(Axis::pipeline, 2, Among::neighbours);
-    if (engine == EngineGroups::tied) add(Axis::pipeline, 2, Among::end_stages);
-  }
-  return communicators;
-}
-
-Bytes idle_communicator_bytes(int idle, const Device& device) { return device.is_processor ? Bytes{} : of_two * idle; }
-
-CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
-  // The device memory was 1.6 GB with one communicator and 6 GB with three communicators [NVIDIA/nccl, issue 864].
-  constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
-  CommunicationBuffers buffers;
-  double count = 0, more = 0;
-  for (const Communicator& each : communicators_of(plan, device, engine)) {
-    buffers.expected += each.bytes;
-    const bool of_engine = each.among != Among::axis && each.among != Among::copies_of_shards;
-    ++(of_engine ? more : count);
-  }
-  if (count > 0) buffers.most = most_of_one + (most_of_three - most_of_one) * ((count - 1) / 2.0);
-  // An engine uses all of its communicators.
-  buffers.most = max(buffers.most + most_of_one * more, buffers.expected);
-  // Communicators that are never used have only initial buffers.
-  const Bytes of_idle = idle_communicator_bytes(idle, device);
-  buffers.expected += of_idle;
-  buffers.most += of_idle * (of_more / of_two);
-  return buffers;
-}
-
-ContextBytes context_bytes(const Device& device, bool all_kernels) {
-  if (device.is_processor) return {};
-  // `most`: a Titan V with PyTorch 1.3 [pytorch/pytorch, issue 28394].
-  constexpr Bytes as_needed(500 * mib), most(1008 * mib);
-  const Bytes whole = device.whole_context.value_or(most);
-  if (all_kernels) return {whole, whole};
-  return {as_needed, most};
-}
-
-LibraryWorkspace library_workspace(const Device& device) {
-  if (device.is_processor) return {};
-  constexpr Bytes small(2 * 4096 * 1024.0 + 8 * 16 * 1024.0), large(32 * mib);
-  if (!device.compute_capability) return {small, large};
-  const double major = std::floor(*device.compute_capability);
-  return major == 9 || major == 10 || major == 12 ? LibraryWorkspace{large, large} : LibraryWorkspace{small, small};
 }
 
 Bytes most_unusable(Bytes allocated) {
@@ -310,7 +262,9 @@ double stage_parameters(const StageOf& stage, bool trained) {
 }
 
 ParameterCounts parameter_counts(const StageOf& stage) {
-  const bool shards = stage.plan.zero_stage >= 2 || stage.plan.offload == Offload::weights;
+  // Whole blocks, which include the largest layer, are gathered in forward and backward alone (StageRequests::pass).
+  const bool by_units = stage.job.assumptions.gathers_units && !streams_weights(stage.plan);
+  const bool shards = !by_units && (stage.plan.zero_stage >= 2 || stage.plan.offload == Offload::weights);
   return {.all = stage_parameters(stage) * stage.parts,
           .trained = stage_parameters(stage, true) * stage.parts,
           .largest_layer = shards ? stage.costs.largest_layer(stage.first, stage.last) : 0.0,
@@ -332,7 +286,11 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
       recompute_blocks(MemoryChoices(plan).recompute_blocks),
       recompute_modules(MemoryChoices(plan).recompute_modules),
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0),
-      moves_gradients(ddl::moves_gradients(plan, assumptions)) {}
+      moves_gradients(ddl::moves_gradients(plan, assumptions)),
+      gathered_ranks(assumptions.gathers_units && plan.zero_stage >= 3 && plan.reshard && !holds_whole(plan, assumptions)
+                         ? plan.shards()
+                         : 0.0),
+      streams_weights(assumptions.gathers_units && ddl::streams_weights(plan)) {}
 
 PassPeaks pass_peaks(const StageOf& rank) {
   // The parameters of layers outside this stage do not affect a pass.
@@ -363,7 +321,7 @@ ResidentPeaks resident_peaks(const StageOf& stage) {
   peaks.stays = tally.mark();
   requests.update();
   peaks.in_update = tally.peak(true).state;
-  peaks.most_gathered = most_gathered(stage);
+  if (!stage.job.assumptions.gathers_units) peaks.most_gathered = most_gathered(stage);
   peaks.routing_excess = routing_excess(stage);
   return peaks;
 }

@@ -28,9 +28,8 @@ class MemoryRecord {
   static constexpr bool folds = false;
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
-  MemoryRecord(bool on_processor, std::optional<Bytes> capacity)
-      : tally_(CachingAllocator::granule(on_processor)),
-        allocator_(on_processor ? CachingAllocator::Rounding::none : CachingAllocator::Rounding::cuda, capacity) {}
+  MemoryRecord(const Job& job, std::optional<Bytes> capacity)
+      : tally_(CachingAllocator::granule(job.machine.device.is_processor)), allocator_(rounding_of(job), capacity) {}
 
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
     if (bytes <= Bytes{} || stopped_) return {};
@@ -92,6 +91,11 @@ class MemoryRecord {
   }
 
  private:
+  /// Expandable segments grow and shrink in pages of 2 MiB, so that nearly no reserved memory is free at the peak.
+  static CachingAllocator::Rounding rounding_of(const Job& job) {
+    const bool is_close = job.machine.device.is_processor || job.assumptions.expandable_segments;
+    return is_close ? CachingAllocator::Rounding::none : CachingAllocator::Rounding::cuda;
+  }
   Block allocate_one(Bytes bytes, MemoryItem item, int layer, double times) {
     if (stopped_) return {};
     const MemoryTally::Block tallied = tally_.allocate(bytes, item, layer, times);
@@ -157,8 +161,7 @@ void run_steps(MemoryRecord& record, const StageOf& stage, int steps) {
 }  // namespace
 
 MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options) {
-  const bool is_processor = stage.job.machine.device.is_processor;
-  MemoryRecord record(is_processor, options.capacity);
+  MemoryRecord record(stage.job, options.capacity);
   run_steps(record, stage, options.steps);
   MemoryTimeline timeline;
   timeline.peak = record.tally().peak();
@@ -171,7 +174,7 @@ MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& opti
   timeline.points = std::move(record.points());
 
   // The second pass makes the requests of the first pass again, up to the peak.
-  MemoryRecord until(is_processor, options.capacity);
+  MemoryRecord until(stage.job, options.capacity);
   until.stop_at(record.peak_count());
   run_steps(until, stage, options.steps);
   timeline.live_at_peak = until.live();
@@ -179,7 +182,7 @@ MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& opti
 }
 
 std::vector<std::array<Bytes, memory_item_count>> memory_by_item(const StageOf& stage, const TimelineOptions& options) {
-  MemoryRecord record(stage.job.machine.device.is_processor, options.capacity);
+  MemoryRecord record(stage.job, options.capacity);
   run_steps(record, stage, options.steps);
   return std::move(record.items());
 }

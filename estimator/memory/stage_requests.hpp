@@ -14,6 +14,7 @@
 #include "estimator/layers/stage_of.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_tally.hpp"
+#include "estimator/memory/unmodelled.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {
@@ -40,13 +41,16 @@ class StageRequests {
         recompute_(plan_.recompute),
         saves_products_(plan_.recompute == Recompute::selective &&
                         job_.assumptions.selective == SelectiveRecompute::products),
-        kept_form_(kept_form(plan_, job_.assumptions)),
+        kept_rules_(kept_rules(plan_, job_.assumptions)),
+        is_narrow_(kept_rules_.form == KeptForm::narrow || kept_rules_.form == KeptForm::stored),
         whole_gradients_(has_whole_gradients(plan_, job_.assumptions)),
         moves_gradients_(moves_gradients(plan_, job_.assumptions)) {
     const MixedPrecision mixed = job_.assumptions.mixed_precision;
     // Backward computes these gradients in half precision. They are then added to the accumulated gradients.
     const bool sums = is_mixed(plan_.precision) && mixed == MixedPrecision::accumulated;
     gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
+    shard_bytes_ =
+        job_.assumptions.gathers_units ? parameter_bytes(facts_, plan_, job_.assumptions).gradient : gradient_bytes_;
     parameters_ = stage_parameters(stage);
     trained_ = stage_parameters(stage, true);
     exchanged_ = trained_;
@@ -70,6 +74,7 @@ class StageRequests {
     } else {
       received_ = table_.cut_bytes(first_);
     }
+    if (job_.assumptions.gathers_units) gathered_ = most_gathered(stage);
     find_runs();
     // Memory that backward of the stage holds from start to end is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
@@ -96,8 +101,9 @@ class StageRequests {
         }
       });
     };
-    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3, false);
-    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2, true);
+    const bool is_whole = holds_whole(plan_, job_.assumptions);
+    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3 && !is_whole, false);
+    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2 && !is_whole, true);
     has_state_ = state;
     if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1, true);
     // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
@@ -122,11 +128,13 @@ class StageRequests {
     const Mark before = sink_.mark();
     keep(in_flight - 1);
     const Mark earlier = sink_.mark();
+    Block gathered = sink_.allocate(gathered_, MemoryItem::weights, -1);
     Block batch = sink_.allocate(input_, MemoryItem::input, -1);
     Block crossing = sink_.allocate(received_, MemoryItem::activations, first_);
     each_repetition([this](const Segment& segment) { forward(segment, false); });
     Block kept_output = sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1);
     each_repetition_backwards([this](const Segment& segment) { backward(segment); });
+    sink_.free(gathered);
     sink_.free(batch);
     sink_.free(crossing);
     sink_.free(kept_output);
@@ -158,7 +166,8 @@ class StageRequests {
     (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
     sink_.free(flat);
     each([&](int i, double items) {
-      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * more), MemoryItem::workspace, i);
+      const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) / plan_.shards() : 1.0;
+      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * more), MemoryItem::workspace, i);
     });
     (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
     sink_.release(before, sink_.mark());
@@ -178,7 +187,8 @@ class StageRequests {
         const Bytes output = output_of(i);
         if (output > Bytes{} && keeper_of(i) >= 0) (void)sink_.allocate(output, MemoryItem::activations, i, count);
         if (segment.again && !keeps_own(i)) continue;
-        for (const Bytes bytes : table_.memory(i).kept) (void)sink_.allocate(bytes, MemoryItem::activations, i, count);
+        for (std::size_t k = 0; k < LayerMemory::blocks; ++k)
+          (void)sink_.allocate(kept_block(i, k), MemoryItem::activations, i, count);
       }
     });
   }
@@ -345,7 +355,33 @@ class StageRequests {
   }
   /// Returns whether the memory that a layer of a recomputed block keeps for itself stays from forward to backward.
   [[nodiscard]] bool keeps_own(int layer) const {
-    return is_saved(layer) && facts_.model->layers[index(layer)].operation->is_attention();
+    return (is_saved(layer) && facts_.model->layers[index(layer)].operation->is_attention()) || stores_inputs(layer);
+  }
+  /// Returns whether a recomputed layer reads inputs that it keeps in fp8 from forward to backward [DeepSeek-AI,
+  /// "DeepSeek-V3 technical report", arXiv 2412.19437, section 3.3.3: inputs of SwiGLU are kept in fp8, and its output is
+  /// recomputed].
+  [[nodiscard]] bool stores_inputs(int layer) const {
+    if (kept_rules_.form != KeptForm::stored || recompute_ != Recompute::selective || saves_products_) return false;
+    if (!facts_.is_gated[index(layer)]) return false;
+    const Segment segment = segment_of(layer);
+    const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
+    return segment.again && std::all_of(inputs.begin(), inputs.end(), [&](int input) { return input < segment.first; });
+  }
+  /// Returns whether a matrix product reads a tensor that is discarded and recomputed. It then keeps no copy of the tensor
+  /// in fp8 [NVIDIA, Megatron-LM, commit 781e765818 of August 2025: set_save_original_input].
+  [[nodiscard]] bool reads_dropped(int layer) const {
+    const std::vector<int>& inputs = facts_.model->layers[index(layer)].inputs;
+    const int owner = inputs.empty() || inputs.front() < 0 ? -1 : facts_.storage[index(inputs.front())];
+    return is_narrow_ && facts_.narrow_copies[index(layer)] && is_dropped(owner);
+  }
+  /// Returns a block of the memory that a layer keeps for itself.
+  [[nodiscard]] Bytes kept_block(int layer, std::size_t block) const {
+    return block == LayerMemory::copies && reads_dropped(layer) ? Bytes{} : table_.memory(layer).kept[block];
+  }
+  /// Returns whether backward of a layer needs a tensor that the layer reads.
+  [[nodiscard]] bool keeps(const TensorReader& reader, int owner) const {
+    const bool is_copied = is_narrow_ && reader.keeps && facts_.is_linear[index(reader.layer)];
+    return reader.keeps_as(kept_rules_) || (is_copied && is_dropped(owner));
   }
   /// Returns whether the memory of an output is freed after forward. This is so if the output's
   /// module is recomputed for the layers that read the output.
@@ -363,8 +399,11 @@ class StageRequests {
       if (reader.layer >= last_) break;
       const Segment segment = recompute_ != Recompute::none ? segment_of(reader.layer) : Segment{};
       // A block's input is kept until the block has been recomputed and has run backward.
-      if (segment.again && owner < segment.first) return segment.first;
-      if ((!segment.again || segment.drops) && reader.keeps_as(kept_form_)) return reader.layer;
+      if (segment.again && owner < segment.first) {
+        if (reader.keeps_narrow && !reader.keeps_stored && stores_inputs(reader.layer)) continue;
+        return segment.first;
+      }
+      if ((!segment.again || segment.drops) && keeps(reader, owner)) return reader.layer;
     }
     return -1;
   }
@@ -374,7 +413,7 @@ class StageRequests {
     if (segment.drops) return last_need_of(owner);
     for (const TensorReader& reader : facts_.readers[index(owner)]) {
       if (reader.layer >= segment.last) break;
-      if (reader.keeps_as(kept_form_)) return reader.layer;
+      if (keeps(reader, owner)) return reader.layer;
     }
     return -1;
   }
@@ -443,8 +482,8 @@ class StageRequests {
       if (const Bytes output = output_of(i); output > Bytes{} && !is_known)
         outputs[own] = sink_.allocate(output, MemoryItem::activations, i);
       Block scratch = sink_.allocate(layer.scratch_forward, MemoryItem::activations, i);
-      for (std::size_t k = 0; k < layer.kept.size() && !(again && keeps_own(i)); ++k) {
-        own_[own][k] = sink_.allocate(layer.kept[k], MemoryItem::activations, i);
+      for (std::size_t k = 0; k < LayerMemory::blocks && !(again && keeps_own(i)); ++k) {
+        own_[own][k] = sink_.allocate(kept_block(i, k), MemoryItem::activations, i);
         if (segment.again && !again && !keeps_own(i)) sink_.free(own_[own][k]);
       }
       run_kernel(layer.workspace.forward, i, [] {});
@@ -494,7 +533,7 @@ class StageRequests {
   [[nodiscard]] bool reads_backward(int owner, int layer) const {
     const std::vector<TensorReader>& readers = facts_.readers[index(owner)];
     return std::any_of(readers.begin(), readers.end(),
-                       [&](const TensorReader& reader) { return reader.layer == layer && reader.keeps_as(kept_form_); });
+                       [&](const TensorReader& reader) { return reader.layer == layer && keeps(reader, owner); });
   }
   void compute_again(const Segment& segment) {
     for (int i = segment.first; i < segment.last; ++i) bring_back_inputs(i);
@@ -584,7 +623,7 @@ class StageRequests {
         sink_.free(block);  // the gradient is added to the existing gradient, or is copied to the host
       } else if (shards_gradients(plan_)) {
         const Block shard =
-            sink_.allocate(Bytes(items * gradient_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
+            sink_.allocate(Bytes(items * shard_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
                            MemoryItem::gradients, layer);
         sink_.free(block);
         parameter_gradients_.push_back(shard);
@@ -602,11 +641,12 @@ class StageRequests {
   int first_ = 0, last_ = 0;
   Recompute recompute_;
   bool saves_products_ = false;  ///< whether whole blocks are recomputed, except for some products and attention
-  KeptForm kept_form_;
+  KeptRules kept_rules_;
+  bool is_narrow_;  ///< whether products keep copies of their inputs in fp8 or nvfp4
   bool whole_gradients_, moves_gradients_, has_state_ = false;
-  double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0;
+  double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0, shard_bytes_ = 0;
   MemoryBreakdown memory_;
-  Bytes input_{}, received_{}, sent_bytes_{};
+  Bytes input_{}, received_{}, sent_bytes_{}, gathered_{};
   /// A layer that reads parameters that another stage owns.
   struct Copied {
     int reader = -1;
@@ -617,7 +657,7 @@ class StageRequests {
   int slots_ = 0;
   // The following vectors are indexed by slot.
   std::vector<Block> outputs_, computed_again_;
-  std::vector<std::array<Block, 5>> own_;
+  std::vector<std::array<Block, LayerMemory::blocks>> own_;
   std::vector<bool> is_back_;   ///< for the first layer of a segment: whether the segment has been recomputed
   std::vector<int> gradients_;  ///< for each output, the index of its gradient in the pool; −1: none
   std::vector<Block> parameter_gradients_;

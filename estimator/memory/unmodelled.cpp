@@ -43,6 +43,8 @@ Bytes most_unmodelled(const StageOf& stage, Bytes activations) {
   const Job& job = stage.job;
   const bool is_eager = job.assumptions.composites == CompositeKernels::operators && is_mixed(stage.plan.precision);
   if (!is_eager || !job.facts.model->input.sequence || job.machine.device.is_processor) return {};
+  const bool has_frozen = job.facts.trained_parameters < job.facts.parameters;
+  if (!has_frozen && !job.facts.repeats_keys) return {};
   // From one to two samples, the peaks of litgpt's LoRA of Llama 2 7B grow by 7.77 GB [Lightning-AI/litgpt,
   // tutorials/resource-tables.md]. The rules of this program predict 6.42 GB, a fifth less.
   constexpr double share = 0.21;
@@ -59,14 +61,15 @@ Bytes most_gathered(const StageOf& stage) {
   const ModelFacts& facts = stage.job.facts;
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
   const bool streams = streams_weights(plan);
-  if (!streams && (ranks <= 1 || !plan.reshard)) return {};
+  if (!streams && (ranks <= 1 || !plan.reshard || holds_whole(plan, assumptions))) return {};
   const bool has_base = assumptions.base.has_value();
   const bool has_scales = has_base && (assumptions.base == BaseWeights::nf4 || assumptions.base == BaseWeights::nf4_double);
   constexpr double code_of_nf4 = 0.5;
   const double base = has_base ? base_item_bytes(*assumptions.base) : 0, code = has_scales ? code_of_nf4 : base;
   const double weight = parameter_bytes(facts, plan, assumptions).weight;
-  const double other =
-      has_base ? parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision).weight : weight;
+  // Weights outside the base, such as embeddings, are in half precision (parameter_bytes).
+  constexpr double half_bytes = 2;
+  const double other = !has_base ? weight : is_mixed(plan.precision) ? half_bytes : item_bytes(plan.precision);
   double all = 0, outside = 0, previous = 0, current = 0, pair = 0, scales = 0;
   for (int layer = stage.first, block = -1; layer < stage.last; ++layer) {
     const LayerCosts& costs = stage.costs.at(layer);

@@ -6,9 +6,10 @@
 namespace ddl {
 
 /// Returns an upper bound of what operators of eager frameworks keep for backward in addition to the rules of this program,
-/// for sequence models in mixed precision whose formulas run operator by operator. One part is a share of the activations:
-/// masks and copies of dropout in adapters, copies of repeated keys and values, and views that keep the storage of larger
-/// tensors. The other part are the inputs of quantized frozen layers, which older versions of bitsandbytes keep.
+/// for sequence models in mixed precision whose formulas run operator by operator. If the model has adapters, or fewer heads
+/// of keys than of queries, one part is a share of the activations: masks and copies of dropout in adapters, copies of
+/// repeated keys and values. The saved tensors of other models are exact (docs/memory.md). The other part are the inputs of
+/// quantized frozen layers, which older versions of bitsandbytes keep.
 [[nodiscard]] Bytes most_unmodelled(const StageOf& stage, Bytes activations);
 
 /// Returns how much more memory weights may take if a framework gathers whole blocks, as FSDP does, instead of layers: the

@@ -82,7 +82,7 @@ void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, con
               std::vector<ChainGroup>& groups) {
   const ModelFacts& facts = job.facts;
   const std::vector<int> group_of = group_of_layers(ranges);
-  const KeptForm form = kept_form(plan, job.assumptions);
+  const KeptRules rules = kept_rules(plan, job.assumptions);
   const double granule = CachingAllocator::granule(job.machine.device.is_processor);
   const auto rounded = [granule](Bytes bytes) {
     return granule > 0 ? Bytes(std::ceil(bytes.value() / granule) * granule) : bytes;
@@ -95,7 +95,7 @@ void add_kept(const Job& job, const Plan& plan, const LayerCostTable& costs, con
     for (const TensorReader& each : facts.readers[layer]) {
       const int group = group_of[index(each.layer)];
       reader = std::max(reader, group);
-      if (each.keeps_as(form)) keeper = std::max(keeper, group);
+      if (each.keeps_as(rules)) keeper = std::max(keeper, group);
     }
     const Bytes bytes = rounded(costs.memory(static_cast<int>(layer)).output);
     const bool by_next = reader == own + 1;

@@ -38,6 +38,8 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   Assumptions least = job.assumptions;
   // A plan has at least the bytes of gradients in half precision.
   if (least.mixed_precision != MixedPrecision::pure) least.mixed_precision = MixedPrecision::half_gradients;
+  // Stages that hold whole weights and sums of gradients would need more than a plan of a lower ZeRO stage may.
+  least.gathers_units = false;
   return parameter_memory({.all = parameters, .trained = trained, .untouched = std::min(trained, untouched)}, plan,
                           parameter_bytes(job.facts, plan, least))
       .total();

@@ -29,6 +29,10 @@ KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
   return fuses ? KeptForm::fused : KeptForm::computed;
 }
 
+KeptRules kept_rules(const Plan& plan, const Assumptions& assumptions) {
+  return {kept_form(plan, assumptions), assumptions.weighs_activations};
+}
+
 namespace {
 
 /// Copies that autocast makes of a layer's parameters and inputs, and that backward needs.

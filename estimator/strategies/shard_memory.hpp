@@ -29,6 +29,8 @@ struct ShardMemory {
 
 /// The form in which a plan's matrix products keep their inputs for backward.
 [[nodiscard]] KeptForm kept_form(const Plan& plan, const Assumptions& assumptions);
+/// The rules by which a plan keeps tensors for backward.
+[[nodiscard]] KeptRules kept_rules(const Plan& plan, const Assumptions& assumptions);
 /// Returns the bytes of an element of the output of layer `tensor`; for −1, of the batch.
 [[nodiscard]] double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
                                        int tensor);

@@ -420,6 +420,14 @@ TEST_CASE("the compute capability of a GPU is read, and is known for all bundled
         "m.yaml:13:31: a processor has no compute capability");
 }
 
+TEST_CASE("a device is a GPU, a processor or a TPU") {
+  CHECK(load_machine("tpu-v6e").device.is_tpu);
+  CHECK_FALSE(load_machine("tpu-v6e").device.is_processor);
+  CHECK_FALSE(load_machine("dgx-h100").device.is_tpu);
+  const std::string other = edited(small_machine, "  peak:", "  kind: npu\n  peak:");
+  CHECK(first_line(error_of([&] { (void)parse_machine(other, "m.yaml"); })).ends_with("unknown kind of device 'npu'"));
+}
+
 // ---- invalid files ----
 
 TEST_CASE("fails with a number without its source") {

@@ -94,6 +94,16 @@ TEST_CASE("gated activations keep their inputs in fp8 if the software stores the
   CHECK(kept(gated_llama(), plan, {}) - kept(gated_llama(), plan, stored) == Approx(layers * tokens * feed_forward * 2));
 }
 
+TEST_CASE("experts keep no outputs if the router's weights multiply their activations") {
+  const std::string mixture = gated_llama("@experts=4@active=2");
+  Assumptions inside = fused_kernels();
+  inside.weighs_activations = true;
+  // Two copies of each token in each layer, in half precision.
+  CHECK(kept(mixture, kept_samples(), fused_kernels()) - kept(mixture, kept_samples(), inside) ==
+        Approx(layers * tokens * 2 * hidden * half));
+  CHECK(kept(gated_llama(), kept_samples(), fused_kernels()) == Approx(kept(gated_llama(), kept_samples(), inside)));
+}
+
 TEST_CASE("selective recomputation of products saves products and attention, and not their inputs") {
   Assumptions products;
   products.selective = SelectiveRecompute::products;

@@ -180,6 +180,21 @@ TEST_CASE("tensors that modules recompute are not kept") {
   CHECK(kept - kept_by(mixture, again({moe_act})) == Approx(tokens * 2 * 32 * 2));
 }
 
+TEST_CASE("products keep no copies in fp8 of recomputed tensors, and inputs in fp8 stay in fp8") {
+  using enum RecomputeModule;
+  Assumptions stored = OnNodes::as_megatron();
+  stored.fp8_activation_inputs = true;
+  Plan none = again({core_attn}), activation = again({moe_act});
+  none.recompute = Recompute::none;
+  none.precision = activation.precision = Precision::fp8;
+  // The product has 32 elements for each of the tokens' 2 copies, for 32 tokens of 4 samples, and a scale for 32 elements.
+  const double copy = 32 * 4 * 2 * 33;
+  for (const Assumptions& assumptions : {OnNodes::as_megatron(), stored}) {
+    const OwnedJob owned(small_mixture(), OnNodes::exact(), assumptions, 1000);
+    CHECK(kept_by(owned, none) - kept_by(owned, activation) == Approx(copy));
+  }
+}
+
 TEST_CASE("backward takes longer by forward of the recomputed modules") {
   using enum RecomputeModule;
   const OnNodes owned(small_mixture());

@@ -1,0 +1,180 @@
+// Tests of what frameworks and their libraries add to the memory of tensors: gathered blocks of weights, temporaries of the
+// update, reserved segments, communicators.
+
+#include <string>
+#include <utility>
+
+#include "estimator/memory/memory.hpp"
+#include "estimator/memory/memory_timeline.hpp"
+#include "estimator/memory/unmodelled.hpp"
+#include "estimator/search/memory_bounds.hpp"
+#include "estimator/step/estimate.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
+#include "tests/unit/estimator/nodes_of_four.hpp"
+
+namespace {
+
+using namespace ddl;
+
+/// Eight blocks of 10,000 weights.
+constexpr const char* eight_blocks = R"(format: 1
+model: blocks
+input: {features: 100}
+blocks:
+  part:
+    checkpoint: yes
+    layers:
+      - fully_connected: {features: 100, bias: no}
+layers:
+  - repeat: {times: 8, layers: [{block: part}]}
+)";
+
+Plan sharded_plan() {
+  Plan plan;
+  plan.mesh.set(Axis::data, 4);
+  plan.global_batch = 400;
+  plan.optimizer = Optimizer::adam;
+  plan.zero_stage = 3;
+  return plan;
+}
+
+struct EightBlocks : OwnedJob {
+  explicit EightBlocks(const Assumptions& assumptions)
+      : OwnedJob(parse_model(eight_blocks, "eight_blocks.yaml"), nodes_of_four(), assumptions, 1000, std::nullopt,
+                 Precision::fp32, Optimizer::adam) {}
+  [[nodiscard]] MemoryBreakdown memory(const Plan& plan) const { return Estimator(job).estimate(plan).memory; }
+};
+
+TEST_CASE("a framework that gathers whole blocks is expected to hold two of them in forward and backward") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  const MemoryBreakdown units = EightBlocks(by_units).memory(sharded_plan()),
+                        layers = EightBlocks({}).memory(sharded_plan());
+  // Two blocks of 40,000 bytes, in place of three quarters of one. Without units, the upper bound has the second one.
+  CHECK((units.weights - layers.weights).value() == Approx(50000));
+  CHECK(layers.uncertainty.value() - units.uncertainty.value() == Approx(50000 * (1 - 0.052)).epsilon(0.02));
+  Plan kept = sharded_plan();
+  kept.reshard = false;
+  CHECK(EightBlocks(by_units).memory(kept).weights == EightBlocks({}).memory(kept).weights);
+}
+
+TEST_CASE("shards of weights in fp32 are the master copies, and count once") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  Plan plan = sharded_plan();
+  plan.precision = Precision::bf16;
+  const EightBlocks units(by_units), layers({});
+  // Of 20,000 weights on a rank, 2 bytes count as weights, 2 as master copies, and 8 are Adam's.
+  CHECK(units.memory(plan).optimizer.value() == Approx(20000 * 10));
+  CHECK(layers.memory(plan).optimizer.value() == Approx(20000 * 12));
+  CHECK(parameter_bytes(units.facts, plan, units.assumptions).gradient == 4);
+  CHECK(parameter_bytes(layers.facts, plan, layers.assumptions).gradient == 2);
+  plan.reshard = false;
+  CHECK(units.memory(plan).optimizer.value() == Approx(20000 * 12));
+}
+
+TEST_CASE("stages under a framework that gathers blocks hold whole weights and gradients between micro-batches") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  by_units.gradient_sums = GradientSums::full;
+  Plan plan = sharded_plan();
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.precision = Precision::bf16;
+  plan.micro_batches = 4;
+  const MemoryBreakdown whole = EightBlocks(by_units).memory(plan), layers = EightBlocks({}).memory(plan);
+  // A stage has 40,000 weights: 2 bytes for a weight, 4 bytes for a sum of gradients.
+  CHECK(whole.weights.value() == Approx(40000 * 2));
+  CHECK(whole.gradients.value() >= 40000 * 4);
+  CHECK(whole.optimizer == layers.optimizer);
+  CHECK(layers.weights.value() < 40000);
+  by_units.gradient_sums.reset();
+  CHECK(EightBlocks(by_units).memory(plan).gradients < whole.gradients);
+  CHECK(holds_whole(plan, by_units));
+  plan.mesh.set(Axis::data, 1);
+  CHECK_FALSE(holds_whole(plan, by_units));
+}
+
+TEST_CASE("the least memory of a family bounds its plans that shard less than stages hold") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  by_units.gradient_sums = GradientSums::full;
+  const EightBlocks blocks(by_units);
+  Plan plan = sharded_plan();
+  plan.mesh.set(Axis::pipeline, 2);
+  plan.precision = Precision::bf16;
+  for (const int stage : {0, 1, 2, 3}) {
+    plan.zero_stage = stage;
+    CHECK(memory_lower_bound(blocks.job, plan) <=
+          parameter_memory({40000, 40000, 0, 0}, plan, parameter_bytes(blocks.facts, plan, by_units)).total());
+  }
+}
+
+TEST_CASE("an update over all tensors has a temporary of each rank's shard") {
+  Assumptions for_each;
+  for_each.update = UpdateImplementation::foreach;
+  const auto in_update = [](const Assumptions& assumptions) {
+    const EightBlocks owned(assumptions);
+    const Plan plan = sharded_plan();
+    const Estimator estimator(owned.job);
+    return resident_peaks(estimator.stage(plan, 0)).in_update.items[static_cast<std::size_t>(MemoryItem::workspace)].value();
+  };
+  // Without temporaries, the update requests nothing. With them, the workspace of cuBLAS exists at the same time.
+  CHECK(in_update({}) == 0);
+  CHECK(in_update(for_each) - library_workspace(nodes_of_four().device).expected.value() == Approx(8 * 10000 * 4 / 4));
+
+  Plan plan = sharded_plan();
+  plan.precision = Precision::bf16;
+  CHECK(update_scratch_bytes(plan, {}) == 0);
+  // Shards of weights in half precision are in fp32, unless all state is in half precision.
+  CHECK(update_scratch_bytes(plan, for_each) == 4);
+  for_each.mixed_precision = MixedPrecision::pure;
+  CHECK(update_scratch_bytes(plan, for_each) == 2);
+  plan.offload = Offload::optimizer;
+  CHECK(update_scratch_bytes(plan, for_each) == 0);
+}
+
+TEST_CASE("with expandable segments, as much is reserved as is allocated") {
+  const auto more = [](bool expandable) {
+    Assumptions assumptions;
+    assumptions.expandable_segments = expandable;
+    const EightBlocks owned(assumptions);
+    const Plan plan = sharded_plan();
+    const Estimator estimator(owned.job);
+    const MemoryTimeline timeline = memory_timeline(estimator.stage(plan, 0), {});
+    return (timeline.peak_reserved - timeline.peak.allocated).value();
+  };
+  CHECK(more(false) > 0);
+  CHECK(more(true) == Approx(0).margin(1));
+}
+
+TEST_CASE("eager operators may keep more than their inputs only with adapters, or if keys are repeated") {
+  Assumptions eager;
+  eager.composites = CompositeKernels::operators;
+  const auto more = [&](const std::string& changes) {
+    const OwnedJob owned(load_model("llama@layers=2@hidden=64@heads=4@feed_forward=128@vocabulary=100@tokens=32" + changes),
+                         nodes_of_four(), eager, 1000, std::nullopt, Precision::bf16);
+    Plan plan;
+    plan.global_batch = 4;
+    plan.precision = Precision::bf16;
+    const Estimator estimator(owned.job);
+    return most_unmodelled(estimator.stage(plan, 0), Bytes(100)).value();
+  };
+  CHECK(more("@kv_heads=4") == 0);
+  CHECK(more("@kv_heads=2") == Approx(21));
+  CHECK(more("@kv_heads=4@lora=4") == Approx(21));
+}
+
+TEST_CASE("a TPU has neither communicators of a library nor a driver context") {
+  Plan plan = sharded_plan();
+  Device device = nodes_of_four().device;
+  CHECK(communication_buffers(plan, device).expected > Bytes{});
+  device.is_tpu = true;
+  CHECK(communicators_of(plan, device).empty());
+  CHECK(communication_buffers(plan, device, EngineGroups::none, 3).most == Bytes{});
+  CHECK(context_bytes(device).most == Bytes{});
+  CHECK(library_workspace(device).most == Bytes{});
+}
+
+}  // namespace
