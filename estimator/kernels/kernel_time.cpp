@@ -198,6 +198,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     if (work.bias != Work::Bias::none) return !has_bias_kernel(work, pass, convolution_biases_, linear_biases_);
     return work.is_separate && !has_separate_operators_;
   });
+  if (has_separate_operators_) works = with_operators(std::move(works), operation, pass, is_mixed(precision_));
   if (!has_separate_operators_ && operation.type() == "interaction") {
     const auto vectors = static_cast<double>(inputs.size()) * static_cast<double>(inputs.front().items());
     for (Work& work : works) work = fused_interaction(work, pass, vectors, static_cast<double>(output.items()));
