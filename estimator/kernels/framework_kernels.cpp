@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <span>
 
 namespace ddl {
@@ -112,6 +113,14 @@ std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& ope
   for (const double moved : operators.subspan(1))
     kernels.push_back({.activation_items = moved * items, .is_separate = true, .kind = KernelKind::elementwise});
   return kernels;
+}
+
+void fuse_scaling_of_adapters(const Operation& operation, std::vector<Work>& works) {
+  if (operation.type() != "fully_connected") return;
+  const auto is_elementwise = [](const Work& work) { return work.m <= 0 && work.bias == Work::Bias::none; };
+  for (std::size_t i = 0; i + 1 < works.size(); ++i)
+    if (is_elementwise(works[i]) && is_elementwise(works[i + 1]))
+      works.erase(works.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 Work fused_interaction(Work interaction, Pass pass, double vectors, double output) {

@@ -61,6 +61,10 @@ namespace ddl {
 [[nodiscard]] std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                bool is_mixed);
 
+/// Compiled code scales the output of an adapter in the kernel that adds it to the output of the layer. `works`: the kernels
+/// of the operation, where the scaling comes before the addition.
+void fuse_scaling_of_adapters(const Operation& operation, std::vector<Work>& works);
+
 /// Returns the kernel that computes the dot products of a recommendation model's vectors without intermediate tensors: it
 /// reads the vectors and, in backward, the gradient of the output, and writes its result. Matrix units multiply vectors that
 /// are padded to whole tiles [NVIDIA/DeepLearningExamples, dot_based_interact; HugeCTR, src/layers/interaction_layer.cu].

@@ -204,6 +204,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     for (Work& work : works) work = fused_interaction(work, pass, vectors, static_cast<double>(output.items()));
   }
   if (wide_model_ && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
+  if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
   const bool quantizes = !quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight;
   const double quantized = quantizes ? static_cast<double>((pass == Pass::forward ? inputs.front() : output).items()) : 0;
   if (quantizes && precision_ == Precision::fp8) {

@@ -183,6 +183,29 @@ TEST_CASE("operator by operator, root-mean-square norms and rotary positions mov
   CHECK(norm(CompositeKernels::operators, Fusing::all) <= fused);
 }
 
+TEST_CASE("compiled code scales the output of an adapter in the kernel that adds it") {
+  const Model model = load_model("llama2-7b@layers=1@lora=8@lora_layers=projection");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto projection = std::find_if(model.layers.begin(), model.layers.end(),
+                                       [](const Layer& layer) { return layer.name.ends_with("projection"); });
+  REQUIRE(projection != model.layers.end());
+  const auto moved = [&](Fusing fusing) {
+    Assumptions assumptions;
+    assumptions.fusing = fusing;
+    const KernelTimes times(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    double items = 0;
+    for (const Work& work : times.works(static_cast<std::size_t>(projection - model.layers.begin()), *projection->operation,
+                                        Pass::forward, projection->input_shapes, projection->output_shape))
+      items += work.m > 0 ? 0 : work.activation_items;
+    return items / static_cast<double>(projection->output_shape.items());
+  };
+  // Separate kernels read and write the output to scale it, and read two outputs and write their sum.
+  CHECK(moved(Fusing::none) == 2 + 3);
+  CHECK(moved(Fusing::residuals) == 2 + 3);
+  CHECK(moved(Fusing::all) == 3);
+}
+
 TEST_CASE("with matrix units, convolutions of channels-first images copy their inputs and outputs") {
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;
