@@ -127,6 +127,7 @@ struct PhaseInWords {
     }
     if (waiting.moves_activations)
       text.append(text.empty() ? "" : "; ").append("activations go to the host's memory and back");
+    if (waiting.copies_weights) text.append(text.empty() ? "" : "; ").append("gathered weights and gradients are copied");
     if (waiting.learned) text.append(text.empty() ? "" : "; ").append("fitted to measured runs");
     return text;
   }

@@ -11,6 +11,7 @@
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/verdict.hpp"
+#include "estimator/step/step_of.hpp"
 #include "estimator/step/tasks.hpp"
 
 namespace ddl {
@@ -319,8 +320,13 @@ class Explainer {
     const Seconds rest = of_ranks - slowest;
     const bool others = rest.value() > estimate().time[Part::waiting].value() * 1e-9;
     if (host.value() <= 0 && pages.value() <= 0 && straggler <= 1 && !others) return {};
-    return WaitingOf{host,      launch_overhead(job_),    others && !plan_.offload_activations, pages,
-                     straggler, plan_.offload_activations};
+    return WaitingOf{host,
+                     launch_overhead(job_),
+                     others && !plan_.offload_activations,
+                     pages,
+                     straggler,
+                     plan_.offload_activations,
+                     job_.assumptions.copies_gathered && gathers_weights(plan_)};
   }
 
   /// Returns the provenance of the waiting. A datasheet may give launch overhead and memory

@@ -78,6 +78,7 @@ struct WaitingOf {
   double straggler = 1;               ///< kernel time of the slowest device, relative to the devices that wait for it
   /// whether the waiting includes transfers of activations to and from host memory
   bool moves_activations = false;
+  bool copies_weights = false;  ///< whether the waiting includes copies of gathered weights and of gradients
 };
 struct UpdateOf {
   int stage = 0;

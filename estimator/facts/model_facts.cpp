@@ -227,7 +227,7 @@ std::vector<bool> again_with_products(const Model& model) {
   int block = -1, products = 0;
   for (const Layer& layer : model.layers) {
     if (layer.block != block) block = layer.block, products = 0;
-    const bool is_product = layer.operation->divisible().matrix;
+    const bool is_product = layer.operation->divisible().matrix && layer.operation->experts() <= 1;
     if (is_product) ++products;
     again.push_back(block >= 0 && !layer.operation->is_attention() && (!is_product || products % 2 == 0));
   }

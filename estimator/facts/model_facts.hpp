@@ -157,7 +157,8 @@ struct ModelFacts {
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
   /// Whether selective recomputation of products recomputes the layer. Recomputation of products
-  /// includes all layers of a block, except attention and the first of every two matrix products.
+  /// includes all layers of a block, except attention and the first of every two matrix products that are not of experts
+  /// [torchtitan, torchtitan/distributed/activation_checkpoint.py: it saves aten.mm, but not aten._grouped_mm].
   std::vector<bool> again_with_products;
   /// Whether backward of the layer's block needs neither the layer's output nor other results of the layer, nor those of any
   /// later layer of the block (find_spared_layers).

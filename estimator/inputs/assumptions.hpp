@@ -204,6 +204,8 @@ struct Assumptions {
   /// Whether tensor-parallel ranks keep a gathered input of a matrix product for backward, instead of the shard that they
   /// gather again [Korthikanti et al., 2022, section 4.2.2, gathers again].
   bool keeps_gathered = false;
+  /// Whether ZeRO-3 copies gathered weights to tensors of their own, and gradients to the message of a scatter.
+  bool copies_gathered = false;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;

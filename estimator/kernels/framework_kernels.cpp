@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <span>
 
 namespace ddl {
 namespace {
@@ -22,6 +24,28 @@ double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
 }
 
 constexpr double wide = 4;  ///< bytes of an element in fp32
+
+/// Returns the elements that each operator of a root-mean-square norm reads and writes for each element of its tensor. In
+/// fp32, nothing is converted. Backward-data has the gradients of the scale, of both factors of the product with the inverse
+/// root, of the square and of the mean, and the sum of both gradients of x.
+std::span<const double> mean_square_operators(Pass pass, bool is_mixed) {
+  static constexpr std::array forward{2.0, 2.0, 1.0, 2.0};
+  static constexpr std::array forward_mixed{3.0, 4.0, 2.0, 4.0, 3.0, 2.0};
+  static constexpr std::array data{2.0, 2.0, 3.0, 1.0, 2.0, 2.0, 1.0, 3.0, 3.0};
+  static constexpr std::array data_mixed{2.0, 3.0, 4.0, 6.0, 2.0, 4.0, 4.0, 2.0, 6.0, 6.0, 3.0};
+  static constexpr std::array weight{3.0, 1.0};
+  if (pass == Pass::backward_weight) return weight;
+  if (is_mixed) return pass == Pass::forward ? std::span<const double>(forward_mixed) : data_mixed;
+  return pass == Pass::forward ? std::span<const double>(forward) : data;
+}
+
+/// The same for rotary positions: the negative half, the concatenation, two products and a sum. Backward pads the gradient
+/// of each half with zeros.
+std::span<const double> rotary_operators(Pass pass) {
+  static constexpr std::array forward{1.0, 2.0, 2.0, 2.0, 3.0};
+  static constexpr std::array data{2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 3.0};
+  return pass == Pass::forward ? std::span<const double>(forward) : data;
+}
 
 }  // namespace
 
@@ -72,6 +96,31 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass) {
     if (work.kernel_kind() == KernelKind::dropout) work.activation_items += 2 * more * scores;
   kernels.push_back({.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise});
   return kernels;
+}
+
+bool is_mean_square_norm(const Operation& operation) {
+  return operation.type() == "query_key_norm" ||
+         (operation.type() == "norm" && operation.attribute_values().text("kind") == "rms");
+}
+
+std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& operation, Pass pass, bool is_mixed) {
+  const bool is_norm = is_mean_square_norm(operation);
+  if ((!is_norm && operation.type() != "rotary_embedding") || kernels.size() != 1 || kernels.front().activation_items <= 0)
+    return kernels;
+  const double items = kernels.front().activation_items / (is_norm && pass == Pass::backward_data ? 3 : 2);
+  const std::span<const double> operators = is_norm ? mean_square_operators(pass, is_mixed) : rotary_operators(pass);
+  kernels.front().activation_items = operators.front() * items;
+  for (const double moved : operators.subspan(1))
+    kernels.push_back({.activation_items = moved * items, .is_separate = true, .kind = KernelKind::elementwise});
+  return kernels;
+}
+
+void fuse_scaling_of_adapters(const Operation& operation, std::vector<Work>& works) {
+  if (operation.type() != "fully_connected") return;
+  const auto is_elementwise = [](const Work& work) { return work.m <= 0 && work.bias == Work::Bias::none; };
+  for (std::size_t i = 0; i + 1 < works.size(); ++i)
+    if (is_elementwise(works[i]) && is_elementwise(works[i + 1]))
+      works.erase(works.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 Work fused_interaction(Work interaction, Pass pass, double vectors, double output) {

@@ -49,6 +49,22 @@ namespace ddl {
 /// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
 
+/// Returns whether the operation is a root-mean-square norm of positions or of heads.
+[[nodiscard]] bool is_mean_square_norm(const Operation& operation);
+
+/// Returns the kernels of a pass of the operation if each operator of its code is a kernel. A root-mean-square norm computes
+/// in fp32. Forward converts, squares, averages, multiplies by the inverse root, converts back and scales; backward has the
+/// gradients of these operators. Rotary positions form x·cos + rotated(x)·sin of seven tensors [Hugging Face, transformers,
+/// modeling_llama.py: LlamaRMSNorm, rotate_half, apply_rotary_pos_emb; PyTorch, tools/autograd/derivatives.yaml, and
+/// pow_backward, mean_backward and slice_backward in torch/csrc/autograd/FunctionsManual.cpp]. All other operations have the
+/// same kernels as before. `kernels`: the single kernel of the pass. With `is_mixed`, items are in half precision.
+[[nodiscard]] std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& operation, Pass pass,
+                                               bool is_mixed);
+
+/// Compiled code scales the output of an adapter in the kernel that adds it to the output of the layer. `works`: the kernels
+/// of the operation, where the scaling comes before the addition.
+void fuse_scaling_of_adapters(const Operation& operation, std::vector<Work>& works);
+
 /// Returns the kernel that computes the dot products of a recommendation model's vectors without intermediate tensors: it
 /// reads the vectors and, in backward, the gradient of the output, and writes its result. Matrix units multiply vectors that
 /// are padded to whole tiles [NVIDIA/DeepLearningExamples, dot_based_interact; HugeCTR, src/layers/interaction_layer.cu].

@@ -198,11 +198,13 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     if (work.bias != Work::Bias::none) return !has_bias_kernel(work, pass, convolution_biases_, linear_biases_);
     return work.is_separate && !has_separate_operators_;
   });
+  if (has_separate_operators_) works = with_operators(std::move(works), operation, pass, is_mixed(precision_));
   if (!has_separate_operators_ && operation.type() == "interaction") {
     const auto vectors = static_cast<double>(inputs.size()) * static_cast<double>(inputs.front().items());
     for (Work& work : works) work = fused_interaction(work, pass, vectors, static_cast<double>(output.items()));
   }
   if (wide_model_ && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
+  if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
   const bool quantizes = !quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight;
   const double quantized = quantizes ? static_cast<double>((pass == Pass::forward ? inputs.front() : output).items()) : 0;
   if (quantizes && precision_ == Precision::fp8) {

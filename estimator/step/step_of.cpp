@@ -106,6 +106,21 @@ void set_waiting(const Job& job, const Plan& plan, const LayerCostTable& costs, 
   step.workers = workers;
 }
 
+/// Returns the time of the kernels of ZeRO-3 that copy, for a micro-batch of a stage, gathered weights to tensors of their
+/// own and, in backward, gradients to the message of a scatter [PyTorch,
+/// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather_copy_out and foreach_reduce_scatter_copy_in;
+/// DeepSpeed, deepspeed/runtime/zero/partition_parameters.py, AllGatherCoalescedHandle.wait].
+Seconds copy_time(const Job& job, const Plan& plan, const LayerCosts& own, bool backward) {
+  if (!job.assumptions.copies_gathered || job.times_whole_layers()) return {};
+  const ExchangedBytes each = exchanged_bytes(plan, job.assumptions, job.facts);
+  const double trained = own[LayerCount::trained], frozen = own[LayerCount::parameters] - trained;
+  const double item = item_bytes(plan.precision);
+  double moved = backward ? trained * (item + each.gradient) : 0;
+  if (!backward || plan.reshard) moved += 2 * (trained * each.weight + frozen * each.frozen);
+  const Work work{.weight_items = moved / item, .kind = KernelKind::elementwise};
+  return moved > 0 ? job.kernels.kernel_time(work, Pass::forward, 1, plan.precision) : Seconds{};
+}
+
 }  // namespace
 
 bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
@@ -161,8 +176,11 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       // gradients and scatter them. A unit is assumed to be as large as a message of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
       const double units = std::max(1.0, weights / 25_MiB);
-      step.tasks.push_back({stage, false, Part::waiting, 2 * units, Term(Seconds{}), bubble_shares(plan).forward});
-      step.tasks.push_back({stage, true, Part::waiting, 4 * units, Term(Seconds{}), bubble_shares(plan).forward});
+      for (const bool backward : {false, true}) {
+        const Term copies(copy_time(job, plan, of_stage, backward));
+        step.tasks.push_back(
+            {stage, backward, Part::waiting, (backward ? 4 : 2) * units, copies, bubble_shares(plan).forward});
+      }
     }
     step.paging = paging(memories, plan);
     if (step.paging > Seconds{})

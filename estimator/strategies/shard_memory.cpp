@@ -2,6 +2,7 @@
 
 #include "estimator/inputs/base_weights.hpp"
 #include "estimator/inputs/fusing.hpp"
+#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "model_zoo/values/precision.hpp"
 
@@ -80,12 +81,6 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
       break;
   }
   return {};
-}
-
-/// Whether the operation of a layer is a root-mean-square norm of positions or of heads.
-bool is_mean_square_norm(const Operation& operation) {
-  return operation.type() == "query_key_norm" ||
-         (operation.type() == "norm" && operation.attribute_values().text("kind") == "rms");
 }
 
 /// What a layer keeps for backward in addition if it runs operator by operator: inputs and outputs of its operators

@@ -134,6 +134,78 @@ TEST_CASE("autocast's softmax between two products writes fp32, and its result i
         seconds(MixedPrecision::half_gradients, CompositeKernels::fused));
 }
 
+TEST_CASE("operator by operator, root-mean-square norms and rotary positions move the bytes of their operators") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
+      "  - norm: rms\n  - rotary_embedding: {heads: 2}\n  - norm: layer\n",
+      "m.yaml");
+  const auto bytes = [&](std::size_t layer, Pass pass, bool mixed) {
+    const Layer& at = model.layers[layer];
+    double sum = 0;
+    for (const Work& work :
+         with_operators(at.operation->kernels(pass, at.input_shapes, at.output_shape), *at.operation, pass, mixed))
+      sum += work.activation_items * (mixed ? 2 : 4);
+    return sum;
+  };
+  using enum Pass;
+  const double elements = 24 * 16;
+  // Conversion 2 + 4, square 4 + 4, mean 4, product with the inverse root 4 + 4, conversion 4 + 2, scale 2 + 2.
+  CHECK(bytes(0, forward, true) == (6 + 8 + 4 + 8 + 6 + 4) * elements);
+  CHECK(bytes(0, forward, false) == (8 + 4 + 8 + 8) * elements);
+  // Scale 2 + 2, conversion 2 + 4, both factors of the product 4 + 4, 8 + 4 and the sum 4, the square's x, 2x and product
+  // 4 + 4, 4 + 4 and 8 + 4, the mean's quotient 4, the sum of two gradients 8 + 4, and conversion 4 + 2.
+  CHECK(bytes(0, backward_data, true) == (4 + 6 + 8 + 12 + 4 + 8 + 8 + 12 + 4 + 12 + 6) * elements);
+  CHECK(bytes(0, backward_data, false) == (8 + 8 + 12 + 4 + 8 + 8 + 12 + 4 + 12) * elements);
+  // The scale's gradient is a product and a sum.
+  CHECK(bytes(0, backward_weight, true) == (6 + 2) * elements);
+  // Queries and keys of 2 heads of 4 channels rotate: half a negation, concatenation, two products, and a sum.
+  const double rotated = 2 * 2 * 4 * 16;
+  CHECK(bytes(1, forward, true) == (2 + 4 + 4 + 4 + 6) * rotated);
+  CHECK(bytes(1, backward_data, true) == (4 + 4 + 2 + 2 * (2 + 2) + 6 + 6) * rotated);
+  // PyTorch has a kernel for layer norms.
+  CHECK(bytes(2, forward, true) == (2 + 2) * elements);
+
+  const Model llama = load_model("llama2-7b@layers=1");
+  const ModelFacts facts = facts_of(llama);
+  const Device device = load_machine("dgx-a100").device;
+  const auto norm = [&](CompositeKernels composites, Fusing fusing) {
+    Assumptions assumptions;
+    assumptions.composites = composites;
+    assumptions.fusing = fusing;
+    const KernelTimes times(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    const Layer& layer = llama.layers[1];
+    REQUIRE(is_mean_square_norm(*layer.operation));
+    return times.pass_time(1, *layer.operation, forward, layer.input_shapes, layer.output_shape, 1, Precision::bf16);
+  };
+  const Seconds fused = norm(CompositeKernels::fused, Fusing::none);
+  CHECK(norm(CompositeKernels::operators, Fusing::none) > 7 * fused);
+  // Compiled code fuses the operators.
+  CHECK(norm(CompositeKernels::operators, Fusing::all) <= fused);
+}
+
+TEST_CASE("compiled code scales the output of an adapter in the kernel that adds it") {
+  const Model model = load_model("llama2-7b@layers=1@lora=8@lora_layers=projection");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto projection = std::find_if(model.layers.begin(), model.layers.end(),
+                                       [](const Layer& layer) { return layer.name.ends_with("projection"); });
+  REQUIRE(projection != model.layers.end());
+  const auto moved = [&](Fusing fusing) {
+    Assumptions assumptions;
+    assumptions.fusing = fusing;
+    const KernelTimes times(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    double items = 0;
+    for (const Work& work : times.works(static_cast<std::size_t>(projection - model.layers.begin()), *projection->operation,
+                                        Pass::forward, projection->input_shapes, projection->output_shape))
+      items += work.m > 0 ? 0 : work.activation_items;
+    return items / static_cast<double>(projection->output_shape.items());
+  };
+  // Separate kernels read and write the output to scale it, and read two outputs and write their sum.
+  CHECK(moved(Fusing::none) == 2 + 3);
+  CHECK(moved(Fusing::residuals) == 2 + 3);
+  CHECK(moved(Fusing::all) == 3);
+}
+
 TEST_CASE("with matrix units, convolutions of channels-first images copy their inputs and outputs") {
   const Device device = load_machine("dgx-a100").device;
   Assumptions first;

@@ -4,6 +4,7 @@
 
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
 
 namespace {
@@ -148,6 +149,32 @@ TEST_CASE("the last message of gradients is exposed, and the others while comput
   CHECK(exposed(exchange, 4.0, 0.0, {4, 1}) == Approx(2 + 6 - 3));
   // Only one message: all of it is exposed.
   CHECK(exposed(exchange, 100.0, 0.0, {1, 1}) == Approx(8));
+}
+
+TEST_CASE("ZeRO-3 copies gathered weights, and gradients before it scatters them, if the software does") {
+  constexpr double weights = 1000 * 1000, item = 2, bandwidth = 100e9;
+  Plan plan;
+  plan.mesh.set(Axis::data, 4);
+  plan.global_batch = 8;
+  plan.micro_batches = 2;
+  plan.precision = Precision::bf16;
+  plan.optimizer = Optimizer::adam;
+  const auto waiting = [&](bool copies, int stage, bool reshard) {
+    plan.zero_stage = stage;
+    plan.reshard = reshard;
+    Assumptions assumptions;
+    assumptions.copies_gathered = copies;
+    const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {channels: 1000}\nlayers:\n"
+                                     "  - fully_connected: {features: 1000, bias: no}\n  - loss: mse\n",
+                                     "m.yaml"),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, plan.precision, plan.optimizer);
+    return Estimator(owned.job).estimate(plan).time[Part::waiting].value();
+  };
+  // Each of two micro-batches reads and writes the weights twice, and gradients once.
+  CHECK(waiting(true, 3, true) - waiting(false, 3, true) == Approx(2 * (2 + 2 + 2) * weights * item / bandwidth));
+  // Weights that stay in memory after forward are copied once.
+  CHECK(waiting(true, 3, false) - waiting(false, 3, false) == Approx(2 * (2 + 2) * weights * item / bandwidth));
+  CHECK(waiting(true, 2, true) == waiting(false, 2, true));
 }
 
 }  // namespace

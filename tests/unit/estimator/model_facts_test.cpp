@@ -246,6 +246,23 @@ TEST_CASE("selective recomputation of products leaves out attention and every se
     CHECK(again.find(name) == std::string::npos);
 }
 
+// torchtitan saves aten.mm, but not aten._grouped_mm, which runs the products of experts.
+TEST_CASE("selective recomputation of products recomputes all products of experts, and does not count them") {
+  const Model model = load_model("mixtral-8x7b@layers=2");
+  const ModelFacts facts = facts_of(model);
+  int experts = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    if (layer.operation->experts() > 1) {
+      ++experts;
+      CHECK(facts.again_with_products[i]);
+    }
+    if (layer.name.ends_with(".qkv")) CHECK_FALSE(facts.again_with_products[i]);
+    if (layer.name.ends_with(".projection")) CHECK(facts.again_with_products[i]);
+  }
+  CHECK(experts == 2 * 3);
+}
+
 // The gradients of the last product of a block need its input, and the addition after it needs nothing. A dropout between
 // them keeps its mask, which only its own forward makes.
 TEST_CASE("recomputation of a block can end before its last product, unless dropout follows") {
