@@ -5,6 +5,7 @@
 
 #include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/study.hpp"
+#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
 #include "estimator/kernels/problem_times.hpp"
@@ -19,7 +20,11 @@ KernelTime modelled(const KernelModel& model, const Problem& problem) {
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
     if (work.is_any() && !work.is_separate) kernels.emplace_back(std::move(work), problem.pass);
   }
-  return time_together(model, kernels, static_cast<double>(problem.samples));
+  KernelTime all = time_together(model, kernels, static_cast<double>(problem.samples));
+  if (!model.has_formulas()) return all;
+  all.time += time_between_steps(*problem.operation, problem.pass, problem.inputs, problem.output,
+                                 static_cast<double>(problem.samples), PersistentKernels::never);
+  return all;
 }
 KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
   const double bytes = static_cast<double>(problem.parameters) *

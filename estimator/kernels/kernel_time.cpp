@@ -38,6 +38,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
                          const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
       model_(device, update_precision(precision), assumptions, Conditions::training),
+      persistent_(persistent_kernels(device, precision)),
       precision_(precision),
       update_precision_(update_precision(precision)),
       optimizer_(optimizer),
@@ -96,6 +97,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
           sum += one;
           if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
         }
+        if (model_.has_formulas())
+          sum += time_between_steps(*layer.operation, pass, layer.input_shapes, layer.output_shape, batch, persistent_);
         return sum;
       };
       LayerTimes& at = times[i];
@@ -251,6 +254,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
 Seconds KernelTimes::pass_time(std::size_t layer, const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
                                const TensorShape& output, double samples, Precision precision) const {
   Seconds sum{};
+  if (model_.has_formulas()) sum = time_between_steps(operation, pass, inputs, output, samples, persistent_);
   for (const Work& work : works(layer, operation, pass, inputs, output))
     sum += model_of(precision).seconds(work, pass, samples);
   return sum * scale_;
@@ -260,6 +264,7 @@ Seconds KernelTimes::least_pass_time(std::size_t layer, const Operation& operati
                                      std::span<const TensorShape> inputs, const TensorShape& output, double samples,
                                      Precision precision) const {
   Seconds sum{};
+  if (model_.has_formulas()) sum = time_between_steps(operation, pass, inputs, output, samples, persistent_);
   for (const Work& work : works(layer, operation, pass, inputs, output))
     sum += model_of(precision).least(work, pass, samples);
   return sum * scale_;

@@ -11,6 +11,7 @@
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/coefficients.hpp"
 #include "estimator/inputs/machine.hpp"
+#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/problem_times.hpp"
 #include "estimator/kernels/provenance.hpp"
@@ -125,6 +126,7 @@ class KernelTimes {
   /// the product; empty: no layer
   std::vector<bool> weighted_;
   bool weighs_in_fp32_ = false;  ///< whether unfused operators multiply biases by the router's weights in fp32
+  PersistentKernels persistent_ = PersistentKernels::never;
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool has_separate_operators_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "estimator/inputs/expert_load.hpp"
+#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/exchange_time.hpp"
@@ -70,6 +71,15 @@ void each_kernel_of_layer(const Job& job, const ShardContext& context, const Lay
   const bool split_measured = filters_measured != nullptr || channels_measured != nullptr;
   const auto add_pass = [&](Pass pass) {
     const Phase phase = pass == Pass::forward ? Phase::forward : Phase::backward;
+    if (runs_in_one_call(operation)) {
+      const std::size_t at = context.index();
+      const Work work = operation.work(pass, *inputs, output);
+      if (!work.is_any()) return;
+      take(TimedKernel{to_string(pass), phase, work,
+                       kernels.pass_time(at, operation, pass, *inputs, output, shard.samples, precision) * factor,
+                       kernels.source(work, pass, precision), precision});
+      return;
+    }
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
       if (!work.is_any()) continue;
       work.weight_items *= part;

@@ -12,8 +12,9 @@ namespace {
 /// gates, each with a matrix for the input, a matrix for the state, and a bias for each of the two matrices.
 ///
 /// The time steps of a direction are sequential, with one product per token. Each time step reads the state's matrix again,
-/// as in kernels that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Each time step also launches
-/// a kernel. The work does not include the time of these launches.
+/// as in kernels that do not keep it on the chip [Diamos et al., "Persistent RNNs", ICML 2016]. Products with the input, and
+/// gradients of both matrices, cover all time steps at once [NVIDIA, "Optimizing Recurrent Neural Networks in cuDNN 5",
+/// 2016].
 class Lstm final : public Operation {
  public:
   Lstm(std::int64_t features, bool bidirectional) : features_(features), directions_(bidirectional ? 2 : 1) {}
@@ -85,6 +86,37 @@ class Lstm final : public Operation {
     return {};
   }
 
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const Work whole = work(pass, inputs, output);
+    const std::int64_t steps = output.positions() * directions_;
+    if ((pass != Pass::forward && pass != Pass::backward_weight) || steps > most_kernels) return {whole};
+    const double from = real(inputs.front().channels), state = real(features_), rows = gates * state;
+    const double all_steps = real(output.positions()), all_rows = rows * real(directions_);
+    // The kernel of all time steps: the product with the input, or the gradients of both matrices.
+    Work together{.flops = 2 * all_rows * from * all_steps,
+                  .activation_items = items(inputs.front()) + gates * items(output)};
+    if (pass == Pass::forward) {
+      together.weight_items = all_rows * (from + 2);
+      together.m = all_steps, together.n = all_rows, together.k = from;
+    } else {
+      together.flops += 2 * all_rows * state * all_steps;
+      together.weight_items = all_rows * (from + state + 2);
+      together.m = all_rows, together.n = from + state, together.k = all_steps;
+      together.batched = Work::Batched::k;
+    }
+    // The kernels of one time step are counted as one product with the state's matrix.
+    const auto part = [&](double of_all, double of_others) { return (of_all - of_others) / real(steps); };
+    Work step{.flops = part(whole.flops, together.flops),
+              .activation_items = part(whole.activation_items, together.activation_items),
+              .weight_items = part(whole.weight_items, together.weight_items),
+              .m = 1,
+              .n = pass == Pass::forward ? rows : state,
+              .k = pass == Pass::forward ? state : rows};
+    std::vector<Work> kernels(static_cast<std::size_t>(steps), step);
+    kernels.push_back(together);
+    return kernels;
+  }
+
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
     // A time step waits for the previous one: first the state's matrix product, then the gates and the cell. The product
     // with the input is computed for all time steps at once, before the first time step. For each time step, backward
@@ -110,6 +142,8 @@ class Lstm final : public Operation {
 
  private:
   static constexpr std::int64_t gates = 4;
+  static constexpr std::int64_t most_kernels =
+      8192;  ///< a longer sequence counts as one product, to bound the list of kernels
   std::int64_t features_, directions_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
@@ -35,6 +36,55 @@ TEST_CASE("a fused kernel of dot products reads its vectors once, and matrix uni
     // An odd number of vectors keeps a library's batched product from the matrix units.
     CHECK(a100.seconds(fused, pass, samples) < 0.25 * a100.seconds(work, pass, samples));
   }
+}
+
+TEST_CASE("time steps of a recurrent layer wait for each other") {
+  const Model model = load_model("gnmt@tokens=40");
+  const auto at = [&](std::string_view name) -> const Layer& {
+    const auto found =
+        std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& layer) { return layer.name == name; });
+    REQUIRE(found != model.layers.end());
+    return *found;
+  };
+  const auto waits = [&](std::string_view name, Pass pass, double samples, PersistentKernels persistent) {
+    const Layer& layer = at(name);
+    return time_between_steps(*layer.operation, pass, layer.input_shapes, layer.output_shape, samples, persistent).value();
+  };
+  const auto between = [&](std::string_view name, Pass pass) { return waits(name, pass, 64, PersistentKernels::never); };
+  // Both directions of the first layer overlap.
+  for (const std::string_view name : {"encoder1", "decoder1"}) {
+    CHECK(std::abs(between(name, Pass::forward) - 40 * 25e-6) < 1e-12);
+    CHECK(std::abs(between(name, Pass::backward_weight) - 40 * 25e-6) < 1e-12);
+    CHECK(between(name, Pass::backward_data) == 0);
+  }
+  CHECK(between("head", Pass::forward) == 0);
+  // Persistent kernels have one direction, and PyTorch chooses them by samples and time steps.
+  using enum PersistentKernels;
+  const auto is_persistent = [&](std::string_view name, double samples, PersistentKernels persistent) {
+    return waits(name, Pass::forward, samples, persistent) == 0;
+  };
+  CHECK(!is_persistent("encoder1", 64, volta));
+  CHECK(is_persistent("decoder1", 64, volta));
+  CHECK(is_persistent("decoder1", 128, volta));
+  CHECK(!is_persistent("decoder1", 112, volta));
+  CHECK(is_persistent("decoder1", 112, ampere));
+  CHECK(!is_persistent("decoder1", 136, ampere));
+  CHECK(!is_persistent("decoder1", 100, ampere));
+}
+
+TEST_CASE("some GPUs have persistent kernels in fp16") {
+  const auto of = [](double capability, int multiprocessors, Precision precision) {
+    Device device;
+    device.compute_capability = capability, device.multiprocessors = multiprocessors;
+    return persistent_kernels(device, precision);
+  };
+  CHECK(of(7.0, 80, Precision::fp16) == PersistentKernels::volta);
+  CHECK(of(7.0, 80, Precision::fp32) == PersistentKernels::never);
+  CHECK(of(7.5, 72, Precision::fp16) == PersistentKernels::never);
+  CHECK(of(8.0, 108, Precision::fp16) == PersistentKernels::ampere);
+  CHECK(of(8.0, 56, Precision::fp16) == PersistentKernels::never);
+  CHECK(of(8.6, 108, Precision::fp16) == PersistentKernels::never);
+  CHECK(of(9.0, 132, Precision::fp16) == PersistentKernels::ampere);
 }
 
 TEST_CASE("generations of fused attention have the published time ratios") {

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -100,6 +102,33 @@ TEST_CASE("an LSTM's backward has twice the products of forward, and always runs
   CHECK_FALSE(layer.operation->divisible().matrix);
   CHECK(error_in("{features: 12}", "  - lstm: 5\n").find("lstm needs a sequence, not 12") != std::string::npos);
   CHECK(error_in(sequence, "  - lstm\n").find("lstm needs 'features'") != std::string::npos);
+}
+
+TEST_CASE("an LSTM has a kernel for each time step, and one for all time steps") {
+  for (const std::string directions : {"", ", bidirectional: yes"}) {
+    const Layer layer = layer_of(sequence, "  - lstm: {features: 5" + directions + "}\n");
+    const double count = directions.empty() ? 1 : 2;
+    for (const Pass pass : {Pass::forward, Pass::backward_weight}) {
+      const std::vector<Work> kernels = layer.operation->kernels(pass, layer.input_shapes, layer.output_shape);
+      REQUIRE(static_cast<double>(kernels.size()) == count * 16 + 1);
+      const Work sum = sum_of(kernels), all = work_of(layer, pass);
+      CHECK(std::abs(sum.flops - all.flops) < 1e-9 * all.flops);
+      CHECK(std::abs(sum.activation_items - all.activation_items) < 1e-9 * all.activation_items);
+      CHECK(std::abs(sum.weight_items - all.weight_items) < 1e-9 * all.weight_items);
+      // A time step multiplies the state of one direction by its matrix, or the gradients of the gates by its transpose.
+      CHECK(kernels.front().m == 1);
+      CHECK(kernels.front().n == (pass == Pass::forward ? 4 * 5 : 5));
+      CHECK(kernels.front().k == (pass == Pass::forward ? 5 : 4 * 5));
+      CHECK(kernels.front().weight_items == 4 * 5 * 5);
+      // The last kernel is the product with the input, or has the gradients of both matrices, which sum over all tokens.
+      CHECK(kernels.back().n == (pass == Pass::forward ? count * 4 * 5 : 24 + 5));
+      CHECK(kernels.back().batched == (pass == Pass::forward ? Work::Batched::m : Work::Batched::k));
+    }
+    CHECK(layer.operation->kernels(Pass::backward_data, layer.input_shapes, layer.output_shape).size() == 1);
+  }
+  // A long sequence has one kernel.
+  const Layer longest = layer_of("{channels: 2, tokens: 8193}", "  - lstm: 2\n");
+  CHECK(longest.operation->kernels(Pass::forward, longest.input_shapes, longest.output_shape).size() == 1);
 }
 
 TEST_CASE("additive attention adds each query to each key") {
