@@ -74,6 +74,10 @@ bool runs_megatron_core(const ConfigurationFormat& format) {
   return std::find(all.begin(), all.end(), &format) != all.end();
 }
 
+bool starts_ray(const ConfigurationFormat* format) {
+  return format == &verl_overrides || format == &slime_arguments || format == &nemo_rl_yaml;
+}
+
 std::span<const ConfigurationFormat* const> configuration_formats() {
   static const auto formats = std::to_array<const ConfigurationFormat*>({&megatron_arguments,
                                                                          &verl_overrides,

@@ -147,6 +147,8 @@ struct ConfigurationFormat {
 };
 /// Returns whether Megatron Core runs the trainings of a format. It refuses some plans, and places experts in its own way.
 [[nodiscard]] bool runs_megatron_core(const ConfigurationFormat& format);
+/// Returns whether Ray starts the ranks of a format's trainings. Launchers such as srun then start the driver alone.
+[[nodiscard]] bool starts_ray(const ConfigurationFormat* format);
 /// Returns whether `name` matches `pattern`, which may begin and end with `*`. Dashes and underscores count as equal.
 [[nodiscard]] bool is_named(std::string_view pattern, std::string_view name);
 

@@ -17,6 +17,13 @@ constexpr auto optimizers =
                    "torch.optim.SGD=momentum", "bitsandbytes.optim.PagedAdamW=paged-adamw",
                    "bitsandbytes.optim.AdamW8bit=adam8bit", "bitsandbytes.optim.PagedAdamW8bit=paged-adam8bit");
 
+// The matrices with adapters have a key each. A minus removes a matrix that has adapters by default.
+constexpr auto queries = argument_words("true=q_proj", "false=-q_proj");
+constexpr auto keys = argument_words("true=k_proj", "false=");
+constexpr auto values = argument_words("true=v_proj", "false=-v_proj");
+constexpr auto projections = argument_words("true=o_proj", "false=");
+constexpr auto perceptrons = argument_words("true=mlp", "false=");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"checkpoint_dir", ConfigField::model},
     {"model_name", ConfigField::model},
@@ -29,6 +36,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model_config.padded_vocab_size", ConfigField::vocabulary},
     weak({"lora_r", ConfigField::adapter, "lora"}),
     {"lora_r", ConfigField::adapter_rank},
+    only_read({"lora_query", ConfigField::adapter_layers, "", queries}),
+    only_read({"lora_key", ConfigField::adapter_layers, "", keys}),
+    only_read({"lora_value", ConfigField::adapter_layers, "", values}),
+    only_read({"lora_projection", ConfigField::adapter_layers, "", projections}),
+    only_read({"lora_mlp", ConfigField::adapter_layers, "", perceptrons}),
     {"quantize", ConfigField::base, "", quantized},
     {"precision", ConfigField::precision, "", precisions},
     {"precision", ConfigField::pure, "", pure},
@@ -43,6 +55,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 
 // With several devices, LitGPT uses FSDP. Its full fine-tuning then recomputes all blocks, but no key of a file says so.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
+                                                  {ConfigField::adapter_layers, "q_proj v_proj"},
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::pure, "yes"},
                                                   {PlanChoice::zero, "3"},

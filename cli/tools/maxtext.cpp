@@ -15,8 +15,14 @@ constexpr auto gates = argument_words("silu linear=yes", "gelu=no", "relu=no");
 constexpr auto quantized = argument_words("fp8=yes", "fp8_full=yes", "nanoo_fp8=yes", "te_fp8_delayedscaling=yes",
                                           "te_fp8_currentscaling=yes", "te_mxfp8=yes");
 // `minimal` keeps all matrix products, but not the output of attention. Its other forms keep this output, too.
-constexpr auto policies =
-    argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none");
+// The policies `save_…` keep some products by name, and recompute all other layers of a block. The smallest of them keeps
+// one product.
+constexpr auto policies = argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none",
+                                         "save_dot_with_context_except_mlp=selective", "save_dot_except_mlp=selective",
+                                         "save_qkv_proj=selective", "save_out_proj=full");
+constexpr auto recomputed =
+    argument_words("save_dot_with_context_except_mlp=layernorm mlp", "save_dot_except_mlp=core_attn layernorm mlp",
+                   "save_qkv_proj=core_attn layernorm mlp", "*=");
 constexpr auto attentions = argument_words("autoselected=fused", "flash=fused", "cudnn_flash_te=fused",
                                            "cudnn_flash_jax=fused", "dot_product=unfused");
 constexpr auto optimizers = argument_words("adamw=adamw", "adam_pax=adam", "sgd=sgd", "muon=muon");
@@ -55,6 +61,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"ici_expert_parallelism", ConfigField::expert},
     {"num_slices", ConfigField::nodes, "", slices},
     {"remat_policy", PlanChoice::recompute, "", policies},
+    only_read({"remat_policy", PlanChoice::recompute_modules, "", recomputed}),
     {"optimizer_memory_host_offload", PlanChoice::offload, "", offloads},
     {"parameter_memory_host_offload", ConfigField::offload_weights, "", weights},
     {"opt_type", ConfigField::optimizer, "", optimizers},

@@ -183,9 +183,9 @@ constexpr auto missing = std::to_array<MissingValue>({
 });
 
 constexpr auto not_modelled =
-    argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--optimizer-offload-fraction",
-                   "--fp8-param-gather", "--num-distributed-optimizer-instances", "--moe-layer-freq",
-                   "--moe-shared-expert-intermediate-size", "--moe-token-dispatcher-type",
+    argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--decoder-seq-length",
+                   "--optimizer-offload-fraction", "--fp8-param-gather", "--num-distributed-optimizer-instances",
+                   "--moe-layer-freq", "--moe-shared-expert-intermediate-size", "--moe-token-dispatcher-type",
                    "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 

@@ -102,6 +102,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.expert_tensor_parallel_size", ConfigField::expert_tensor}),
     only_read({"model.peft.lora_tuning.adapter_dim", ConfigField::adapter_rank}),
     only_read({"peft.dim", ConfigField::adapter_rank}),
+    only_read({"model.peft.lora_tuning.target_modules", ConfigField::adapter_layers}),
+    only_read({"peft.target_modules", ConfigField::adapter_layers}),
     only_read({"optimizer.optimizer", ConfigField::optimizer, "", optimizers}),
     only_read({"model.qkv_bias", ConfigField::qkv_bias, "", flags}),
     only_read({"model.vocab_size", ConfigField::vocabulary}),
@@ -149,14 +151,12 @@ constexpr auto not_modelled =
                    "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
                    "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
                    "model.enable_cuda_graph", "model.rampup_batch_size", "ddp.grad_reduce_in_fp32",
-                   "optimizer.use_precision_aware_optimizer", "model.peft.lora_tuning.target_modules", "peft.target_modules",
-                   "comm_overlap.tp_comm_overlap");
+                   "optimizer.use_precision_aware_optimizer", "comm_overlap.tp_comm_overlap");
 
-constexpr auto marks =
-    argument_names("model.micro_batch_size", "model.global_batch_size", "model.encoder_seq_length",
-                   "model.tensor_model_parallel_size", "model.pipeline_model_parallel_size", "model.megatron_amp_O2",
-                   "model.mcore_gpt", "train.micro_batch_size", "train.global_batch_size", "ddp.use_distributed_optimizer",
-                   "model.activations_checkpoint_granularity", "model.context_parallel_size");
+constexpr auto marks = argument_names(
+    "model.micro_batch_size", "model.global_batch_size", "model.encoder_seq_length", "model.tensor_model_parallel_size",
+    "model.pipeline_model_parallel_size", "model.megatron_amp_O2", "model.mcore_gpt", "train.micro_batch_size",
+    "ddp.use_distributed_optimizer", "model.activations_checkpoint_granularity", "model.context_parallel_size");
 
 constexpr auto harmless = argument_names(
     "name", "restore_from_path", "defaults*", "hydra*", "exp_manager*", "run.*", "cluster*", "trainer.max_*",

@@ -21,6 +21,7 @@ constexpr auto optimizers =
                    "bitsandbytes.optim.PagedAdamW8bit=paged-adam8bit", "torchao.optim.AdamW8bit=adam8bit");
 // The logits are computed in chunks [torchtune/modules/loss/cross_entropy_loss.py].
 constexpr auto losses = argument_words("torchtune.modules.loss.LinearCrossEntropyLoss=linear", "torchtune.modules.loss.*=");
+constexpr auto perceptrons = argument_words("true=mlp", "false=");
 // Names of builders tell whether frozen weights are quantized. The scales are quantized, too
 // [torchtune/modules/low_precision].
 constexpr auto quantized = argument_words("*.qlora_*=nf4-double", "*=");
@@ -35,6 +36,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read(weak({"model.quantize_base", ConfigField::base, "", quantizes})),
     weak({"model.lora_rank", ConfigField::adapter, "lora"}),
     {"model.lora_rank", ConfigField::adapter_rank},
+    only_read({"model.lora_attn_modules", ConfigField::adapter_layers}),
+    only_read({"model.apply_lora_to_mlp", ConfigField::adapter_layers, "", perceptrons}),
     {"tokenizer.max_seq_len", ConfigField::sequence},
     {"batch_size", ConfigField::micro_batch},
     {"gradient_accumulation_steps", ConfigField::accumulation},

@@ -16,6 +16,7 @@ namespace foreign_tables {
 // scripts; facebookresearch/detectron2, configs; apple/corenet, projects; facebookresearch/dinov2, configs;
 // huggingface/diffusers, examples; kohya-ss/sd-scripts; tdrussell/diffusion-pipe, examples;
 // Stability-AI/stable-audio-tools, configs; Ascend/MindSpeed-LLM, examples/fsdp2;
+// CarperAI/trlx, configs; FlagOpen/FlagScale, examples;
 // THUDM/GLM, arguments.py; THUDM/SwissArmyTransformer, sat/arguments.py; THUDM/CogVideo, finetune.
 constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
                                                 "trainer.callbacks*", "seed_everything");
@@ -70,6 +71,9 @@ constexpr auto diffusion_marks =
 constexpr auto diffusion_programs = argument_names("*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*",
                                                    "*train_network*", "*sdxl_train*", "*flux_train*");
 constexpr auto audio_marks = argument_names("model.pretransform*", "model.bottleneck*", "model.conditioning*");
+constexpr auto trlx_marks = argument_names("method.num_rollouts", "method.ppo_epochs", "model.num_layers_unfrozen");
+constexpr auto trlx_programs = argument_names("trlx.*");
+constexpr auto flag_scale_marks = argument_names("experiment.task.backend", "experiment.task.entrypoint");
 constexpr auto fabric_marks = argument_names("fabric.*");
 constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
 constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
@@ -115,6 +119,11 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"a diffusion model's training", diffusion_marks, diffusion_programs, as_diffusion},
     {"stable-audio-tools", audio_marks, {}, as_layers},
     {"Lightning Fabric", fabric_marks, {}, as_options},
+    {"trlX", trlx_marks, trlx_programs, as_options},
+    {"an experiment of FlagScale",
+     flag_scale_marks,
+     {},
+     "give the file of the training that 'defaults' names, such as conf/train/7b.yaml, and the GPUs with --gpus"},
     {"Composer", composer_marks, {}, as_options},
     {"a job of MosaicML's platform", mosaic_marks, {}, "give the configuration of the training that it starts"},
     {"a cluster's job", job_marks, {}, "give the script or the configuration that it starts"},
@@ -142,7 +151,6 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"pretrain_t5*", decoder_of_two, "name its model, such as --model t5-base: the other arguments of the file are used",
      true, "", "t5"},
     {"finetune_t5*", decoder_of_two, as_model, true, "", "t5"},
-    {"*retro*", "it trains a model that retrieves text", as_model, true},
     {"pretrain_mamba*", hybrid, as_model, true, "", "nemotron-h decoder"},
     {"pretrain_hybrid*", hybrid, as_model, true, "", "nemotron-h decoder"},
     {"pretrain_vlm*", vision, as_model, true},
@@ -152,6 +160,14 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*llava*", vision, as_model, true},
     {"*internvl*", vision, as_model, true},
     {"*text_generation*", no_training, name_trained},
+    {"*retro*preprocess*", "it prepares data", name_trained},
+    {"*retro*", "it trains a model that retrieves text", as_model, true},
+    {"generate.py", no_training, name_trained},
+    {"*main_generation*", no_training, name_trained},
+    {"*main_eval*", no_training, name_trained},
+    {"*checkpoint_util*", "it converts checkpoints", name_trained},
+    {"*push_checkpoint*", "it publishes checkpoints", name_trained},
+    {"pytest*", "it runs tests", name_trained},
     // Programs of AI-Hypercomputer/maxtext.
     {"decode.py", no_training, name_trained},
     {"*logit_checker*", no_training, name_trained},

@@ -1,36 +1,124 @@
 #include "cli/options/configurations/adapted_layers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "core/source_text.hpp"
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/model.hpp"
 
 namespace ddl {
+namespace {
 
-std::string adapted_layers(const Configuration& read, std::vector<std::string>& warnings) {
-  const std::string value = read.word(ConfigField::adapter_layers);
-  if (value.empty() || is_word_of("all all-linear true auto none null", value)) return {};
-  constexpr std::string_view known =
-      "q_proj k_proj v_proj o_proj gate_proj up_proj down_proj qkv_proj query_key_value c_attn";
-  std::string names;
-  for (std::size_t at = 0; at < value.size();) {
-    // Tools write lists with blanks or commas, and some in brackets and quotes.
-    const std::size_t end = std::min(value.find_first_of(" ,[]'\"", at), value.size());
-    const std::string name = value.substr(at, end - at);
+/// Modules of other libraries, and the names of their layers here, of which a model has at least one. Sources: transformers,
+/// modeling_llama.py, modeling_phi3.py, modeling_gpt2.py, modeling_gpt_neox.py and modeling_opt.py; NVIDIA/Megatron-LM,
+/// megatron/core/transformer/attention.py and mlp.py; NVIDIA/NeMo, nemo/collections/nlp/parts/peft_config.py;
+/// meta-pytorch/torchtune, torchtune/modules/peft; Lightning-AI/litgpt, litgpt/lora.py.
+constexpr auto layers_of_modules = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", ""},
+    {"qkv_proj query_key_value c_attn linear_qkv attention_qkv", "qkv"},
+    {"output_proj linear_proj attention_dense dense", "projection"},
+    {"gate_up_proj", "gate up"},
+    {"linear_fc1 mlp_fc1 fc1 c_fc dense_h_to_4h", "gate up fc1"},
+    {"linear_fc2 mlp_fc2 fc2 dense_4h_to_h", "down fc2"},
+    {"c_proj", "projection down fc2"},
+    {"attention", "qkv projection"},
+    {"mlp", "gate up down fc1 fc2"},
+});
+
+std::vector<std::string_view> words_in(std::string_view words) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    all.push_back(words.substr(at, end - at));
     at = end + 1;
-    if (name.empty()) continue;
-    if (!is_word_of(known, name)) {
+  }
+  return all;
+}
+
+/// Whether a layer in a block, or a part of a joined matrix, has this name.
+bool has_layer(const Model& model, std::string_view name) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [&](const Layer& layer) {
+    const std::span<const std::string_view> parts = layer.operation->modules();
+    return layer.block >= 0 && layer.parameters() > 0 &&
+           (layer.name.ends_with(fmt::format(".{}", name)) || std::find(parts.begin(), parts.end(), name) != parts.end());
+  });
+}
+
+/// Returns the names of a module's layers in the model; none if the module is unknown, or if the model lacks it.
+std::vector<std::string_view> layers_of(const Model& model, std::string_view module) {
+  for (const auto& [modules, layers] : layers_of_modules) {
+    if (!is_word_of(modules, module)) continue;
+    std::vector<std::string_view> all = layers.empty() ? std::vector{module} : words_in(layers);
+    if (!layers.empty()) std::erase_if(all, [&](std::string_view layer) { return !has_layer(model, layer); });
+    // Some models have one matrix for queries, keys and values, without parts.
+    if (is_word_of("q_proj k_proj v_proj", module) && !has_layer(model, module) && has_layer(model, "qkv")) return {"qkv"};
+    return all;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> modules_in(const std::string& list) {
+  std::vector<std::string> modules;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(" ,[]'\"", at), list.size());
+    const std::string name = list.substr(at, end - at);
+    if (!name.empty()) modules.push_back(name.substr(name.rfind('.') + 1));
+    at = end + 1;
+  }
+  return modules;
+}
+
+namespace {
+
+/// Returns the modules that the configuration adapts. Keys of single modules add to the tool's default, or remove from it.
+std::vector<std::string> adapted_modules(const Configuration& read) {
+  const Fact* fact = read.find(ConfigField::adapter_layers);
+  std::vector<std::string> modules = modules_in(read.word(ConfigField::adapter_layers));
+  if (fact == nullptr || !fact->from) return modules;
+  for (const UsualValue& usual : read.format->usual) {
+    if (usual.field != RunField(ConfigField::adapter_layers)) continue;
+    const std::vector<std::string> defaults = modules_in(std::string(usual.value));
+    modules.insert(modules.begin(), defaults.begin(), defaults.end());
+  }
+  const std::vector<std::string> all = modules;
+  std::erase_if(modules, [&](const std::string& module) {
+    return module.starts_with('-') || std::find(all.begin(), all.end(), "-" + module) != all.end();
+  });
+  return modules;
+}
+
+}  // namespace
+
+std::string adapted_layers(const Configuration& read, const std::string& model, std::vector<std::string>& warnings) {
+  const std::vector<std::string> modules = adapted_modules(read);
+  const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
+  if (std::all_of(modules.begin(), modules.end(), is_all)) return {};
+  // A model of the file's sizes has no length of sequences yet, and its matrices do not depend on it.
+  const bool needs_length = model.find("@hidden=") != std::string::npos && model.find("@tokens=") == std::string::npos;
+  const Model built = load_model(needs_length ? model + "@tokens=1024" : model);
+  std::vector<std::string> names;
+  for (const std::string& module : modules) {
+    const std::vector<std::string_view> layers = layers_of(built, module);
+    if (layers.empty()) {
       const Fact& fact = *read.find(ConfigField::adapter_layers);
       warnings.push_back(fmt::format("{}: adapters of {} are not modeled: all matrices of blocks get adapters",
-                                     fact.from ? line_text(fact.from->place()) : read.file, quote(name)));
+                                     fact.from ? line_text(fact.from->place()) : read.file, quote(module)));
       return {};
     }
-    names += fmt::format("{}{}", names.empty() ? "@lora_layers=" : "+", name);
+    for (const std::string_view layer : layers) {
+      if (std::find(names.begin(), names.end(), layer) == names.end()) names.emplace_back(layer);
+    }
   }
-  return names;
+  return fmt::format("@lora_layers={}", fmt::join(names, "+"));
 }
 
 }  // namespace ddl

@@ -27,6 +27,12 @@ bool is_neutral(std::string_view value) {
   return false;
 }
 
+bool names_gpus(std::string_view value) {
+  const std::size_t colon = value.find(':');
+  return value.starts_with("gpu:") || colon == std::string_view::npos ||
+         (colon == value.rfind(':') && !value.starts_with("nvme"));
+}
+
 bool is_as_modelled(std::string_view key, std::string_view value) {
   // Adapters are predicted on all matrices of the blocks.
   const bool is_all = is_word_of("all all-linear true", value);
@@ -71,7 +77,14 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     return fact;
   }
   fact.value = setting.value;
-  if (!setting.is_known) return fact;  // Configuration::word() reports the unknown value if it is needed
+  if (!setting.is_known) {
+    // The folder of a model does not matter if its name is known.
+    if (row.field == RunField(ConfigField::model) && bundled_model_named(setting.known_end)) {
+      fact.value = setting.known_end;
+      fact.from->is_known = true;
+    }
+    return fact;  // Configuration::word() reports the unknown value if it is needed
+  }
   for (const std::string& said : words_of(row, setting.value)) {
     for (const ArgumentWord& word : row.words) {
       const bool is_pattern = word.word.find('*') != std::string_view::npos;

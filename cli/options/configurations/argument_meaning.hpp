@@ -13,6 +13,8 @@ namespace ddl {
 [[nodiscard]] bool says_nothing(std::string_view value);
 /// Whether an argument with this value, such as `false` or `0`, changes neither time nor memory.
 [[nodiscard]] bool is_neutral(std::string_view value);
+/// Whether a count of resources, such as `gpu:8` or `8`, counts GPUs: `nvme:1` does not.
+[[nodiscard]] bool names_gpus(std::string_view value);
 /// Returns whether the value of an argument without a row is the one that is predicted: it is neutral, or it puts adapters
 /// on all matrices. `key`: as argument_key returns it.
 [[nodiscard]] bool is_as_modelled(std::string_view key, std::string_view value);

@@ -159,6 +159,9 @@ ConfigEntry script_entry(const ShellScript& script, std::string key, const Place
   }
   const Certainty certainty = value->certainty();
   entry.is_known = certainty == Certainty::known;
+  const std::size_t step = value->text.rfind('/');
+  if (!entry.is_known && step != std::string::npos && value->part(step + 1).is_known())
+    entry.known_end = value->text.substr(step + 1);
   entry.is_of_branches = certainty == Certainty::optional || certainty == Certainty::of_branches;
   return entry;
 }

@@ -249,17 +249,21 @@ class ConfigurationReader {
     if (!row.only_with.empty() && row.only_with != kind_) return;
     std::optional<Fact> fact = meaning_of(row, setting);
     if (!fact) return;
-    if (row.field == ConfigField::gpus_per_node && !is_gpus(fact->value)) return;  // for example --gres=nvme:1
+    if (row.field == ConfigField::gpus_per_node && !names_gpus(fact->value)) return;  // for example --gres=nvme:1
     const Fact* before = result_.find(row.field);
-    fact->is_weak = row.is_weak;
+    fact->is_weak = row.is_weak || (setting.key.find(":-") != std::string::npos && starts_ray(format_));
     // If another argument already gives a known value, an unknown value is ignored.
     if (before != nullptr && before->from && before->from->is_known && !setting.is_known &&
         argument_key(before->from->key) != argument_key(setting.key))
       return;
     if (before != nullptr && before->from && row.is_weak && !before->is_weak) return;
+    // Some tools have a key for each kind of matrix with adapters, instead of one list.
+    const bool is_part = before != nullptr && before->from && row.field == ConfigField::adapter_layers;
+    if (is_part && argument_key(before->from->key) != argument_key(setting.key))
+      fact->value = before->value + " " + fact->value;
     // If an argument is given twice, the last value counts. If two arguments set one field, their values must be equal.
     if (before != nullptr && before->from && !before->is_weak && !is_same(row.field, before->value, fact->value) &&
-        argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer &&
+        argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer && !is_part &&
         setting.is_known && before->from->is_known && before->problem.empty() && fact->problem.empty()) {
       fact->problem = fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from),
                                   before->from->place().line);
@@ -275,11 +279,6 @@ class ConfigurationReader {
 
   static bool is_same(RunField field, const std::string& a, const std::string& b) {
     return field == ConfigField::gpus_per_node ? count_in(a) == count_in(b) : a == b;
-  }
-
-  static bool is_gpus(const std::string& text) {
-    return text.starts_with("gpu:") || text.find(':') == std::string::npos ||
-           (text.find(':') == text.rfind(':') && !text.starts_with("nvme"));
   }
 
   static std::string argument_text(const ConfigEntry& setting) {

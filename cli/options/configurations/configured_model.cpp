@@ -105,22 +105,19 @@ class SizedModel {
     kv_heads_ = kv_heads();
     if (read_.word(ConfigField::family) == "bert") return bert();
     const std::string activation = read_.word(ConfigField::activation);
-    gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu";
+    gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu" || activation == "geglu";
     has_bias_ = read_.word(ConfigField::bias) != "no";
-    if (activation == "geglu")
-      read_.fail({ConfigField::activation}, "no model family has these sizes with geglu", model_hint);
     const std::string norm = read_.word(ConfigField::norm), position = read_.word(ConfigField::position);
-    if (gated_ && norm == "rms" && position == "rope") return llama();
+    if (gated_ && norm == "rms" && position == "rope" && activation != "geglu") return llama();
     const bool is_mpt = read_.format == &llm_foundry_yaml && !gated_ && kv_heads_ == heads_;
     if (is_mpt && (position == "alibi" || (position == "learned" && !has_bias_))) return mpt(position == "alibi");
-    if (read_.says(ConfigField::experts) && number(ConfigField::experts).value_or(1) > 1)
-      read_.fail({ConfigField::experts}, "experts are supported in the family 'llama' only, with swiglu, RMSNorm and rope",
-                 model_hint);
+    if (position != "alibi" && number(ConfigField::experts).value_or(1) > 1) return decoder();
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
       return gpt();
     if (!gated_ && norm == "layer" && position == "alibi" && has_bias_ && kv_heads_ == heads_) return bloom();
     if (!gated_ && norm == "layer" && position == "rope" && activation == "relu2") return nemotron();
     if (!gated_ && norm == "layer" && position == "rope" && kv_heads_ == heads_ && activation != "relu2") return gpt_neox();
+    if (position != "alibi") return decoder();
     read_.fail({ConfigField::gated, ConfigField::norm, ConfigField::position, ConfigField::activation, ConfigField::kv_heads,
                 ConfigField::layers},
                fmt::format("no family of models has {}, norms '{}', positions '{}'{}{} together",
@@ -297,6 +294,54 @@ class SizedModel {
     add_flag("attention_bias", has_bias_, false);
     add_flag("feed_forward_bias", has_bias_, false);
     add_if_any("dropout", dropout(ConfigField::attention_dropout));
+    add_flag("tied", is_tied(), false);
+    return text_;
+  }
+
+  /// Returns a decoder of parts that no family above joins, such as multi-query attention and trained positions.
+  std::string decoder() {
+    const auto experts = number(ConfigField::experts);
+    const bool has_experts = experts && *experts > 1;
+    const std::string position = read_.word(ConfigField::position), activation = read_.word(ConfigField::activation);
+    const char with = position == "none" ? 'N' : 'F', with_experts = position == "none" ? 'n' : 'f';
+    text_ = fmt::format("decoder@pattern=({}){}", has_experts ? with_experts : with, layers_);
+    add("hidden", hidden_);
+    add("heads", heads_);
+    add_unless("kv_heads", kv_heads_, heads_);
+    add_unless("head_size", head_size_, hidden_ / heads_);
+    add("vocabulary", vocabulary());
+    const std::int64_t wide = feed_forward(gated_ ? hidden_ * 8 / 3 / 64 * 64 : hidden_ * 4);
+    add("feed_forward", wide);
+    if (has_experts) {
+      add("experts", *experts);
+      add("active", number(ConfigField::active_experts).value_or(2));
+      add("expert_feed_forward", number(ConfigField::expert_feed_forward).value_or(wide));
+    }
+    if (position == "learned") {
+      const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
+      if (!positions && !tokens)
+        read_.fail({ConfigField::position}, "the number of trained positions is not given", model_hint);
+      add("positions", positions ? *positions : *tokens);
+      add("turned", 0);
+    } else if (position == "rope") {
+      add_unless("turned", turned(), head_size_);
+    }
+    if (read_.word(ConfigField::norm) == "layer") {
+      add("norm", "layer");
+      add("norm_bias", "yes");
+    }
+    add_flag("gated", gated_, true);
+    add("activation", activation == "relu2" ? "relu2" : gated_ && activation != "geglu" ? "silu" : "gelu");
+    add_flag("parallel", read_.word(ConfigField::parallel) == "yes", false);
+    if (read_.word(ConfigField::query_key_norm) == "yes") add("query_key_norm", "head");
+    add_flag("qkv_bias", has_bias_ || read_.word(ConfigField::qkv_bias) == "yes", false);
+    add_flag("projection_bias", has_bias_, false);
+    add_flag("feed_forward_bias", has_bias_, false);
+    add("fused", is_fused() ? "yes" : "no");
+    const std::string hidden = dropout(ConfigField::hidden_dropout);
+    add_if_any("dropout", dropout(ConfigField::attention_dropout));
+    add_if_any("embedding_dropout", hidden);
+    add_if_any("residual_dropout", hidden);
     add_flag("tied", is_tied(), false);
     return text_;
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/options/configurations/adapted_layers.hpp"
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -42,19 +43,6 @@ const Layer* layer_named(const Model& model, std::string_view name) {
   };
   const auto found = std::find_if(model.layers.begin(), model.layers.end(), is_named);
   return found == model.layers.end() ? nullptr : &*found;
-}
-
-/// Returns the last parts of the names of modules in a list: `lm_head` of `model.lm_head`. Tools write lists with spaces or
-/// commas, and some in brackets and quotes.
-std::vector<std::string> modules_in(const std::string& list) {
-  std::vector<std::string> modules;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find_first_of(" ,[]'\"", at), list.size());
-    const std::string name = list.substr(at, end - at);
-    if (!name.empty()) modules.push_back(name.substr(name.rfind('.') + 1));
-    at = end + 1;
-  }
-  return modules;
 }
 
 std::vector<std::string> trained_modules(const Configuration& read) {

@@ -115,11 +115,39 @@ class NestedReader {
 
 }  // namespace
 
+namespace {
+
+/// Returns the arguments of a configuration of DeepSpeed with commas before closing brackets, or comments after #; empty if
+/// the text is none. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed, deepspeed/runtime/config.py].
+std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::string& origin) {
+  if (text.find("\"zero_optimization\"") == std::string::npos && text.find("\"train_batch_size\"") == std::string::npos &&
+      text.find("\"train_micro_batch_size_per_gpu\"") == std::string::npos)
+    return std::nullopt;
+  try {
+    // The flow style of YAML has both, too. An entry without quotes is a placeholder of a template, or a number.
+    ConfigEntries settings = yaml_settings(text, origin);
+    const bool has_placeholders = std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& setting) {
+      const char first = text.at(setting.value_offset), last = setting.value.empty() ? '"' : setting.value.front();
+      return first != '"' && last >= 'A' && last <= 'Z';
+    });
+    return has_placeholders ? std::nullopt : std::optional(std::move(settings));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 ConfigEntries json_settings(const std::string& text, const std::string& origin) {
   NestedReader reader(text, origin);
-  const JsonSource source(text, origin,
-                          "a configuration is one JSON object; the placeholders of a template have to be filled in");
-  reader.read_json(source, source.root(), "", "");
+  try {
+    const JsonSource source(text, origin,
+                            "a configuration is one JSON object; the placeholders of a template have to be filled in");
+    reader.read_json(source, source.root(), "", "");
+  } catch (const Error&) {
+    if (std::optional<ConfigEntries> settings = hjson_settings(text, origin)) return *std::move(settings);
+    throw;
+  }
   return reader.take();
 }
 

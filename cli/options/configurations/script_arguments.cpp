@@ -41,6 +41,9 @@ constexpr std::array<std::string_view, 22> silent_commands{
     "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
     "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
 
+/// Modules that `python -m` runs, and that train nothing.
+constexpr std::array<std::string_view, 5> silent_modules{"pip", "venv", "ensurepip", "compileall", "json.tool"};
+
 std::string_view last_step(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 const ScriptLauncher* launcher_named(std::string_view word) {
@@ -178,6 +181,8 @@ class ArgumentsReader {
       const std::string& word = words[i].text;
       const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
       const std::size_t at = is_module ? i + 1 : i;
+      if (is_module && std::find(silent_modules.begin(), silent_modules.end(), words[at].text) != silent_modules.end())
+        return {.command = &command};
       if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
         // Here mpirun starts one launcher per node, so the number of mpirun's processes is not the number of GPUs.
         if (prefix == "mpirun:" && launcher->prefix != "python:") prefix.clear();

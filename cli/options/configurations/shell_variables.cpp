@@ -1,6 +1,8 @@
 #include "cli/options/configurations/shell_variables.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,19 +16,74 @@ bool is_same_value(const std::optional<ShellVariable>& a, const std::optional<Sh
                                                   [](const PlacedText& x, const PlacedText& y) { return x.text == y.text; });
 }
 
-/// Marks the words of `value` that differ from `other`: those between the longest common prefix and
-/// the longest common suffix.
+bool begins_option(const PlacedText& word) { return word.text.starts_with("--"); }
+
+/// An option with its values: the words [from, end).
+struct ShellOption {
+  std::size_t from, end;
+};
+using ShellOptions = std::map<std::string_view, ShellOption>;
+
+/// Returns the options among the words [from, end) by name; empty if a value is first, or if an option is repeated.
+template <class Words>
+std::optional<ShellOptions> options_in(const Words& words, std::size_t from, std::size_t end) {
+  ShellOptions options;
+  for (std::size_t at = from; at < end;) {
+    if (!begins_option(words[at])) return std::nullopt;
+    const std::string_view word = words[at].text;
+    std::size_t next = at + 1;
+    while (next < end && !begins_option(words[next])) ++next;
+    if (!options.try_emplace(word.substr(0, word.find('=')), ShellOption{at, next}).second) return std::nullopt;
+    at = next;
+  }
+  return options;
+}
+
+/// Marks the words of `value` that differ from `other`: those between the longest common prefix and the longest common
+/// suffix. Returns the words of options that only `other` has.
 template <class Words, class Mark>
-void mark_difference(Words& value, const Words& other, const Mark& mark) {
+std::vector<PlacedText> mark_difference(Words& value, const Words& other, const Mark& mark) {
   const auto is_same = [](const PlacedText& x, const PlacedText& y) { return x.text == y.text; };
   const std::size_t shorter = std::min(value.size(), other.size());
   std::size_t front = 0, back = 0;
   while (front < shorter && is_same(value[front], other[front])) ++front;
   while (back < shorter - front && is_same(value[value.size() - 1 - back], other[other.size() - 1 - back])) ++back;
-  // A word that only `value` has is optional. A word that is different in `other` is of_branches.
-  const bool is_added = front + back == other.size();
-  for (std::size_t i = front; i < value.size() - back; ++i)
-    mark(value[i], is_added ? Certainty::optional : Certainty::of_branches);
+  std::size_t whole = back;  // values at the beginning of the suffix may belong to different options
+  while (whole > 0 && !begins_option(value[value.size() - whole])) --whole;
+  const std::optional<ShellOptions> own = options_in(value, front, value.size() - whole),
+                                    others = options_in(other, front, other.size() - whole);
+  std::vector<PlacedText> more;
+  if (!own || !others) {
+    // A word that only `value` has is optional. A word that is different in `other` is of_branches.
+    const bool is_added = front + back == other.size();
+    for (std::size_t i = front; i < value.size() - back; ++i)
+      mark(value[i], is_added ? Certainty::optional : Certainty::of_branches);
+    return more;
+  }
+  const auto begin = [](const auto& words, std::size_t at) { return words.begin() + static_cast<std::ptrdiff_t>(at); };
+  // An option that only one branch adds is optional. If each branch adds other options, one of them is needed, unless a
+  // third branch may add none.
+  const auto may_lack = [](const Words& words, const ShellOptions& options, const ShellOptions& than) {
+    return std::all_of(options.begin(), options.end(), [&](const auto& each) {
+      return than.contains(each.first) || words[each.second.from].certainty() == Certainty::optional;
+    });
+  };
+  const Certainty certainty =
+      may_lack(value, *own, *others) || may_lack(other, *others, *own) ? Certainty::optional : Certainty::of_branches;
+  for (const auto& [name, option] : *own) {
+    const auto same = others->find(name);
+    const bool is_shared = same != others->end();
+    if (is_shared && std::equal(begin(value, option.from), begin(value, option.end), begin(other, same->second.from),
+                                begin(other, same->second.end), is_same))
+      continue;
+    for (std::size_t i = option.from; i < option.end; ++i) mark(value[i], is_shared ? Certainty::of_branches : certainty);
+  }
+  for (const auto& [name, option] : *others) {
+    if (own->contains(name)) continue;
+    more.insert(more.end(), begin(other, option.from), begin(other, option.end));
+  }
+  for (PlacedText& word : more) word.mark(certainty);
+  return more;
 }
 
 /// Merges the values of a variable after two branches, if it is unknown which branch runs.
@@ -36,7 +93,9 @@ ShellVariable merge(ShellVariable a, ShellVariable b) {
   for (const PlacedText& word : b.words) size_b += word.text.size() + 1;
   if (size_a > size_b) std::swap(a, b);  // the longer value is kept, with its certainty marked
   if (b.is_array || a.is_array || b.words.empty()) {
-    mark_difference(b.words, a.words, [](PlacedText& word, Certainty certainty) { word.mark(certainty); });
+    std::vector<PlacedText> more =
+        mark_difference(b.words, a.words, [](PlacedText& word, Certainty certainty) { word.mark(certainty); });
+    std::move(more.begin(), more.end(), std::back_inserter(b.words));
     return b;
   }
   PlacedText& text = b.words.front();
@@ -49,10 +108,14 @@ ShellVariable merge(ShellVariable a, ShellVariable b) {
     begins.push_back(at);
     at += word.text.size();
   }
-  mark_difference(own, other, [&](PlacedText& word, Certainty certainty) {
+  const std::vector<PlacedText> more = mark_difference(own, other, [&](PlacedText& word, Certainty certainty) {
     const std::size_t begin = begins[static_cast<std::size_t>(&word - own.data())];
     text.mark(certainty, begin, begin + word.text.size());
   });
+  for (const PlacedText& word : more) {
+    text.add(' ', word.origin());
+    text.add(word);
+  }
   return b;
 }
 

@@ -53,12 +53,17 @@ struct OtherText {
 };
 constexpr std::string_view is_benchmark = "it is the output of a benchmark: 'ddl-oracle calibrate network {}' reads it";
 constexpr std::string_view is_description = "it describes a model: 'ddl-oracle models import {}' reads it";
+constexpr std::string_view is_sizes =
+    "it gives sizes of a model: write them in a file as arguments of Megatron-LM: --num-layers 32 --hidden-size 4096 ...";
 /// The first row whose texts are in the file counts.
 constexpr auto other_json = std::to_array<OtherText>({
     {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
     {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
     {"\"_class_name\"", "",
      "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
+    {"\"peft_type\"", "",
+     "it describes adapters of PEFT: give rank and modules with the model: recommend "
+     "llama3-8b@lora=16@lora_layers=q_proj+v_proj"},
     {"\"model_type\"", "", is_description},
     {"\"architectures\"", "", is_description},
     {"\"nccl_version\"", "\"results\"", is_benchmark},
@@ -67,6 +72,9 @@ constexpr auto other_yaml = std::to_array<OtherText>({
     {"format:", "plan:", "it is a job file: 'ddl-oracle check {}' reads it"},
     {"format:", "layers:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
     {"format:", "family:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+    {"kv_cache_config:", "", "it serves a model: give the configuration of a training"},
+    {"num_layers:", "hidden_size:", is_sizes},
+    {"num_layers:", "d_model:", is_sizes},
 });
 constexpr auto other_plain = std::to_array<OtherText>({
     {"# nThread", "", is_benchmark},

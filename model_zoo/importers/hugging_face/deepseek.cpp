@@ -89,6 +89,36 @@ FamilyModel read_with_corrected_scores(HuggingFaceConfig& config, const Defaults
   return model;
 }
 
+/// Reads the indexer, which selects the tokens that attention reads.
+void read_indexer(HuggingFaceConfig& config, FamilyModel& model, std::int64_t heads) {
+  const std::int64_t frequency = config.integer({"index_topk_freq"}, 1);
+  const std::optional<std::string> types = config.pattern({"indexer_types"}, {{"full", 'F'}, {"shared", 'S'}});
+  // In GLM-5.2, most layers use the tokens that the indexer of an earlier layer selected.
+  if (types ? types->find('S') != std::string::npos : frequency > 1) {
+    config.fail(types ? "indexer_types" : "index_topk_freq", "no family has layers that share the indexer of another layer",
+                "the nearest bundled model is glm-5, in which each layer has an indexer");
+  }
+  if (config.is_null("index_topk_pattern")) config.accept("index_topk_pattern");
+  model.set("selected", config.integer({"index_topk"}, 2048));
+  model.set("index_heads", config.integer({"index_n_heads"}, heads));
+  model.set("index_size", config.integer({"index_head_dim"}, 128));
+  for (const std::string_view key : {"indexer_rope_interleave", "index_skip_topk_offset", "index_share_for_mtp_iteration"})
+    config.accept(key);
+}
+
+/// Throws Error if a list of layers contradicts the number of first layers without experts.
+void check_layers(HuggingFaceConfig& config, std::int64_t usual_layers, std::int64_t usual_dense) {
+  const std::optional<std::string> kinds = config.pattern({"mlp_layer_types"}, {{"dense", 'D'}, {"sparse", 'S'}});
+  if (!kinds) return;
+  const std::int64_t layers = config.layers({"num_hidden_layers"}, usual_layers);
+  const std::int64_t dense = config.integer({"first_k_dense_replace"}, usual_dense, 0, layers);
+  const auto first = static_cast<std::size_t>(dense), all = static_cast<std::size_t>(layers);
+  if (*kinds != std::string(first, 'D') + std::string(all - first, 'S')) {
+    config.fail("mlp_layer_types",
+                fmt::format("this list does not have {} layers, of which the first {} have no experts", layers, dense));
+  }
+}
+
 }  // namespace
 
 // Defaults of DeepseekV2Config.
@@ -141,6 +171,49 @@ FamilyModel read_deepseek_v3(HuggingFaceConfig& config) {
                                      .shared = 1,
                                      .active = 8},
                                     "DeepseekV3", 8, 4);
+}
+
+// Defaults of DeepseekV32Config.
+FamilyModel read_deepseek_v32(HuggingFaceConfig& config) {
+  FamilyModel model = read_with_corrected_scores(config,
+                                                 {.vocabulary = 129280,
+                                                  .hidden = 7168,
+                                                  .feed_forward = 18432,
+                                                  .layers = 61,
+                                                  .heads = 128,
+                                                  .tokens = 163840,
+                                                  .dense_layers = 3,
+                                                  .width = 2048,
+                                                  .experts = 256,
+                                                  .shared = 1,
+                                                  .active = 8},
+                                                 "DeepseekV32", 8, 4);
+  check_layers(config, 61, 3);
+  read_indexer(config, model, 64);
+  return model;
+}
+
+// Defaults of GlmMoeDsaConfig.
+FamilyModel read_glm_moe_dsa(HuggingFaceConfig& config) {
+  FamilyModel model = read_with_corrected_scores(config,
+                                                 {.vocabulary = 154880,
+                                                  .hidden = 6144,
+                                                  .feed_forward = 12288,
+                                                  .layers = 78,
+                                                  .heads = 64,
+                                                  .tokens = 202752,
+                                                  .dense_layers = 3,
+                                                  .width = 2048,
+                                                  .experts = 256,
+                                                  .shared = 1,
+                                                  .active = 8,
+                                                  .query_rank = 2048,
+                                                  .key_size = 192,
+                                                  .value_size = 256},
+                                                 "GlmMoeDsa", 1, 1);
+  check_layers(config, 78, 3);
+  read_indexer(config, model, 32);
+  return model;
 }
 
 // Defaults of Glm4MoeLiteConfig.

@@ -18,10 +18,11 @@
 namespace ddl {
 
 // Each reader is defined in the file of its family.
-HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_distilbert,
-    read_falcon, read_glm4_moe_lite, read_gemma, read_gemma2, read_gemma3, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok,
-    read_mamba2, read_minicpm3, read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_sarvam_mla,
-    read_t5, read_vit, read_xlm_roberta, read_youtu;
+HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_deepseek_v32,
+    read_distilbert, read_falcon, read_glm4_moe_lite, read_glm_moe_dsa, read_gemma, read_gemma2, read_gemma3, read_gemma4,
+    read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_lfm2, read_lfm2_moe, read_mamba2, read_mimo_v2_flash,
+    read_minicpm3, read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_sarvam_mla, read_t5,
+    read_vit, read_xlm_roberta, read_youtu;
 
 namespace {
 
@@ -34,18 +35,24 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"dbrx", read_dbrx},
                                                             {"deepseek_v2", read_deepseek_v2},
                                                             {"deepseek_v3", read_deepseek_v3},
+                                                            {"deepseek_v32", read_deepseek_v32},
                                                             {"distilbert", read_distilbert},
                                                             {"falcon", read_falcon},
                                                             {"gemma", read_gemma},
                                                             {"gemma2", read_gemma2},
                                                             {"gemma3_text", read_gemma3},
+                                                            {"gemma4_text", read_gemma4},
                                                             {"glm4_moe_lite", read_glm4_moe_lite},
+                                                            {"glm_moe_dsa", read_glm_moe_dsa},
                                                             {"gpt2", read_gpt2},
                                                             {"gpt_neox", read_gpt_neox},
                                                             {"gpt_oss", read_gpt_oss},
                                                             {"grok-1", read_grok},
                                                             {"kimi_k2", read_deepseek_v3},
+                                                            {"lfm2", read_lfm2},
+                                                            {"lfm2_moe", read_lfm2_moe},
                                                             {"mamba2", read_mamba2},
+                                                            {"mimo_v2_flash", read_mimo_v2_flash},
                                                             {"minicpm3", read_minicpm3},
                                                             {"mpt", read_mpt},
                                                             {"nemotron", read_nemotron},
@@ -59,51 +66,65 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"xlm-roberta", read_xlm_roberta},
                                                             {"youtu", read_youtu}});
 
-/// A type that no family can express, with the reason.
+/// A type that is not read, with the reason, and the bundled models of this type.
 struct RefusedType {
   std::string_view model_type, reason;
+  std::string_view bundled{};
 };
-constexpr std::string_view delta_rule = "the delta rule of these models is not among the operations of model files",
+constexpr std::string_view delta_rule = "no bundled family has its layers with a delta rule",
                            mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
-                           layer_embeddings = "no bundled family has layers with their own embedding tables",
+                           linear = "layers of linear attention are not among the operations of model files",
                            disentangled = "attention with separate keys of relative positions is not among the operations",
                            contrast = "a loss that compares all images and texts of a batch is not among the operations",
-                           indexed =
-                               "attention to tokens that an indexer chooses is not among the operations of model files";
+                           compressed =
+                               "attention to compressed or selected tokens of this kind is not among the operations",
+                           no_import = "no import builds its layers";
 constexpr auto refused_types = std::to_array<RefusedType>({
     {"albert", "no bundled family has layers that share the weights of a single layer"},
-    {"bailing_hybrid", "layers of linear attention are not among the operations of model files"},
-    {"clip", contrast},
+    {"bailing_hybrid", linear},
+    {"clip", contrast, "clip-vit-l-14"},
     {"deberta", disentangled},
     {"deberta-v2", disentangled},
-    {"deepseek_v32", indexed},
-    {"deepseek_v4", indexed},
+    {"deepseek_v4", compressed},
+    {"delta_net", "the delta rule without gates is not among the operations of model files"},
     {"dinov2", "a trained token in the place of hidden patches is not among the operations of model files"},
+    {"dinov3_vit", no_import, "dinov3-vitl16"},
     {"falcon_mamba", mamba_1},
-    {"gemma3n", layer_embeddings},
-    {"gemma3n_text", layer_embeddings},
-    {"gemma4", layer_embeddings},
-    {"gemma4_text", layer_embeddings},
-    {"glm_moe_dsa", indexed},
+    {"gated_deltanet", delta_rule, "qwen3-next-80b-a3b"},
+    {"gemma3n", "no bundled family has its several residual streams"},
+    {"gemma3n_text", "no bundled family has its several residual streams"},
+    {"gla", linear},
+    {"gsa", linear},
+    {"hgrn2", linear},
+    {"hubert", no_import, "hubert-base"},
     {"jamba", mamba_1},
-    {"kimi_linear", delta_rule},
+    {"kimi_linear", no_import, "kimi-linear-48b-a3b"},
     {"mamba", mamba_1},
+    {"mask2former", no_import, "mask2former-swin-b"},
     {"minimax", "layers of lightning attention are not among the operations of model files"},
-    {"minimax_m3", indexed},
-    {"mllama", "no bundled family has layers that read the tokens of an image"},
-    {"modernbert", "no import builds its layers; the bundled modernbert-base takes other sizes after an '@'"},
+    {"minimax_m3", compressed},
+    {"mllama", no_import, "llama3.2-vision-11b"},
+    {"modernbert", no_import, "modernbert-base"},
+    {"nemotron-nas", "no bundled family has layers whose perceptrons have different widths"},
     {"olmo_hybrid", delta_rule},
     {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
+    {"retnet", linear},
     {"rwkv", rwkv},
     {"rwkv5", rwkv},
     {"rwkv6", rwkv},
     {"rwkv7", rwkv},
+    {"samba", mamba_1},
+    {"sam", no_import, "sam-vit-b"},
+    {"sam2", no_import, "sam2-hiera-b"},
+    {"segformer", no_import, "segformer-b0"},
     {"siglip", contrast},
-    {"siglip2", contrast},
-    {"whisper",
-     "attention in which keys have no bias, but queries and values have one, is not among the bundled "
-     "families"},
+    {"siglip2", contrast, "siglip2-so400m-patch14-384"},
+    {"step3p5", no_import, "step-3.5-flash"},
+    {"step3p7", no_import, "step-3.5-flash"},
+    {"transformer", "models of flash-linear-attention have their own keys"},
+    {"wav2vec2", no_import, "wav2vec2-base"},
+    {"whisper", no_import, "whisper-large-v3"},
     {"zamba", "no bundled family has blocks that share weights"},
     {"zamba2", "no bundled family has blocks that share weights and have adapters of their own"},
 });
@@ -130,7 +151,9 @@ void refuse_known(const HuggingFaceConfig& config, std::string_view type) {
   for (const RefusedType& refused : refused_types) {
     if (refused.model_type != type) continue;
     config.fail("model_type", fmt::format("models of the type {} are not read: {}", quote(type), refused.reason),
-                "use a bundled model of about the same size ('models list'), or write a model file");
+                refused.bundled.empty()
+                    ? "use a bundled model of about the same size ('models list'), or write a model file"
+                    : fmt::format("the bundled {0} is of this type: 'models show {0}'", refused.bundled));
   }
 }
 

@@ -12,7 +12,8 @@ FamilyModel read_mamba2(HuggingFaceConfig& config) {
   const std::int64_t width = config.integer({"expand"}, 2, 1, 1024) * hidden;
   if (config.integer({"head_dim"}, 64) * heads != width)
     config.fail(config.has("num_heads") ? "num_heads" : "head_dim",
-                fmt::format("the heads do not have the {} channels of Mamba-2", width));
+                fmt::format("the heads do not have the {} channels of Mamba-2", width),
+                config.has("num_heads") ? "" : fmt::format("the library's default is {} heads: write 'num_heads'", heads));
   model.set("pattern", fmt::format("\"(M){}\"", layers));
   model.set("hidden", hidden);
   model.set("heads", std::int64_t{1});  // this parameter of attention has no effect, because no layer has attention

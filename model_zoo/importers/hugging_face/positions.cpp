@@ -38,8 +38,8 @@ std::int64_t HuggingFaceConfig::unstretched(const std::string& path, const Json&
     if (said == nullptr) continue;
     if (!said->is_string()) fail(path_to(key), fmt::format("'{}' is {}, not text", key, json_kind(*said)));
     kind = said->get<std::string>();
-    static constexpr auto known =
-        std::to_array<std::string_view>({"default", "dynamic", "linear", "llama3", "longrope", "mrope", "su", "yarn"});
+    static constexpr auto known = std::to_array<std::string_view>(
+        {"default", "dynamic", "linear", "llama3", "longrope", "mrope", "proportional", "su", "yarn"});
     if (std::find(known.begin(), known.end(), kind) == known.end()) {
       unknown(path_to(key), fmt::format("unknown kind of scaled positions ({}) {}", path, quote(kind)),
               suggest(kind, std::span<const std::string_view>(known)));

@@ -121,6 +121,18 @@ TEST_CASE("after branches that are not decided, values on which the branches agr
   CHECK(certainty_of(array, 2) == Certainty::known);
   CHECK(certainty_of(array, 3) == Certainty::of_branches);
   CHECK(certainty_of("if [ $C = x ]; then T=2; else T=4; fi\nargs $T\n", 1) == Certainty::of_branches);
+  // The options of all branches are kept. An option that another branch lacks is optional.
+  for (const std::string list : {"D=()\ncase $C in a) D+=(--b 1 --e) ;; b) D+=(--c 2) ;; esac\nargs ${D[@]}\n",
+                                 "case $C in z) D= ;; a) D='--b 1 --e' ;; b) D='--c 2' ;; *) D= ;; esac\nargs $D\n"}) {
+    CAPTURE(list);
+    CHECK(words_of(list) == "[--b][1][--e][--c][2]\n");
+    for (const std::size_t word : {1U, 3U, 4U}) CHECK(certainty_of(list, word) == Certainty::optional);
+  }
+  const std::string either = "if [ $C = x ]; then D='--a 1 --b 2'; else D='--b 3 --a 1 --c'; fi\nargs $D\n";
+  CHECK(words_of(either) == "[--b][3][--a][1][--c]\n");
+  CHECK(certainty_of(either, 1) == Certainty::of_branches);
+  CHECK(certainty_of(either, 3) == Certainty::known);
+  CHECK(certainty_of(either, 5) == Certainty::optional);
   CHECK(certainty_of("if [ $C = x ]; then T=2; else T=2; fi\nargs $T\n", 1) == Certainty::known);
   CHECK(certainty_of("T=2\ncase $C in a) T=3;; esac\nargs $T\n", 1) == Certainty::of_branches);
   CHECK(certainty_of("for T in 1 2 4; do\nargs $T\ndone\n", 1) == Certainty::of_branches);

@@ -20,8 +20,120 @@ TEST_CASE("a type that no family can express is refused with the reason") {
             .starts_with(
                 "config.json:1:16: models of the type 'jamba' are not read: layers with the recurrence of Mamba-1 are "
                 "not among the operations of model files\n"));
-  CHECK(refusal_of(R"({"model_type": "some_vl", "text_config": {"model_type": "gemma4_text"}})")
-            .find("models of the type 'gemma4_text' are not read") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "some_vl", "text_config": {"model_type": "gemma3n_text"}})")
+            .find("models of the type 'gemma3n_text' are not read") != std::string::npos);
+}
+
+TEST_CASE("if a bundled model has a type that is not read, the hint names it") {
+  for (const std::string type :
+       {"clip", "dinov3_vit", "gated_deltanet", "hubert", "kimi_linear", "mask2former", "mllama", "modernbert", "sam",
+        "sam2", "segformer", "siglip2", "step3p5", "step3p7", "wav2vec2", "whisper"}) {
+    INFO(type);
+    const std::string refusal = refusal_of(R"({"model_type": ")" + type + R"("})");
+    const std::string words = "hint: the bundled ";
+    const std::size_t start = refusal.find(words);
+    REQUIRE(start != std::string::npos);
+    const std::size_t name = start + words.size();
+    CHECK(load_model(refusal.substr(name, refusal.find(' ', name) - name)).parameters() > 0);
+  }
+}
+
+TEST_CASE("decoders whose attention reads selected tokens have the published number of parameters") {
+  // The released configurations; the numbers are those that transformers builds (tests/data/transformers_parameters.csv).
+  const std::string glm = R"({"model_type": "glm_moe_dsa", "architectures": ["GlmMoeDsaForCausalLM"], "head_dim": 64,
+      "first_k_dense_replace": 3, "hidden_size": 6144, "index_head_dim": 128, "index_n_heads": 32, "index_topk": 2048,
+      "intermediate_size": 12288, "kv_lora_rank": 512, "max_position_embeddings": 202752, "moe_intermediate_size": 2048,
+      "n_routed_experts": 256, "n_shared_experts": 1, "num_attention_heads": 64, "num_experts_per_tok": 8,
+      "num_hidden_layers": 78, "num_key_value_heads": 64, "q_lora_rank": 2048, "qk_nope_head_dim": 192,
+      "qk_rope_head_dim": 64, "v_head_dim": 256, "vocab_size": 154880)";
+  CHECK(model_of_text(glm + "}").parameters() == 743'911'199'232);
+  const std::string deepseek = R"({"model_type": "deepseek_v32", "architectures": ["DeepseekV32ForCausalLM"],
+      "first_k_dense_replace": 3, "hidden_size": 7168, "index_head_dim": 128, "index_n_heads": 64, "index_topk": 2048,
+      "intermediate_size": 18432, "kv_lora_rank": 512, "moe_intermediate_size": 2048, "n_group": 8, "topk_group": 4,
+      "n_routed_experts": 256, "n_shared_experts": 1, "num_attention_heads": 128, "num_experts_per_tok": 8,
+      "num_hidden_layers": 61, "q_lora_rank": 1536, "vocab_size": 129280)";
+  const Import import = import_hugging_face(deepseek + "}", "config.json");
+  CHECK(parse_model(import.model_file, "config.yaml").parameters() == 671'877'929'216);
+  CHECK(has_line(import, "selected: 2048"));
+  CHECK(has_line(import, "index_heads: 64"));
+  // The defaults are those of the released models.
+  CHECK(model_of_text(R"({"model_type": "glm_moe_dsa"})").parameters() == 743'911'199'232);
+  CHECK(model_of_text(R"({"model_type": "deepseek_v32"})").parameters() == 671'877'929'216);
+  CHECK(refusal_of(glm + R"(, "num_hidden_layers_": 1, "indexer_types": ["full", "shared"]})")
+            .find("no family has layers that share the indexer of another layer\n") != std::string::npos);
+  CHECK(refusal_of(glm + R"(, "index_topk_freq": 4})").find("share the indexer") != std::string::npos);
+  CHECK(refusal_of(glm + R"(, "mlp_layer_types": ["dense", "sparse"]})").find("of which the first 3 have no experts\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("MiMo-V2-Flash has the published number of parameters") {
+  // The released configuration; the number is that of tests/data/transformers_parameters.csv.
+  const std::string start = R"({"model_type": "mimo_v2_flash", "num_attention_heads": 64, "num_key_value_heads": 4,
+      "head_dim": 192, "v_head_dim": 128, "hidden_size": 4096, "intermediate_size": 16384, "vocab_size": 152576,
+      "partial_rotary_factor": 0.334, "sliding_window": 128, "swa_num_key_value_heads": 8, "moe_intermediate_size": 2048,
+      "n_routed_experts": 256, "n_shared_experts": null, "num_experts_per_tok": 8, "num_hidden_layers": 48)";
+  const std::string windows = "0, 1, 1, 1, 1" + [] {
+    std::string rest;
+    for (int group = 0; group < 7; ++group) rest += ", 0, 1, 1, 1, 1, 1";
+    return rest + ", 0";
+  }();
+  const Import import = import_hugging_face(start + R"(, "hybrid_layer_pattern": [)" + windows + "]}", "config.json");
+  CHECK(parse_model(import.model_file, "config.yaml").parameters() == 308'778'768'832);
+  CHECK(has_line(import, "turned: 64"));
+  CHECK(model_of_text(start + "}").parameters() == 308'778'768'832);
+  CHECK(
+      refusal_of(start + R"(, "moe_layer_freq": [0, 2]})").find("'moe_layer_freq' is not a list of 48 numbers, 0 or 1\n") !=
+      std::string::npos);
+  CHECK(refusal_of(start + R"(, "add_full_attention_sink_bias": true})").find("only layers with a window have") !=
+        std::string::npos);
+}
+
+TEST_CASE("LFM2 has the published number of parameters, with and without experts") {
+  // The released configurations; the numbers are those of tests/data/transformers_parameters.csv.
+  const std::string small = R"({"model_type": "lfm2", "hidden_size": 2048, "block_ff_dim": 12288, "conv_L_cache": 3,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 16, "vocab_size": 65536)";
+  CHECK(model_of_text(small + R"(, "full_attn_idxs": [2, 5, 8, 10, 12, 14], "tie_embedding": true})").parameters() ==
+        1'170'340'608);
+  CHECK(model_of_text(small + R"(, "layer_types": ["conv", "conv", "full_attention", "conv", "conv", "full_attention",
+      "conv", "conv", "full_attention", "conv", "full_attention", "conv", "full_attention", "conv", "full_attention",
+      "conv"]})")
+            .parameters() == 1'170'340'608);
+  CHECK(model_of_text(R"({"model_type": "lfm2_moe", "hidden_size": 2048, "intermediate_size": 7168, "num_dense_layers": 2,
+      "moe_intermediate_size": 1792, "num_experts": 32, "num_experts_per_tok": 4, "num_hidden_layers": 24,
+      "full_attn_idxs": [2, 6, 10, 14, 18, 21]})")
+            .parameters() == 8'339'929'856);
+  CHECK(refusal_of(small + R"(, "full_attn_idxs": [16]})").find("there is no layer 16: the last one is 15\n") !=
+        std::string::npos);
+  CHECK(refusal_of(small + R"(, "layer_types": ["conv"]})").find("has 1 entries, but there are 16 layers\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("Gemma 4 is read with experts, and with layers that borrow keys and values") {
+  // As the released configurations; the numbers are those that transformers builds (tests/data/transformers_parameters.csv).
+  const std::string start = R"({"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
+      "rope_parameters": {"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25},
+                          "sliding_attention": {"rope_type": "default"}}, "tie_word_embeddings": true, )";
+  const auto parameters = [&](const std::string& keys) { return model_of_text(start + keys + "}}").parameters(); };
+  const std::string mixture = R"("attention_k_eq_v": true, "enable_moe_block": true, "hidden_size": 2816,
+      "hidden_size_per_layer_input": 0, "intermediate_size": 2112, "moe_intermediate_size": 704, "num_attention_heads": 16,
+      "num_experts": 128, "num_global_key_value_heads": 2, "num_hidden_layers": 30, "num_key_value_heads": 8,
+      "top_k_experts": 8)";
+  CHECK(parameters(mixture) == 25'233'141'760);
+  CHECK(parameters(R"("attention_k_eq_v": true, "hidden_size": 5376, "hidden_size_per_layer_input": 0, "num_experts": null,
+      "intermediate_size": 21504, "num_attention_heads": 32, "num_global_key_value_heads": 4, "num_hidden_layers": 60,
+      "num_key_value_heads": 16)") == 30'697'345'280);
+  const std::string borrowing = R"("hidden_size": 2560, "hidden_size_per_layer_input": 256, "intermediate_size": 10240,
+      "num_attention_heads": 8, "num_hidden_layers": 42, "num_key_value_heads": 2, "num_kv_shared_layers": 18)";
+  CHECK(parameters(borrowing) == 7'463'013'376);
+  const auto refusal = [&](const std::string& keys) { return refusal_of(start + keys + "}}"); };
+  CHECK(refusal(borrowing + R"(, "use_double_wide_mlp": true)").find("no family has wider perceptrons in the last layers") !=
+        std::string::npos);
+  CHECK(refusal(R"("num_hidden_layers": 12, "num_kv_shared_layers": 5)").find("do not end with a layer of each kind\n") !=
+        std::string::npos);
+  CHECK(refusal(R"("enable_moe_block": true)").find("has no 'num_experts', and the library has no default") !=
+        std::string::npos);
+  CHECK(refusal(R"("use_bidirectional_attention": "all")").find("no family of Gemma 4 attends to later tokens\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("Infinity and NaN of Python's JSON are accepted where they have no effect, and refused elsewhere") {
