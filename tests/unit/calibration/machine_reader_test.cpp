@@ -363,6 +363,16 @@ TEST_CASE("each name that a driver prints of a device finds a machine") {
   CHECK(checked > 250);
 }
 
+TEST_CASE("a size of a cloud's instances that is not bundled is answered with the nearest sizes of its family") {
+  CHECK(first_line(error_of([] { (void)load_machine("g5.32xlarge"); })) == "unknown machine 'g5.32xlarge'");
+  CHECK(error_of([] { (void)load_machine("g5.32xlarge"); }).find("'g5.24xlarge', 'g5.48xlarge', 'g5.16xlarge'") !=
+        std::string::npos);
+  CHECK(error_of([] { (void)load_machine("A2-HighGPU-3g"); }).find("'a2-highgpu-2g', 'a2-highgpu-4g', 'a2-highgpu-1g'") !=
+        std::string::npos);
+  // A family with one size is no family.
+  CHECK(error_of([] { (void)load_machine("dgx-a100-80"); }).find("did you mean 'dgx-a100'") != std::string::npos);
+}
+
 TEST_CASE("machines are found with any case and punctuation of their name") {
   CHECK(load_machine("ABCI").name == "abci");
   CHECK(load_machine("DGX H100").name == "dgx-h100");
