@@ -17,8 +17,8 @@ constexpr std::size_t longest_list = 12;
 /// Words with more letters are not compared, because time and memory of a comparison are
 /// proportional to the product of both lengths.
 constexpr std::size_t longest_word = 64;
-/// Minimum length of a common substring that identifies a name.
-constexpr std::size_t shortest_part = 3;
+/// Minimum length of a common substring that identifies a name, if it begins a word of the name, and anywhere.
+constexpr std::size_t shortest_part = 3, shortest_inner_part = 5;
 constexpr std::size_t close_names_shown = 6;
 
 template <class Name>
@@ -42,7 +42,9 @@ std::optional<std::string> nearest_of(std::string_view word, std::span<const Nam
   return best;
 }
 
-/// The length of the longest common substring of two words.
+bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// The length of the longest common substring of two words that identifies `b`: a short one begins a word of `b`.
 std::size_t longest_common(std::string_view a, std::string_view b) {
   // For each letter of `b`: the length of the common substring that ends at this letter and at the present letter of `a`.
   std::vector<std::size_t> ending(b.size() + 1);
@@ -50,7 +52,10 @@ std::size_t longest_common(std::string_view a, std::string_view b) {
   for (const char letter : a) {
     for (std::size_t j = b.size(); j > 0; --j) {
       ending[j] = letter == b[j - 1] ? ending[j - 1] + 1 : 0;
-      longest = std::max(longest, ending[j]);
+      if (ending[j] == 0) continue;
+      const std::size_t start = j - ending[j];
+      const bool begins_word = start == 0 || !is_alphanumeric(b[start - 1]) || !is_alphanumeric(b[start]);
+      if (begins_word || ending[j] >= shortest_inner_part) longest = std::max(longest, ending[j]);
     }
   }
   return longest;

@@ -42,10 +42,36 @@ int number_in(std::string_view name) {
   return number;
 }
 
+/// The family of an instance type of a cloud: `g5` of `g5.48xlarge`, `a2-highgpu` of `a2-highgpu-8g`; else nothing.
+std::string_view instance_family(std::string_view name) {
+  const std::size_t end = name.find('.') != std::string_view::npos ? name.find('.') : name.rfind('-');
+  const bool has_size = end != std::string_view::npos && end + 1 < name.size() && is_digit(name[end + 1]);
+  return has_size ? name.substr(0, end) : std::string_view();
+}
+
+/// The names of the other sizes of a cloud's instances, the nearest size first; nothing if the family has fewer than two.
+std::vector<std::string> other_sizes(std::string_view name) {
+  const std::string family = lower_case(instance_family(name));
+  if (family.empty()) return {};
+  std::vector<std::string> sizes;
+  for (const MachineName& each : all_machine_names()) {
+    if (lower_case(instance_family(each.name)) == family) sizes.push_back(each.name);
+  }
+  if (sizes.size() < 2) return {};
+  const auto distance = [&family, asked = number_in(name.substr(family.size()))](std::string_view size) {
+    return std::abs(number_in(size.substr(family.size())) - asked);
+  };
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [&distance](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  if (sizes.size() > most_shown) sizes.resize(most_shown);
+  return sizes;
+}
+
 /// Names that differ from `name` in at most one letter in three. Those with the fewest differences come first, and of these
 /// those with the nearest number; a machine is named once.
 std::vector<std::string> nearest_names(std::string_view name) {
   if (name.empty() || name.size() > longest_compared) return {};
+  if (std::vector<std::string> sizes = other_sizes(name); !sizes.empty()) return sizes;
   const int limit = static_cast<int>(std::max<std::size_t>(name.size() / 3, 1));
   std::vector<std::pair<int, const MachineName*>> near;
   for (const MachineName& each : all_machine_names()) {
@@ -91,8 +117,15 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
     {"radeon rx", "Radeon cards are not bundled; the nearest AMD device is 'mi210'"},
     {"arc battlemage b580 b60", "Intel's Arc cards are not bundled; the nearest Intel device is 'max1550'"},
     {"rubin vr200 vera", "Rubin is not bundled; the nearest NVIDIA machine is 'gb300-nvl72'"},
-    {"cerebras wse wse2 wse3 groq sambanova graphcore ipu tenstorrent",
+    {"cerebras wse wse2 wse3 groq sambanova graphcore ipu tenstorrent dl2q qaic",
      "this device is not predicted, because it does not run the kernels that the program knows"},
+    {"inf1 inf2 inferentia inferentia2", "Inferentia is for inference; the nearest AWS chip that trains is 'trn1'"},
+    {"dl1 gaudi1", "the first Gaudi is not bundled; the nearest is 'gaudi2'"},
+    {"jetson orin thor", "Jetson modules are not bundled; the nearest NVIDIA machine with one memory is 'dgx-spark'"},
+    {"laptop mobile",
+     "GPUs of laptops are not bundled, because their clock depends on the laptop's power limit; machines of desktops have "
+     "the name without this word"},
+    {"g4ad", "Radeon cards are not bundled; the nearest instance of this family is 'g4dn.xlarge'"},
 });
 
 /// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
@@ -200,6 +233,8 @@ std::string shell_name(const std::string& name) {
 std::string_view reason_of_absence(std::string_view name) {
   std::vector<std::string> words = words_of(name);
   remove_count(words);
+  // The type of an instance, such as `inf2.48xlarge`, begins with its family.
+  for (std::string& word : words) word.resize(std::min(word.size(), word.find('.')));
   for (const AbsentKind& kind : absent_kinds) {
     for (const std::string& absent : words_of(kind.words)) {
       if (std::find(words.begin(), words.end(), absent) != words.end()) return kind.reason;

@@ -1,9 +1,13 @@
 #include "model_zoo/files/unknown_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +28,53 @@ namespace {
 constexpr std::size_t relatives_shown = 6, nearest_shown = 3;
 /// A shorter beginning of a name does not identify a family.
 constexpr std::size_t shortest_stem = 3;
+
+/// Networks that no bundled model is like, by a word of their names, and the bundled models that are the nearest. The words
+/// are separated by spaces.
+struct AbsentKind {
+  std::string_view words, are, nearest;
+};
+constexpr auto absent_kinds = std::to_array<AbsentKind>({
+    {"alphafold openfold evoformer boltz chai protenix rosettafold esmfold",
+     "networks that attend to pairs of residues are not bundled", "esm2-3b, esm2-650m"},
+    {"mace nequip allegro gemnet dimenet equiformer painn uma", "equivariant networks of atoms are not bundled", "schnet"},
+    {"pangu climax gencast aifs aurora fuxi", "this weather model is not bundled", "graphcast, fourcastnet"},
+    {"openvla pi0 gr00t smolvla octo", "models that predict actions of robots are not bundled",
+     "paligemma-3b-224, llava-1.5-7b, smolvlm-500m"},
+    {"evo hyenadna caduceus", "models of DNA with long convolutions are not bundled", "mamba2-2.7b, lfm2-1.2b"},
+    {"cogvideox mochi cosmos opensora", "this generator of videos is not bundled", "wan2.1-1.3b, hunyuan-video, ltx-video"},
+    {"hidream sana auraflow lumina chroma kandinsky hunyuandit", "this generator of images is not bundled",
+     "flux.1-dev, sd3.5-medium, pixart-sigma-1024"},
+    {"bart mbart nllb m2m100 pegasus marian", "this encoder and decoder is not bundled", "t5-large, flan-t5-large"},
+    {"deberta electra albert xlnet longformer bigbird mpnet", "this encoder is not bundled",
+     "bert-base, roberta-base, modernbert-base"},
+    {"rwkv mamba jamba hyena", "this recurrence is not bundled", "mamba2-2.7b, falcon-h1-7b, qwen3-next-80b-a3b"},
+    {"gat gcn graphsage rgat gin", "networks of graphs are not bundled", "schnet, graphcast"},
+    {"ncf deepfm sasrec hstu bert4rec", "this recommender is not bundled", "dlrm, dlrm-v2"},
+});
+
+/// Returns the kind of a network that no bundled model is like, by the words of its name, without digits behind them.
+const AbsentKind* absent_kind_of(std::string_view name) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : lower_case(name) + " ") {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      word += c;
+      continue;
+    }
+    words.insert(word);
+    word.erase(word.find_last_not_of("0123456789") + 1);
+    words.insert(std::exchange(word, {}));
+  }
+  for (const AbsentKind& kind : absent_kinds) {
+    for (std::size_t at = 0; at < kind.words.size();) {
+      const std::size_t end = std::min(kind.words.find(' ', at), kind.words.size());
+      if (words.contains(std::string(kind.words.substr(at, end - at)))) return &kind;
+      at = end + 1;
+    }
+  }
+  return nullptr;
+}
 
 /// Returns the letters with which a name begins: `qwen` of `Qwen4-9B`.
 std::string stem_of(std::string_view name) {
@@ -179,6 +230,8 @@ std::string unknown_model_hint(std::string_view name) {
   const bool is_close = known.starts_with("did you mean");
   const std::optional<std::string> meant = meant_by(name, names);
   if (!is_repository && meant) return fmt::format("did you mean {}?", quote(*meant));
+  if (const AbsentKind* const kind = absent_kind_of(name))
+    return fmt::format("{}; the nearest: {}; or {}", kind->are, kind->nearest, import);
   std::vector<std::string> relatives = relatives_of(name);
   const NameNumbers numbers = numbers_of(name);
   if (!meant && !relatives.empty() && (numbers.version || numbers.size)) {

@@ -295,6 +295,9 @@ TEST_CASE("a provider's prices of one device differ by at most a factor of 2.5 f
   for (const std::string& name : machine_names()) {
     const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
     if (!sheet.machine.price_per_gpu_hour || sheet.kind != MachineKind::cloud) continue;
+    // The largest instances of one GPU have the host of an instance of four: g5.16xlarge 4.10 USD an hour.
+    const auto& host_memory = sheet.machine.storage.host_memory;
+    if (sheet.machine.devices_per_node() == 1 && host_memory && host_memory->value() > 1e11) continue;
     const double price = *sheet.machine.price_per_gpu_hour;
     const auto [known, is_new] =
         prices.emplace(name.substr(0, name.find('-')) + " " + sheet.machine.device.name, std::pair(price, price));
@@ -346,6 +349,29 @@ TEST_CASE("the names that people use lead to machines with these devices") {
     INFO(named.name);
     CHECK(load_machine_sheet(named.name, KernelTables::left_out).machine.device.name == named.device);
   }
+}
+
+TEST_CASE("each name that a driver prints of a device finds a machine") {
+  int checked = 0;
+  for (const std::string& name : machine_names()) {
+    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    for (const std::string& printed : sheet.machine.device.profile_names) {
+      INFO(name << ": " << printed);
+      CHECK(find_machine(printed) != nullptr);
+      ++checked;
+    }
+  }
+  CHECK(checked > 250);
+}
+
+TEST_CASE("a size of a cloud's instances that is not bundled is answered with the nearest sizes of its family") {
+  CHECK(first_line(error_of([] { (void)load_machine("g5.32xlarge"); })) == "unknown machine 'g5.32xlarge'");
+  CHECK(error_of([] { (void)load_machine("g5.32xlarge"); }).find("'g5.24xlarge', 'g5.48xlarge', 'g5.16xlarge'") !=
+        std::string::npos);
+  CHECK(error_of([] { (void)load_machine("A2-HighGPU-3g"); }).find("'a2-highgpu-2g', 'a2-highgpu-4g', 'a2-highgpu-1g'") !=
+        std::string::npos);
+  // A family with one size is no family.
+  CHECK(error_of([] { (void)load_machine("dgx-a100-80"); }).find("did you mean 'dgx-a100'") != std::string::npos);
 }
 
 TEST_CASE("machines are found with any case and punctuation of their name") {

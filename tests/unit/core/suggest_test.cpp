@@ -101,6 +101,14 @@ TEST_CASE("names that have two thirds of the letters in a row are close") {
   CHECK(suggest("h100xyz", names).starts_with("known: "));
 }
 
+TEST_CASE("a few letters inside a word of a name do not identify it") {
+  const Names names = long_list({"cosmoflow-mlperf", "frontera-rtx", "resmlp_12"});
+  CHECK(suggest("hunter", names).starts_with("known: "));
+  CHECK(suggest("nerf", names).starts_with("known: "));
+  CHECK(suggest("sml", names).starts_with("known: "));
+  CHECK(suggest("mlp", names) == "did you mean 'cosmoflow-mlperf'?");
+}
+
 TEST_CASE("of many close names a few are listed") {
   CHECK(suggest("net", long_list({"net-1a", "net-2a", "net-3a", "net-4a", "net-5a", "net-6a", "net-7a"})) ==
         "did you mean 'net-1a', 'net-2a', 'net-3a', 'net-4a', 'net-5a', 'net-6a', ...?");

@@ -40,7 +40,7 @@ TEST_CASE("models of images, video and speech have the parameters that their lib
   // The README of tests/data names the libraries. Their classes also count the parameters `left_out`, which do not take part
   // in a training step, or are vectors that the model files leave out.
   const CsvTable table = CsvTable::load(DATA_FOLDER "media_model_parameters.csv");
-  REQUIRE(table.rows() == 90);
+  REQUIRE(table.rows() == 120);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
@@ -76,6 +76,15 @@ TEST_CASE("EfficientDet has the multiply-adds of its publication") {
   for (std::size_t d = 0; d < billions.size(); ++d) {
     INFO(d);
     CHECK(load_model("efficientdet-d" + std::to_string(d)).macs() == Approx(billions[d] * 1e9).epsilon(0.02));
+  }
+}
+
+TEST_CASE("DiT has the multiply-adds of its publication") {
+  // Peebles and Xie 2023 count billions of multiply-adds of images of 256 by 256 pixels as FLOPs.
+  for (const auto& [name, billions] :
+       {std::pair{"dit-s-2", 6.06}, {"dit-b-2", 23.01}, {"dit-l-2", 80.71}, {"dit-xl-2", 118.64}}) {
+    INFO(name);
+    CHECK(load_model(name).macs() / 1e9 == Approx(billions).margin(0.025));
   }
 }
 
