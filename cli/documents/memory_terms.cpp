@@ -89,6 +89,12 @@ class TermsMaker {
       add_sharded(MemoryItem::weights, counts_.all, counts_.largest_layer, each_.weight,
                   plan_.zero_stage >= 3 && plan_.reshard && !each_.is_whole);
     }
+    if (each_.shard > 0) {
+      add(MemoryItem::weights,
+          fmt::format("the rank's shard: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.shard),
+                      plan_.shards()),
+          Bytes(counts_.all * each_.shard / plan_.shards()));
+    }
     if (plan_.second_shards() > 0) {
       add(MemoryItem::weights,
           fmt::format("secondary shards: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.weight),

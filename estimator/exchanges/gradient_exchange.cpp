@@ -38,6 +38,11 @@ void GradientExchange::add(const GradientExchange& other) {
   copy_startups += other.copy_startups;
 }
 
+bool holds_whole(const Plan& plan, const Assumptions& assumptions) {
+  return assumptions.gathers_units && plan.mesh[Axis::pipeline] > 1 && plan.zero_stage >= 2 && plan.shards() > 1 &&
+         plan.offload == Offload::none;
+}
+
 ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions) {
   const double item = item_bytes(plan.precision);
   if (!is_mixed(plan.precision)) return {item, item, item};
@@ -60,6 +65,7 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
   each.servers = assumptions.parameter_servers;
   each.neighbors = assumptions.neighbors;
   each.has_backward = facts.trained_parameters > 0;
+  each.is_once_a_step = holds_whole(plan, assumptions);
   if (has_local_steps(plan, assumptions)) {
     each.local_steps = assumptions.local_steps;
     each.local_fragments = assumptions.local_fragments;
@@ -236,7 +242,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. The two collectives together move as many bytes as an
   // Allreduce. Sharded gradients are scattered after every micro-batch. ZeRO-3 gathers the weights twice for every
   // micro-batch, before forward and before backward [Rajbhandari et al., SC'20]. If the weights stay in memory after
-  // forward, ZeRO-3 gathers them once.
+  // forward, ZeRO-3 gathers them once. Stages that hold whole weights and gradients exchange them once per step.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
   const auto scattered = exchanges.fastest(scatter_of(each.way), message / messages, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? scattered.time * messages : Seconds{};
@@ -245,7 +251,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const auto gathered = exchanges.fastest(Collective::allgather, weights / group.gathers, axes, Purpose::gradient);
   const Seconds gather = gathered.time * group.gathers;
   exchange.measured = scattered.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
-  const double micro_batches = static_cast<double>(plan.micro_batches);
+  const double micro_batches = each.is_once_a_step ? 1.0 : static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
@@ -265,7 +271,8 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;
   double of_copy = 0;
   if (plan.zero_stage == 3) {
-    exchange.gathers = (plan.reshard && each.has_backward ? 2.0 : 1.0) * micro_batches;
+    const bool gathers_again = plan.reshard && each.has_backward && !each.is_once_a_step;
+    exchange.gathers = (gathers_again ? 2.0 : 1.0) * micro_batches;
     if (is_in_groups) {
       of_copy = exchange.gathers - 1;
       const auto inside = exchanges.fastest(Collective::allgather, weights / group.gathers, near, Purpose::gradient);

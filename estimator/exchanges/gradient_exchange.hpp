@@ -56,6 +56,11 @@ struct GradientExchange {
          assumptions.mixed_precision != MixedPrecision::autocast;
 }
 
+/// Returns whether stages of a pipeline hold whole weights and gradients from the first micro-batch to the last one,
+/// although ZeRO shards them between steps, as under FSDP [PyTorch, torch/distributed/pipelining/stage.py,
+/// backward_maybe_with_nosync: set_reshard_after_backward(False), set_requires_gradient_sync(False)].
+[[nodiscard]] bool holds_whole(const Plan& plan, const Assumptions& assumptions);
+
 /// Bytes that a rank sends for each parameter. A gradient is sent in the precision in which it is stored, or in which the
 /// software sums gradients. A weight is sent if ZeRO gathers it.
 struct ExchangedBytes {
@@ -67,6 +72,7 @@ struct ExchangedBytes {
   Synchronization synchronization = Synchronization::sync;  ///< of the plan's workers
   double servers = 1, neighbors = 2;                        ///< of a worker, if its synchronization has them
   bool has_backward = true;                                 ///< whether any weight of the model is trained
+  bool is_once_a_step = false;                              ///< whether shards are exchanged once per step (holds_whole)
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);

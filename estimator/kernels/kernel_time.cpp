@@ -72,6 +72,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     wide_roofline_ = Roofline(device, Precision::fp32);
     wide_model_ = KernelModel(device, Precision::fp32, assumptions, Conditions::training);
     update_precision_ = Precision::fp32;
+    wide_ = facts.autocast.is_wide;
   }
   if (is_narrow(precision)) quantized_ = facts.is_linear;
   if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, Conditions::training);
@@ -201,7 +202,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     if (work.bias != Work::Bias::none) return !has_bias_kernel(work, pass, convolution_biases_, linear_biases_);
     return work.is_separate && !has_separate_operators_;
   });
-  if (has_separate_operators_) works = with_operators(std::move(works), operation, pass, is_mixed(precision_));
+  if (has_separate_operators_) works = with_operators(std::move(works), operation, pass, is_half(layer));
   if (!has_separate_operators_ && operation.type() == "interaction") {
     const auto vectors = static_cast<double>(inputs.size()) * static_cast<double>(inputs.front().items());
     for (Work& work : works) work = fused_interaction(work, pass, vectors, static_cast<double>(output.items()));

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -73,31 +71,12 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
   return buffers;
 }
 
-namespace {
-
-/// Returns the memory of a CUDA context if all kernels of PyTorch and its libraries are loaded at
-/// once. nvidia-smi showed these values for processes that had allocated one small tensor.
-Bytes whole_context(const Device& device) {
-  // Sources of the values: V100 and A100: bigscience-workshop/bigscience, chronicles-prequel.md, PyTorch of January 2022.
-  // RTX 2080 Ti and 3090: pytorch/pytorch, issue 49877, minus the 158 MiB of its tensor.
-  struct Measured {
-    double capability;
-    Bytes bytes;
-  };
-  constexpr std::array<Measured, 4> known{
-      {{7.0, Bytes(1271 * mib)}, {7.5, Bytes(877 * mib)}, {8.0, Bytes(1573 * mib)}, {8.6, Bytes(1486 * mib)}}};
-  for (const Measured& each : known) {
-    if (device.compute_capability && std::abs(*device.compute_capability - each.capability) < 0.05) return each.bytes;
-  }
-  return Bytes(1008 * mib);  // a Titan V with PyTorch 1.3 [pytorch/pytorch, issue 28394]
-}
-
-}  // namespace
-
 ContextBytes context_bytes(const Device& device, bool all_kernels) {
   if (!has_libraries(device)) return {};
-  if (all_kernels) return {whole_context(device), whole_context(device)};
+  // `most`: a Titan V with PyTorch 1.3 [pytorch/pytorch, issue 28394].
   constexpr Bytes as_needed(500 * mib), most(1008 * mib);
+  const Bytes whole = device.whole_context.value_or(most);
+  if (all_kernels) return {whole, whole};
   return {as_needed, most};
 }
 

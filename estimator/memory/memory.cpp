@@ -151,6 +151,10 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
     const double trained = facts.trained_parameters / facts.parameters;
     bytes.weight = bytes.weight * trained + narrow_item_bytes(plan.precision) * (1 - trained);
   }
+  const bool is_gathered = plan.zero_stage == 2 || (plan.zero_stage >= 3 && (!plan.reshard || bytes.is_whole));
+  if (assumptions.gathers_units && is_gathered && plan.shards() > 1 && !shards_masters(plan, assumptions) &&
+      !streams_weights(plan))
+    bytes.shard = bytes.weight;
   return bytes;
 }
 
@@ -171,7 +175,7 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
   const double weights = streams_weights(plan) ? std::min(counts.all, 2 * counts.largest_layer)
                                                : held(counts.all, counts.largest_layer, shards_weights);
   const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
-  memory.weights = Bytes((weights + second) * each.weight);
+  memory.weights = Bytes((weights + second) * each.weight + counts.all * each.shard / replicas);
   if (!each.has_gradients_on_host)
     memory.gradients =
         Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2 && !each.is_whole) *
@@ -184,11 +188,6 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
 bool moves_gradients(const Plan& plan, const Assumptions& assumptions) {
   const bool has_buffer = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::full_gradients;
   return plan.offload != Offload::none && !has_buffer && (plan.zero_stage >= 2 || plan.mesh.replicas() == 1);
-}
-
-bool holds_whole(const Plan& plan, const Assumptions& assumptions) {
-  return assumptions.gathers_units && plan.mesh[Axis::pipeline] > 1 && plan.zero_stage >= 2 && plan.shards() > 1 &&
-         plan.offload == Offload::none;
 }
 
 bool streams_weights(const Plan& plan) { return plan.offload == Offload::weights && (plan.zero_stage < 3 || plan.reshard); }

@@ -90,6 +90,7 @@ struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
   bool has_gradients_on_host = false;  ///< moves_gradients()
   bool is_whole = false;               ///< holds_whole()
+  double shard = 0;                    ///< of a weight in the shard that a rank holds in addition to whole weights
 };
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision,
                                              MixedPrecision mixed = MixedPrecision::half_gradients);
@@ -118,10 +119,6 @@ struct ParameterCounts {
 /// and ZeRO-3, or without replicas [Ren21, section 4.1; PyTorch docs, fully_shard, CPUOffloadPolicy]. A gradient buffer
 /// for all gradients stays on the device [NVIDIA/Megatron-LM, core/optimizer/cpu_offloading].
 [[nodiscard]] bool moves_gradients(const Plan& plan, const Assumptions& assumptions);
-/// Returns whether stages of a pipeline hold whole weights and gradients from the first micro-batch to the last one,
-/// although ZeRO shards them between steps, as under FSDP [PyTorch, torch/distributed/pipelining/stage.py,
-/// backward_maybe_with_nosync: set_reshard_after_backward(False), set_requires_gradient_sync(False)].
-[[nodiscard]] bool holds_whole(const Plan& plan, const Assumptions& assumptions);
 /// Returns whether the device holds the weights of two layers at a time, and the host holds all. Weights that ZeRO-3 keeps
 /// gathered after forward stay on the device [PyTorch docs, fully_shard, reshard_after_forward].
 [[nodiscard]] bool streams_weights(const Plan& plan);

@@ -167,7 +167,7 @@ class StageRequests {
     sink_.free(flat);
     each([&](int i, double items) {
       const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) / plan_.shards() : 1.0;
-      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * more), MemoryItem::workspace, i);
+      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * parts_ * more), MemoryItem::workspace, i);
     });
     (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
     sink_.release(before, sink_.mark());

@@ -40,8 +40,10 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   if (least.mixed_precision != MixedPrecision::pure) least.mixed_precision = MixedPrecision::half_gradients;
   // Stages that hold whole weights and sums of gradients would need more than a plan of a lower ZeRO stage may.
   least.gathers_units = false;
-  return parameter_memory({.all = parameters, .trained = trained, .untouched = std::min(trained, untouched)}, plan,
-                          parameter_bytes(job.facts, plan, least))
+  ParameterBytes each = parameter_bytes(job.facts, plan, least);
+  // If sharded master copies are gathered, weights count two of their bytes, and gradients as many more.
+  if (job.assumptions.gathers_units && is_mixed(plan.precision)) each.optimizer = std::max(0.0, each.optimizer - 2);
+  return parameter_memory({.all = parameters, .trained = trained, .untouched = std::min(trained, untouched)}, plan, each)
       .total();
 }
 

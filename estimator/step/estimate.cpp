@@ -191,8 +191,8 @@ void Estimator::complete(Estimate& result) const {
       job_.assumptions.learned ? learned_of(job_.coefficients.learned, Family{0})[Coefficient::kernels] : 1.0;
   const Seconds per_sample =
       min(undivided_.whole(reference, 1).all / reference, undivided_.whole(samples, 1).all / samples) * fitted;
-  // The time of one device is equal for all plans with one batch, because no other size of
-  // micro-batches makes a device faster.
+  // The time of one device is equal for all plans with one batch. Other sizes of micro-batches make a device faster only if
+  // LSTMs have persistent kernels for them.
   const Seconds alone = undivided_.whole(batch, 1).all * fitted + undivided_.launch(batch).idle + lone_update(plan);
   result.efficiency = time.step_time().value() > 0 ? alone / time.step_time() / ranks : 0.0;
   // Recomputed work does not count as redundant work.

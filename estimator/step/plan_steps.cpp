@@ -41,10 +41,6 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   const StagePlaces& where = tables_.places_of(plan);
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
-  const ParameterBytes each = parameter_bytes(job_.facts, plan, job_.assumptions);
-  const double trained = job_.facts.parameters > 0 ? job_.facts.trained_parameters / job_.facts.parameters : 1.0;
-  const StageWeights weights{launch_overhead(job_), each.weight + (each.gradient + each.optimizer) * trained,
-                             static_cast<double>(plan.micro_batches)};
   // The cuts of a plan do not depend on memory savings such as recomputation. Otherwise, a plan
   // that saves memory could be faster.
   Plan bare = plan;
@@ -54,6 +50,10 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
   bare.virtual_stages = 1;
+  const ParameterBytes each = parameter_bytes(job_.facts, bare, job_.assumptions);
+  const double trained = job_.facts.parameters > 0 ? job_.facts.trained_parameters / job_.facts.parameters : 1.0;
+  const StageWeights weights{launch_overhead(job_), each.weight + (each.gradient + each.optimizer) * trained,
+                             static_cast<double>(plan.micro_batches)};
   const Bytes available = job_.machine.device.memory;
   struct Choice {
     bool fits = false;
@@ -120,7 +120,7 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
       !order_of(plan.schedule).fills_bubbles && !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
   const Schedule order = alike ? Schedule::one_forward_one_backward : plan.schedule;
   const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
-                       gathers_weights(plan));
+                       gathers_weights(plan), gathers_weights(plan) && plan.reshard);
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;

@@ -106,6 +106,11 @@ void set_waiting(const Job& job, const Plan& plan, const LayerCostTable& costs, 
   step.workers = workers;
 }
 
+/// Returns the share of micro-batches for which a stage gathers its weights.
+double gathering_share(const Job& job, const Plan& plan) {
+  return holds_whole(plan, job.assumptions) ? 1.0 / static_cast<double>(plan.micro_batches) : 1.0;
+}
+
 /// Returns the time of the kernels of ZeRO-3 that copy, for a micro-batch of a stage, gathered weights to tensors of their
 /// own and, in backward, gradients to the message of a scatter [PyTorch,
 /// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather_copy_out and foreach_reduce_scatter_copy_in;
@@ -113,12 +118,14 @@ void set_waiting(const Job& job, const Plan& plan, const LayerCostTable& costs, 
 Seconds copy_time(const Job& job, const Plan& plan, const LayerCosts& own, bool backward) {
   if (!job.assumptions.copies_gathered || job.times_whole_layers()) return {};
   const ExchangedBytes each = exchanged_bytes(plan, job.assumptions, job.facts);
+  if (backward && !each.has_backward) return {};
   const double trained = own[LayerCount::trained], frozen = own[LayerCount::parameters] - trained;
   const double item = item_bytes(plan.precision);
   double moved = backward ? trained * (item + each.gradient) : 0;
-  if (!backward || plan.reshard) moved += 2 * (trained * each.weight + frozen * each.frozen);
+  if (!backward || (plan.reshard && !each.is_once_a_step)) moved += 2 * (trained * each.weight + frozen * each.frozen);
   const Work work{.weight_items = moved / item, .kind = KernelKind::elementwise};
-  return moved > 0 ? job.kernels.kernel_time(work, Pass::forward, 1, plan.precision) : Seconds{};
+  if (moved <= 0) return {};
+  return job.kernels.kernel_time(work, Pass::forward, 1, plan.precision) * gathering_share(job, plan);
 }
 
 }  // namespace
@@ -175,7 +182,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       // these kernels gather the unit and split it up. After backward, they concatenate the unit's
       // gradients and scatter them. A unit is assumed to be as large as a message of gradients.
       const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
-      const double units = std::max(1.0, weights / 25_MiB);
+      const double units = std::max(1.0, weights / 25_MiB) * gathering_share(job, plan);
       for (const bool backward : {false, true}) {
         const Term copies(copy_time(job, plan, of_stage, backward));
         step.tasks.push_back(

@@ -233,6 +233,30 @@ TEST_CASE("operator by operator, root-mean-square norms and rotary positions mov
   CHECK(norm(CompositeKernels::operators, Fusing::all) <= fused);
 }
 
+TEST_CASE("a root-mean-square norm that autocast runs in fp32 converts nothing") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
+      "  - embedding: {entries: 100, features: 4096}\n  - norm: rms\n",
+      "m.yaml");
+  const ModelFacts facts = facts_of(model);
+  REQUIRE(facts.autocast.is_wide[1]);
+  const auto bytes = [&](MixedPrecision mixed) {
+    Assumptions assumptions;
+    assumptions.composites = CompositeKernels::operators;
+    assumptions.mixed_precision = mixed;
+    const KernelTimes times(facts, load_machine("dgx-a100").device, {}, Precision::bf16, Optimizer::adam, std::nullopt,
+                            nullptr, assumptions);
+    const Layer& layer = model.layers[1];
+    double items = 0;
+    for (const Work& work : times.works(1, *layer.operation, Pass::forward, layer.input_shapes, layer.output_shape))
+      items += work.activation_items;
+    return items * (mixed == MixedPrecision::autocast ? 4 : 2) / static_cast<double>(layer.output_shape.items());
+  };
+  // Per element: square 4 + 4, mean 4, product with the inverse root 4 + 4, scale 4 + 4; and with conversions as above.
+  CHECK(bytes(MixedPrecision::autocast) == 8 + 4 + 8 + 8);
+  CHECK(bytes(MixedPrecision::half_gradients) == 6 + 8 + 4 + 8 + 6 + 4);
+}
+
 TEST_CASE("compiled code scales the output of an adapter in the kernel that adds it") {
   const Model model = load_model("llama2-7b@layers=1@lora=8@lora_layers=projection");
   const ModelFacts facts = facts_of(model);

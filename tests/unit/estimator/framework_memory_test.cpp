@@ -57,7 +57,10 @@ TEST_CASE("a framework that gathers whole blocks is expected to hold two of them
   CHECK(layers.uncertainty.value() - units.uncertainty.value() == Approx(50000 * (1 - 0.052)).epsilon(0.02));
   Plan kept = sharded_plan();
   kept.reshard = false;
-  CHECK(EightBlocks(by_units).memory(kept).weights == EightBlocks({}).memory(kept).weights);
+  // A rank has its shard of 20,000 weights in addition to the gathered ones.
+  const MemoryBreakdown whole = EightBlocks(by_units).memory(kept);
+  CHECK((whole.weights - EightBlocks({}).memory(kept).weights).value() == Approx(20000 * 4));
+  CHECK(units.weights < whole.weights);
 }
 
 TEST_CASE("shards of weights in fp32 are the master copies, and count once") {

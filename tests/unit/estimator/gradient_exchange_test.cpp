@@ -177,4 +177,48 @@ TEST_CASE("ZeRO-3 copies gathered weights, and gradients before it scatters them
   CHECK(waiting(true, 2, true) == waiting(false, 2, true));
 }
 
+TEST_CASE("the time of copies does not depend on which plan is estimated first") {
+  Assumptions assumptions;
+  assumptions.copies_gathered = true;
+  Plan plan;
+  plan.mesh.set(Axis::data, 4);
+  plan.global_batch = 8;
+  plan.precision = Precision::bf16;
+  plan.optimizer = Optimizer::adam;
+  plan.zero_stage = 3;
+  const OwnedJob owned(load_model("alexnet"), nodes_of_four(), assumptions, 1000, std::nullopt, plan.precision,
+                       plan.optimizer);
+  Plan kept = plan;
+  kept.reshard = false;
+  const auto waiting = [](const Estimator& estimator, const Plan& each) {
+    return estimator.estimate(each).time[Part::waiting];
+  };
+  const Estimator one(owned.job), other(owned.job);
+  const Seconds first = waiting(one, plan), second = waiting(one, kept);
+  CHECK(waiting(other, kept) == second);
+  CHECK(waiting(other, plan) == first);
+  CHECK(second < first);
+}
+
+TEST_CASE("stages that hold whole weights and gradients exchange them once per step") {
+  Plan plan;
+  plan.mesh.set(Axis::data, 8);
+  plan.mesh.set(Axis::pipeline, 4);
+  plan.precision = Precision::bf16;
+  plan.micro_batches = 16;
+  plan.zero_stage = 3;
+  Assumptions assumptions;
+  const GradientExchange each_time = exchange_of(plan, assumptions, 1);
+  assumptions.gathers_units = true;
+  const GradientExchange once = exchange_of(plan, assumptions, 1);
+  CHECK(each_time.rounds == 16);
+  CHECK(each_time.gathers == 2 * 16);
+  CHECK(once.rounds == 1);
+  CHECK(once.gathers == 1);
+  CHECK(once.of_gradients.value() == Approx(each_time.of_gradients.value() / 16));
+  // Without a pipeline, each micro-batch gathers and scatters.
+  plan.mesh.set(Axis::pipeline, 1);
+  CHECK(exchange_of(plan, assumptions, 1).rounds == 16);
+}
+
 }  // namespace
