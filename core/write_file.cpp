@@ -25,13 +25,14 @@ namespace {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const bool has_folder = std::filesystem::is_directory(folder.empty() ? "." : folder, unknown);
   throw Error(fmt::format("cannot write {}: {}", quote_path(path), std::generic_category().message(reason)),
-              reason == EISDIR                        ? "add the name of a file to the name of the folder"
-              : reason == EACCES                      ? "write to a folder of your own"
-              : reason == ENOSPC                      ? "free space, or write to another disk"
-              : reason == ENAMETOOLONG                ? "use a shorter name"
-              : reason != ENOENT && reason != ENOTDIR ? ""
-              : has_folder                            ? "its folder is not writable: use another"
-                                                      : "create its folder first");
+              reason == EISDIR         ? "add the name of a file to the name of the folder"
+              : reason == EACCES       ? "write to a folder of your own"
+              : reason == ENOSPC       ? "free space, or write to another disk"
+              : reason == ENAMETOOLONG ? "use a shorter name"
+              : reason == ENOTDIR      ? "a part of its path is a file: use another folder"
+              : reason != ENOENT       ? ""
+              : has_folder             ? "its folder is not writable: use another"
+                                       : "create its folder first");
 }
 
 /// Returns 0, or the reason (errno) why not everything was written.

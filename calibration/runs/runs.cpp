@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -393,13 +394,25 @@ std::string hint_without_runs(std::span<const MeasuredRun> runs, std::span<const
   constexpr std::size_t most_values = 12;
   for (const RunFilter& filter : filters) {
     if (std::any_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return matches(run, filter); })) continue;
+    const bool are_excluding = std::none_of(runs.begin(), runs.end(), [&](const MeasuredRun& run) {
+      return std::all_of(filters.begin(), filters.end(),
+                         [&](const RunFilter& other) { return &other == &filter || matches(run, other); });
+    });
     std::vector<std::string> values;
     for (const MeasuredRun& run : runs) {
+      // Values of runs that the other filters select are of use, if these select any.
+      const bool is_selected = std::all_of(filters.begin(), filters.end(), [&](const RunFilter& other) {
+        return &other == &filter || are_excluding || matches(run, other);
+      });
+      if (!is_selected) continue;
       const std::string text = cell_text(run, filter.column);
       if (!text.empty() && std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
     }
     if (values.empty()) return fmt::format("the column '{}' of these runs is empty", filter.column);
-    std::sort(values.begin(), values.end());
+    std::sort(values.begin(), values.end(), [](const std::string& a, const std::string& b) {
+      const double x = std::strtod(a.c_str(), nullptr), y = std::strtod(b.c_str(), nullptr);
+      return x != y ? x < y : a < b;
+    });
     const bool are_many = values.size() > most_values;
     values.resize(std::min(values.size(), most_values));
     return fmt::format("the column '{}' of these runs has: {}{}", filter.column, fmt::join(values, ", "),

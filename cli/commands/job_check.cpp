@@ -232,7 +232,8 @@ ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   }
   throw Error(
       fmt::format("{} is for configurations of other tools, but {} is a job file", options.given.front(), quote(file)),
-      "write it into the job file");
+      options.given.front() == "--input-shape" ? "write the model with its shape in the job file: net.onnx@input=3x512x512"
+                                               : "write it into the job file");
 }
 
 void judge_job(JobCheck& check, const CheckOptions& options) {

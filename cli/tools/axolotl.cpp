@@ -34,6 +34,9 @@ constexpr auto optimizers = argument_words(
     "adamw_torch_4bit>adam8bit", "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit",
     "adafactor=adafactor", "sgd=momentum", "adamw_apex_fused=adamw");
 
+// Modules are added to the linear ones [axolotl-ai-cloud/axolotl, src/axolotl/loaders/adapter.py, load_lora].
+constexpr auto linears = argument_words("true=all-linear", "false=");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"base_model", ConfigField::model},
     {"sequence_len", ConfigField::sequence},
@@ -44,6 +47,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"load_in_8bit", ConfigField::base, "", eight_bits},
     {"lora_r", ConfigField::adapter_rank},
     only_read({"lora_target_modules", ConfigField::adapter_layers}),
+    only_read({"lora_target_linear", ConfigField::adapter_layers, "", linears}),
     {"optimizer", ConfigField::optimizer, "", optimizers},
     {"bf16", ConfigField::precision, "", brains},
     {"bfloat16", ConfigField::precision, "", brains},
@@ -94,8 +98,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled = argument_names("sample_packing", "lora_target_linear", "unfrozen_parameters", "gptq", "relora",
-                                             "relora_steps", "use_ray", "fp8");
+constexpr auto not_modelled =
+    argument_names("sample_packing", "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
 
 constexpr auto marks = argument_names("base_model", "sequence_len");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");

@@ -231,7 +231,7 @@ std::string unknown_model_hint(std::string_view name) {
   const std::optional<std::string> meant = meant_by(name, names);
   if (!is_repository && meant) return fmt::format("did you mean {}?", quote(*meant));
   if (const AbsentKind* const kind = absent_kind_of(name))
-    return fmt::format("{}; the nearest: {}; or {}", kind->are, kind->nearest, import);
+    return fmt::format("{}; the nearest: {}; or write a model file (docs/models.md)", kind->are, kind->nearest);
   std::vector<std::string> relatives = relatives_of(name);
   const NameNumbers numbers = numbers_of(name);
   if (!meant && !relatives.empty() && (numbers.version || numbers.size)) {

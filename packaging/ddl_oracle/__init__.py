@@ -13,6 +13,7 @@ The options of a command are keywords: `batch_per_gpu=32` is `--batch-per-gpu 32
 
 from __future__ import annotations
 
+import errno
 import html
 import json
 import numbers
@@ -120,8 +121,10 @@ def _started(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OracleError(f"cannot run '{os.fspath(path)}': {error.strerror}",
-                          "name the program ddl-oracle in DDL_ORACLE, or unset DDL_ORACLE to look for it") from error
+        hint = "name the program ddl-oracle in DDL_ORACLE, or unset DDL_ORACLE to look for it"
+        if error.errno == errno.E2BIG:
+            hint = "give fewer or shorter arguments"
+        raise OracleError(f"cannot run '{os.fspath(path)}': {error.strerror}", hint) from error
 
 
 def _report(command: Sequence[str | os.PathLike[str]], options: Mapping[str, Option], form: str) -> str:

@@ -23,7 +23,7 @@ namespace {
 constexpr auto layers_of_modules = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", ""},
     {"qkv_proj query_key_value c_attn linear_qkv attention_qkv", "qkv"},
-    {"output_proj linear_proj attention_dense dense", "projection"},
+    {"output_proj out_proj linear_proj attention_dense dense", "projection"},
     {"gate_up_proj", "gate up"},
     {"linear_fc1 mlp_fc1 fc1 c_fc dense_h_to_4h", "gate up fc1"},
     {"linear_fc2 mlp_fc2 fc2 dense_4h_to_h", "down fc2"},
@@ -51,6 +51,14 @@ bool has_layer(const Model& model, std::string_view name) {
   });
 }
 
+/// Returns whether the model has a layer that adapters know by a name of transformers.
+bool has_module(const Model& model, std::string_view module) {
+  constexpr auto names = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"o_proj", "projection"}, {"gate_proj", "gate"}, {"up_proj", "up"}, {"down_proj", "down"}});
+  const auto known = std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.first == module; });
+  return has_layer(model, module) || (known != names.end() && has_layer(model, known->second));
+}
+
 /// Returns the names of a module's layers in the model; none if the module is unknown, or if the model lacks it.
 std::vector<std::string_view> layers_of(const Model& model, std::string_view module) {
   for (const auto& [modules, layers] : layers_of_modules) {
@@ -59,6 +67,7 @@ std::vector<std::string_view> layers_of(const Model& model, std::string_view mod
     if (!layers.empty()) std::erase_if(all, [&](std::string_view layer) { return !has_layer(model, layer); });
     // Some models have one matrix for queries, keys and values, without parts.
     if (is_word_of("q_proj k_proj v_proj", module) && !has_layer(model, module) && has_layer(model, "qkv")) return {"qkv"};
+    if (layers.empty() && !has_module(model, module)) return {};
     return all;
   }
   return {};
@@ -101,7 +110,12 @@ std::vector<std::string> adapted_modules(const Configuration& read) {
 std::string adapted_layers(const Configuration& read, const std::string& model, std::vector<std::string>& warnings) {
   const std::vector<std::string> modules = adapted_modules(read);
   const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
-  if (std::all_of(modules.begin(), modules.end(), is_all)) return {};
+  if (const Fact* fact = read.find(ConfigField::adapter_layers); modules.empty() && fact != nullptr && fact->from) {
+    warnings.push_back(
+        fmt::format("{}: adapters of no matrix in blocks are not modeled: all matrices of blocks get adapters",
+                    line_text(fact->from->place())));
+  }
+  if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_all)) return {};
   // A model of the file's sizes has no length of sequences yet, and its matrices do not depend on it.
   const bool needs_length = model.find("@hidden=") != std::string::npos && model.find("@tokens=") == std::string::npos;
   const Model built = load_model(needs_length ? model + "@tokens=1024" : model);

@@ -113,10 +113,6 @@ class NestedReader {
   ConfigEntries settings_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Returns the arguments of a configuration of DeepSpeed with commas before closing brackets, or comments after #; empty if
 /// the text is none. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed, deepspeed/runtime/config.py].
 std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::string& origin) {
@@ -126,11 +122,17 @@ std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::
   try {
     // The flow style of YAML has both, too. An entry without quotes is a placeholder of a template, or a number.
     ConfigEntries settings = yaml_settings(text, origin);
-    const bool has_placeholders = std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& setting) {
-      const char first = text.at(setting.value_offset), last = setting.value.empty() ? '"' : setting.value.front();
-      return first != '"' && last >= 'A' && last <= 'Z';
+    const bool has_placeholders = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& setting) {
+      const std::string& whole = setting.source->text();
+      if (setting.value.empty() || setting.value_offset >= whole.size()) return false;
+      const char first = whole[setting.value_offset], of_value = setting.value.front();
+      return first != '"' && first != '[' && of_value >= 'A' && of_value <= 'Z';
     });
-    return has_placeholders ? std::nullopt : std::optional(std::move(settings));
+    // YAML reads a key without a value as null, which JSON writes as a word.
+    const bool lacks_value = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& setting) {
+      return setting.value == "null" && setting.source->text().compare(setting.value_offset, 4, "null") != 0;
+    });
+    return has_placeholders || lacks_value ? std::nullopt : std::optional(std::move(settings));
   } catch (const Error&) {
     return std::nullopt;
   }
