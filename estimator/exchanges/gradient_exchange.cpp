@@ -271,8 +271,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const Family near = is_in_groups ? shard_axes(group.axes, plan.secondary_shards) : axes;
   double of_copy = 0;
   if (plan.zero_stage == 3) {
-    const bool gathers_again = plan.reshard && each.has_backward && !each.is_once_a_step;
-    exchange.gathers = (gathers_again ? 2.0 : 1.0) * micro_batches;
+    exchange.gathers = (plan.reshard && each.has_backward && !each.is_once_a_step ? 2.0 : 1.0) * micro_batches;
     if (is_in_groups) {
       of_copy = exchange.gathers - 1;
       const auto inside = exchanges.fastest(Collective::allgather, weights / group.gathers, near, Purpose::gradient);

@@ -115,11 +115,6 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass) {
   return kernels;
 }
 
-bool is_mean_square_norm(const Operation& operation) {
-  return operation.type() == "query_key_norm" ||
-         (operation.type() == "norm" && operation.attribute_values().text("kind") == "rms");
-}
-
 std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& operation, Pass pass, bool is_mixed) {
   const bool is_norm = is_mean_square_norm(operation);
   if ((!is_norm && operation.type() != "rotary_embedding") || kernels.size() != 1 || kernels.front().activation_items <= 0)

@@ -6,6 +6,7 @@
 
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/machine.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "model_zoo/operations/operation.hpp"
 
 namespace ddl {
@@ -49,9 +50,6 @@ namespace ddl {
 /// aten/src/ATen/autocast_mode.h, AT_FORALL_FP32_SET_OPT_DTYPE, and aten/src/ATen/native/cuda/SoftMax.cu, half_to_float].
 /// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
-
-/// Returns whether the operation is a root-mean-square norm of positions or of heads.
-[[nodiscard]] bool is_mean_square_norm(const Operation& operation);
 
 /// Returns the kernels of a pass of the operation if each operator of its code is a kernel. A root-mean-square norm computes
 /// in fp32. Forward converts, squares, averages, multiplies by the inverse root, converts back and scales; backward has the

@@ -324,18 +324,13 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
     const auto is_pooled = [&facts](int input) {
       return input >= 0 && facts.pooled_branch[static_cast<std::size_t>(input)];
     };
-    std::vector<bool> reads_wide;
-    std::vector<bool> reads_token_splits;
-    for (const int input : layer.inputs)
-      reads_token_splits.push_back(input >= 0 && facts.token_split[static_cast<std::size_t>(input)]);
-    std::vector<bool> reads_replicated;
-    std::vector<bool> takes_tile;
+    std::vector<bool> reads_wide, reads_token_splits, reads_replicated, takes_tile;
     for (const int input : layer.inputs) {
+      reads_token_splits.push_back(input >= 0 && facts.token_split[static_cast<std::size_t>(input)]);
       reads_replicated.push_back(!replicated.contains(index) && replicated.contains(input));
       takes_tile.push_back(takes_tile_of(facts, replicated, index, input));
-    }
-    for (const int input : layer.inputs)
       reads_wide.push_back(input >= 0 && facts.autocast.is_wide[static_cast<std::size_t>(input)]);
+    }
     const Variant variant{!replicated.contains(index),
                           index == replicated.first,
                           facts.pooled_branch[i],

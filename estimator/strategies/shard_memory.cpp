@@ -2,7 +2,6 @@
 
 #include "estimator/inputs/base_weights.hpp"
 #include "estimator/inputs/fusing.hpp"
-#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "model_zoo/values/precision.hpp"
 
@@ -28,6 +27,11 @@ KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
   // Software that fuses additions behind dropout also has a kernel for gated activations.
   const bool fuses = assumptions.fusing == Fusing::residuals || assumptions.fusing == Fusing::all;
   return fuses ? KeptForm::fused : KeptForm::computed;
+}
+
+bool is_mean_square_norm(const Operation& operation) {
+  return operation.type() == "query_key_norm" ||
+         (operation.type() == "norm" && operation.attribute_values().text("kind") == "rms");
 }
 
 KeptRules kept_rules(const Plan& plan, const Assumptions& assumptions) {

@@ -27,6 +27,9 @@ struct ShardMemory {
 /// Returns the bytes that each pass reads and writes to convert frozen weights of a shard to the precision of the plan.
 [[nodiscard]] double converted_bytes(const ShardContext& context, const LayerShard& shard);
 
+/// Returns whether the operation is a root-mean-square norm of positions or of heads.
+[[nodiscard]] bool is_mean_square_norm(const Operation& operation);
+
 /// The form in which a plan's matrix products keep their inputs for backward.
 [[nodiscard]] KeptForm kept_form(const Plan& plan, const Assumptions& assumptions);
 /// The rules by which a plan keeps tensors for backward.

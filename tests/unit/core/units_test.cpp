@@ -123,12 +123,13 @@ TEST_CASE("nan and infinity are refused") {
 }
 
 TEST_CASE("numbers beyond the range of a double are refused at both ends") {
-  CHECK(problem_of<Seconds>("1e999 s") == "'1e999 s' is too large");
-  CHECK(problem_of<Seconds>("1e99999999999999999999 s") == "'1e99999999999999999999 s' is too large");
-  CHECK(problem_of<Bytes>("1e300 PB") == "'1e300 PB' is too large");
-  CHECK(problem_of<Bytes>("1e300 PiB") == "'1e300 PiB' is too large");
-  CHECK(problem_of<Seconds>("1e308 d") == "'1e308 d' is too large");
-  CHECK(problem_of<Seconds>(std::string(400, '9') + " ns").ends_with("is too large"));
+  CHECK(problem_of<Seconds>("1e999 s") == "'1e999 s' is too large\nhint: write for example '900 us'");
+  CHECK(problem_of<Seconds>("1e99999999999999999999 s") ==
+        "'1e99999999999999999999 s' is too large\nhint: write for example '900 us'");
+  CHECK(problem_of<Bytes>("1e300 PB") == "'1e300 PB' is too large\nhint: write for example '900 GiB'");
+  CHECK(problem_of<Bytes>("1e300 PiB") == "'1e300 PiB' is too large\nhint: write for example '900 GiB'");
+  CHECK(problem_of<Seconds>("1e308 d") == "'1e308 d' is too large\nhint: write for example '900 us'");
+  CHECK(problem_of<Seconds>(std::string(400, '9') + " ns").ends_with("is too large\nhint: write for example '900 us'"));
   CHECK(problem_of<Seconds>("1e-999 s") == "'1e-999 s' is too small to distinguish from zero");
   CHECK(problem_of<Seconds>("1e-99999999999999999999 s") ==
         "'1e-99999999999999999999 s' is too small to distinguish from zero");

@@ -228,15 +228,16 @@ TEST_CASE("operator by operator, root-mean-square norms and rotary positions mov
     return times.pass_time(1, *layer.operation, forward, layer.input_shapes, layer.output_shape, 1, Precision::bf16);
   };
   const Seconds fused = norm(CompositeKernels::fused, Fusing::none);
-  CHECK(norm(CompositeKernels::operators, Fusing::none) > 7 * fused);
+  // The operators move nine times as many bytes. Elementwise kernels reach more of the bandwidth than norms.
+  CHECK(norm(CompositeKernels::operators, Fusing::none) / fused > 4.5);
   // Compiled code fuses the operators.
   CHECK(norm(CompositeKernels::operators, Fusing::all) <= fused);
 }
 
 TEST_CASE("a root-mean-square norm that autocast runs in fp32 converts nothing") {
   const Model model = parse_model(
-      "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
-      "  - embedding: {entries: 100, features: 4096}\n  - norm: rms\n",
+      "format: 1\nmodel: m\ninput: {tokens: 16}\nlayers:\n"
+      "  - embedding: {vocabulary: 100, features: 4096}\n  - norm: rms\n",
       "m.yaml");
   const ModelFacts facts = facts_of(model);
   REQUIRE(facts.autocast.is_wide[1]);

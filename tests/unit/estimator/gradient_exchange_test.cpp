@@ -164,7 +164,7 @@ TEST_CASE("ZeRO-3 copies gathered weights, and gradients before it scatters them
     plan.reshard = reshard;
     Assumptions assumptions;
     assumptions.copies_gathered = copies;
-    const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {channels: 1000}\nlayers:\n"
+    const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {features: 1000}\nlayers:\n"
                                      "  - fully_connected: {features: 1000, bias: no}\n  - loss: mse\n",
                                      "m.yaml"),
                          nodes_of_four(), assumptions, 1000, std::nullopt, plan.precision, plan.optimizer);
