@@ -162,8 +162,8 @@ class FamilySearch {
 
   /// Estimates the plan with the fewest recomputed blocks that fits, if the plan may be the best.
   /// `plan` recomputes nothing, and needs too much memory. Recomputing more blocks never takes less
-  /// time and never needs more memory, so the smallest number of blocks that fits is the best. Returns false if the plan does
-  /// not fit even with all blocks recomputed.
+  /// time and never needs more memory, so the smallest number of blocks that fits is the best. Returns false if the plan
+  /// does not fit even with all blocks recomputed.
   bool try_blocks(Plan plan);
   /// Like try_blocks(), but used if every plan is estimated, or if the objective is memory.
   /// Estimates the smallest number of blocks with which the plan fits, and the smallest number with

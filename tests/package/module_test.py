@@ -160,9 +160,9 @@ class Answers(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for path, reason in ((Path(folder) / "none", "No such file"), (Path(folder), "Permission denied")):
                 environment = {**os.environ, "DDL_ORACLE": str(path)}
-                with mock.patch.dict(os.environ, environment):
-                    with self.assertRaisesRegex(ddl_oracle.OracleError, f"cannot run '{path}': {reason}") as raised:
-                        ddl_oracle.run("backends")
+                expected = self.assertRaisesRegex(ddl_oracle.OracleError, f"cannot run '{path}': {reason}")
+                with mock.patch.dict(os.environ, environment), expected as raised:
+                    ddl_oracle.run("backends")
                 self.assertIn("DDL_ORACLE", raised.exception.hint)
                 ran = subprocess.run([sys.executable, "-m", "ddl_oracle"], env=environment, capture_output=True, text=True, check=False)
                 self.assertEqual(ran.returncode, 2)

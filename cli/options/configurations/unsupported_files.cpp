@@ -54,7 +54,8 @@ struct OtherText {
 constexpr std::string_view is_benchmark = "it is the output of a benchmark: 'ddl-oracle calibrate network {}' reads it";
 constexpr std::string_view is_description = "it describes a model: 'ddl-oracle models import {}' reads it";
 constexpr std::string_view is_sizes =
-    "it gives sizes of a model: write them in a file as arguments of Megatron-LM, such as --num-layers 32 --hidden-size 4096";
+    "it gives sizes of a model: write them in a file as arguments of Megatron-LM, such as --num-layers 32 --hidden-size "
+    "4096";
 /// The first row whose texts are in the file counts.
 constexpr auto other_json = std::to_array<OtherText>({
     {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},

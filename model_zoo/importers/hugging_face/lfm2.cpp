@@ -26,7 +26,7 @@ std::string lfm2_letters(HuggingFaceConfig& config, std::size_t layers) {
 
 /// Sets the parts that both types have. `letters`: in lower case for layers with experts.
 void set_lfm2_parts(HuggingFaceConfig& config, FamilyModel& model, const std::string& letters, std::int64_t hidden,
-               std::string_view classes) {
+                    std::string_view classes) {
   const std::int64_t heads = config.heads({"num_attention_heads"}, 32, hidden);
   model.set("pattern", fmt::format("\"{}\"", shortest_pattern(letters)));
   model.set("hidden", hidden);
