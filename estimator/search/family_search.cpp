@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "estimator/search/memory_bounds.hpp"
+#include "estimator/search/saving_plans.hpp"
 #include "estimator/step/step_of.hpp"
 #include "estimator/strategies/data.hpp"
 
@@ -303,6 +304,18 @@ bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) cons
   });
 }
 
+bool FamilySearch::sharding_is_beaten(const Plan& plan) {
+  const std::optional<Bytes> limit = hopeless_memory();
+  return limit && beaten(commons_.sharding_bounds.least(plan, *limit), plan);
+}
+
+bool FamilySearch::savings_are_slow(const Plan& plan, const LikeChoices& choices) {
+  const std::optional<Bytes> limit = hopeless_memory();
+  if (!limit || !may_be_beaten()) return false;
+  return all_that_fit_are_slow(estimator_, commons_.time_bounds, space_, {plan, choices}, *limit,
+                               [&](Seconds time) { return beaten(time, simplest(plan)); });
+}
+
 std::vector<std::int64_t> FamilySearch::promising(Plan plan) {
   const std::vector<std::int64_t>& all = space_.micro_batches(plan);
   if (may_break_limits_ || plan.mesh[Axis::pipeline] == 1 || !may_be_beaten()) return all;
@@ -377,7 +390,7 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
   for (const Placement& placement : placements) {
     plan.placement = placement;
     // Bounds that are closer to the estimate take longer to compute.
-    if (may_be_beaten() && beaten(Closeness::placement, asked(plan), plan)) {
+    if (may_be_beaten() && (sharding_is_beaten(plan) || beaten(Closeness::placement, asked(plan), plan))) {
       for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
       continue;
     }
@@ -410,6 +423,12 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
       }
       if (memory_first && is_beaten(Closeness::split, Closeness::stages)) continue;
       if (!known.empty() && std::find(known.begin(), known.end(), estimator_.stages(plan)) != known.end()) continue;
+      if (savings_are_slow(plan, choices)) {
+        counts_.pruned += static_cast<std::int64_t>(choices.size());
+        memory_first_ = false;
+        ++misfits_;
+        continue;
+      }
       if (try_choices(plan, choices) && !options_.all) known.push_back(estimator_.stages(plan));
     }
     plan = simplest(plan);
@@ -609,37 +628,8 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     });
   };
   bool none_fits = true;
-  // Plans that recompute all blocks, with the smallest of the other choices, and whether they keep too much.
-  std::vector<std::pair<ChoiceValues, bool>> wholes;
-  const auto keep_all_too_much = [&](ChoiceValues values) {
-    if (may_break_limits_) return false;
-    for (std::size_t i = 0; i < plan_choice_count; ++i) {
-      if (trade_of[i] == Trade::first_is_smallest) values[i] = choices.front()[i];
-    }
-    values[static_cast<std::size_t>(PlanChoice::recompute)] = static_cast<int>(Recompute::full);
-    const auto known = std::find_if(wholes.begin(), wholes.end(), [&](const auto& each) { return each.first == values; });
-    if (known != wholes.end()) return known->second;
-    Plan whole = plan;
-    set_choices(whole, values);
-    return wholes.emplace_back(values, keeps_more_than(estimator_, whole, estimator_.job().machine.device.memory)).second;
-  };
-  // Plans that recompute one block of each stage, with any sharding of parameters, and whether they are too slow.
-  std::vector<std::pair<ChoiceValues, bool>> single_blocks;
-  const auto is_slow_with_blocks = [&](ChoiceValues values) {
-    if (!has_rivals()) return false;
-    values = with_whole_parameters(values);
-    values[static_cast<std::size_t>(PlanChoice::recompute)] = static_cast<int>(Recompute::full);
-    values[static_cast<std::size_t>(PlanChoice::recompute_blocks)] = 1;
-    const auto known =
-        std::find_if(single_blocks.begin(), single_blocks.end(), [&](const auto& each) { return each.first == values; });
-    if (known != single_blocks.end()) return known->second;
-    Plan single = plan;
-    set_choices(single, values);
-    return single_blocks.emplace_back(values, beaten(commons_.time_bounds.of_step(single), simplest(plan))).second;
-  };
   const auto try_fewer = [&](const ChoiceValues& values) {
-    if (!by_time || !space_.may_recompute_blocks(values) || is_larger(too_large_whole, values) || is_slow_step(values) ||
-        is_slow_with_blocks(values) || keep_all_too_much(values))
+    if (!by_time || !space_.may_recompute_blocks(values) || is_larger(too_large_whole, values) || is_slow_step(values))
       return;
     set_choices(plan, values);
     if (!try_blocks(plan)) too_large_whole.push_back(values);

@@ -11,6 +11,7 @@
 #include "estimator/search/mesh_bounds.hpp"
 #include "estimator/search/rank.hpp"
 #include "estimator/search/search.hpp"
+#include "estimator/search/sharding_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
 #include "estimator/search/variants.hpp"
 #include "estimator/step/estimate.hpp"
@@ -26,6 +27,7 @@ struct SearchCommons {
         time_bounds(its_estimator),
         bounds(its_estimator, time_bounds, space),
         activation_bounds(its_estimator),
+        sharding_bounds(its_estimator, space),
         leaders(its_options),
         first(its_estimator, its_options) {}
 
@@ -35,6 +37,7 @@ struct SearchCommons {
   TimeBounds time_bounds;
   MeshBounds bounds;
   ActivationBounds activation_bounds;
+  ShardingBounds sharding_bounds;
   Leaders leaders;
   FirstPlans first;
   std::optional<RankedPlan> best{};  ///< of all families
@@ -121,6 +124,13 @@ class FamilySearch {
   /// Returns whether the first stage keeps more than hopeless_memory() with any of these choices, and with any number of
   /// recomputed blocks.
   [[nodiscard]] bool all_keep_too_much(Plan plan, const LikeChoices& choices) const;
+
+  /// Returns whether plans with these degrees, micro-batches and placement are beaten because of exchanges by which they
+  /// save memory for parameters.
+  [[nodiscard]] bool sharding_is_beaten(const Plan& plan);
+
+  /// Returns whether plans with these choices are beaten, because those that fit spend time to save memory.
+  [[nodiscard]] bool savings_are_slow(const Plan& plan, const LikeChoices& choices);
 
   /// Returns the numbers of micro-batches with which a plan of this mesh may be the best, by the bound without exchanges.
   [[nodiscard]] std::vector<std::int64_t> promising(Plan plan);

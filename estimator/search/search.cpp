@@ -88,6 +88,7 @@ class Search {
     std::vector<Mesh> meshes;          ///< meshes with a possible shape
     std::vector<std::int64_t> counts;  ///< number of plans of each mesh
     Meshes left;
+    std::map<std::size_t, double> guesses;  ///< FamilySearch::guess of some meshes
   };
 
   /// Degrees with many divisors have millions of meshes. The caller may stop the search after this many of them.
@@ -130,7 +131,7 @@ class Search {
       if (done++ % often == 0 && stops(0, 1)) return false;
       auto known = families.find(family);
       if (known == families.end())
-        known = families.emplace(family, OfFamily{FamilySearch(commons_, family), {}, {}, {}}).first;
+        known = families.emplace(family, OfFamily{FamilySearch(commons_, family), {}, {}, {}, {}}).first;
       OfFamily& own = known->second;
       if (!own.search.admits(mesh)) return true;
       own.meshes.push_back(mesh);
@@ -177,18 +178,71 @@ class Search {
       return std::min(families_[family].search.best_time(), hopes[family]);
     };
     constexpr std::size_t rounds = 16;
+    // The bounds of many meshes of a family are almost equal, so the first meshes are chosen by a guess.
+    constexpr std::size_t guessed_rounds = 2;
     for (std::size_t round = 0; round <= rounds && !stopped_; ++round) {
       const auto key = [&](const Place& place) { return std::pair(round == 0 && std::get<0>(place) > 1, promise(place)); };
       std::stable_sort(order.begin(), order.end(), [&](const Place& a, const Place& b) { return key(a) < key(b); });
       const std::size_t tries = round < rounds ? std::size_t{1} << round : std::numeric_limits<std::size_t>::max();
-      for (const auto& [axes, bound, family] : order) try_some(families_[family], tries);
+      for (const auto& [axes, bound, family] : order) {
+        if (round < guessed_rounds) {
+          try_promising(families_[family]);
+        } else {
+          try_some(families_[family], tries);
+        }
+      }
     }
   }
 
-  /// Returns a guess of the time of the first mesh of a family; infinite if no mesh is left.
-  double hope(const OfFamily& own) {
-    if (own.left.empty()) return std::numeric_limits<double>::infinity();
-    return own.search.guess(own.meshes[own.left.first().mesh]).value();
+  /// Returns the meshes of a family with the least bounds, at most a few, and removes them from those that are left.
+  std::vector<Meshes::Entry> take_few(OfFamily& own) {
+    // The meshes of a small family are soon tried anyway.
+    constexpr std::size_t many = 64;
+    const std::size_t few = own.meshes.size() < many ? 1 : 8;
+    std::vector<Meshes::Entry> taken;
+    while (!own.left.empty() && taken.size() < few) {
+      const Meshes::Entry entry = own.left.first();
+      if (own.search.is_beaten(Seconds(entry.bound), own.meshes[entry.mesh])) break;
+      if (entry.is_full) {
+        taken.push_back(entry);
+        own.left.drop_first();
+      } else {
+        refine(own);
+      }
+    }
+    return taken;
+  }
+
+  /// Returns a guess of the time of the best plan with the degrees of a mesh.
+  double guess_of(OfFamily& own, std::size_t mesh) {
+    const auto [guess, is_new] = own.guesses.try_emplace(mesh, 0.0);
+    if (is_new) guess->second = own.search.guess(own.meshes[mesh]).value();
+    return guess->second;
+  }
+
+  /// Returns the least guess among the meshes of a family with the least bounds; infinite if no mesh is left.
+  double hope(OfFamily& own) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Meshes::Entry& each : take_few(own)) {
+      least = std::min(least, guess_of(own, each.mesh));
+      own.left.add(each);
+    }
+    return least;
+  }
+
+  /// Tries the mesh with the least guess among those with the least bounds, so that a good plan of the family is known soon.
+  void try_promising(OfFamily& own) {
+    if (stops(done_, all_plans_)) return;
+    const std::vector<Meshes::Entry> few = take_few(own);
+    const auto best = std::min_element(few.begin(), few.end(), [&](const Meshes::Entry& a, const Meshes::Entry& b) {
+      return guess_of(own, a.mesh) < guess_of(own, b.mesh);
+    });
+    for (auto each = few.begin(); each != few.end(); ++each) {
+      if (each != best) own.left.add(*each);
+    }
+    if (best == few.end()) return;
+    done_ += own.counts[best->mesh];
+    own.search.try_mesh(own.meshes[best->mesh], own.counts[best->mesh]);
   }
 
   /// Returns all families in the order in which they were first tried.

@@ -18,6 +18,8 @@
 #include "estimator/search/activation_bounds.hpp"
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/mesh_bounds.hpp"
+#include "estimator/search/saving_plans.hpp"
+#include "estimator/search/sharding_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
 #include "estimator/search/variants.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -219,6 +221,36 @@ void check_memory(const Estimator& estimator, const Plan& plan) {
   CHECK_FALSE(needs_more_than(estimator, plan, more));
 }
 
+/// Checks the bounds that hold for plans that fit in as much memory as one of them, with random choices, needs.
+void check_savings(Random& random, const Study& study, const Estimator& estimator, Plan plan) {
+  SearchOptions options;
+  options.devices = plan.mesh.devices();
+  options.global_batch = plan.global_batch;
+  options.precision = plan.precision;
+  options.optimizer = plan.optimizer;
+  const VariantSpace space(options, estimator.job().facts, estimator.job().machine);
+  const std::vector<LikeChoices>& groups = space.choices(plan);
+  if (groups.empty()) return;
+  const LikeChoices& choices = random.of(groups);
+  const ChoiceValues& values = random.of(choices);
+  set_choices(plan, choices.front());
+  const Plan first = plan;
+  set_choices(plan, values);
+  if (!estimator.limits(plan).empty() || estimator.stages(plan).empty()) return;
+  if (const int most = estimator.steps().most_blocks_again(plan); most > 0 && space.may_recompute_blocks(values)) {
+    plan.recompute = Recompute::full;
+    plan.recompute_blocks = random.whole(1, most);
+  }
+  const double time = estimator.step_time(plan).value();
+  const Bytes limit = estimator.memory(plan).total() * (1 + 1e-9);
+  INFO("with other choices: " << described(study, plan));
+  ShardingBounds sharding(estimator, space);
+  require_below("ShardingBounds", sharding.least(first, limit).value(), time);
+  const TimeBounds bounds(estimator);
+  const auto is_longer = [&](Seconds each) { return each.value() > time * (1 + 1e-9); };
+  CHECK_FALSE(all_that_fit_are_slow(estimator, bounds, space, {first, choices}, limit, is_longer));
+}
+
 /// Checks random plans of a model. Returns the number of possible plans.
 int check_plans(Random& random, const std::string& model, int tries) {
   const std::unique_ptr<const Study> study = random_study(random, model);
@@ -235,6 +267,7 @@ int check_plans(Random& random, const std::string& model, int tries) {
     check_times(estimator, plan, time);
     check_mesh_bounds(estimator, plan, time);
     check_memory(estimator, plan);
+    check_savings(random, *study, estimator, plan);
   }
   return possible;
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+
+#include "core/quantity.hpp"
+#include "estimator/plan/plan.hpp"
+#include "estimator/search/time_bounds.hpp"
+#include "estimator/search/variants.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// The plans of a search with some degrees, micro-batches, placement and choices. The choices divide layers alike.
+struct LikePlans {
+  const Plan& plan;
+  const LikeChoices& choices;
+};
+
+/// Returns whether every one of these plans that may need at most `limit` bytes takes too long. A plan may need so little
+/// memory only if it shards its parameters, or recomputes blocks, so its time is at least that of the quickest way to do so.
+/// `is_too_long`: whether a time is too long; if so, longer times are, too.
+[[nodiscard]] bool all_that_fit_are_slow(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space,
+                                         const LikePlans& plans, Bytes limit,
+                                         const std::function<bool(Seconds)>& is_too_long);
+
+}  // namespace ddl
