@@ -7,6 +7,7 @@
 
 #include "cli/report/shell_words.hpp"
 #include "cli/tools/launcher.hpp"
+#include "cli/tools/layer_splits.hpp"
 #include "cli/tools/network_of.hpp"
 #include "cli/tools/scripts.hpp"
 #include "estimator/choices/plan_choice.hpp"
@@ -27,6 +28,12 @@ std::string script(std::string_view name) {
 /// Converts a value to a Python literal. Python source must be UTF-8, so invalid bytes, for example in a path, are replaced.
 std::string python(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
+  if (value.is_null()) return "None";
+  if (value.is_array()) {
+    std::string text;
+    for (const Json& element : value) text += (text.empty() ? "" : ", ") + python(element);
+    return "[" + text + "]";
+  }
   if (!value.is_object()) return value.dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string text = "{\n";
   for (const auto& [key, element] : value.items()) text += fmt::format("    {}: {},\n", python(Json(key)), python(element));
@@ -92,7 +99,7 @@ std::int64_t classes_of(const Model& model) {
   return 1;
 }
 
-std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* network) {
+std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* network, const LayerSplits* splits) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
   const Model& model = study.model();
@@ -142,6 +149,12 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
     set("CLASSES", classes_of(model));
   }
   text += "\n";
+  if (splits != nullptr) {
+    set("SPLIT_RANKS", splits->ranks);
+    text += "# For each linear layer at the end: the part of the weights, and how ranks share the input and the output.\n";
+    set("SPLITS", splits->rows);
+    return text;
+  }
   set("PREDICTED_S", request.estimate.time.step_time().value());
   set("CALIBRATE", calibrate_command(request));
   text += "# A row of a table of runs, without the columns that measure.py adds.\n";
@@ -255,23 +268,35 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
 
+  std::optional<LayerSplits> splits;
+  if (!plan.segments.empty()) {
+    if (!is_torchvision) return CannotLaunch{"its script has several layouts only for networks of torchvision"};
+    std::variant<LayerSplits, CannotLaunch> found = layer_splits(request);
+    if (auto* const cannot = std::get_if<CannotLaunch>(&found)) return *cannot;
+    splits = std::get<LayerSplits>(std::move(found));
+  }
+
   const bool is_data_parallel = !is_tensor && !is_sharded;
   const bool differs =
       is_data_parallel && is_mixed(plan.precision) && study.assumptions().mixed_precision != MixedPrecision::autocast;
   if (differs && !fits_in_autocast(request))
     return CannotLaunch{"its script keeps weights in fp32 under autocast, which does not fit: --mixed-precision autocast"};
 
-  const std::string_view parallel = is_tensor ? "parallel_tensor" : is_sharded ? "parallel_fsdp" : "parallel_ddp";
+  const std::string_view parallel = splits       ? "parallel_layers"
+                                    : is_tensor  ? "parallel_tensor"
+                                    : is_sharded ? "parallel_fsdp"
+                                                 : "parallel_ddp";
   Launch launch;
-  launch.files = {{"launch/plan.py", plan_module(request, network ? &*network : nullptr)},
+  launch.files = {{"launch/plan.py", plan_module(request, network ? &*network : nullptr, splits ? &*splits : nullptr)},
                   {"launch/model.py", script(network ? "model_hugging_face" : "model_torchvision")},
                   {"launch/parallel.py", script(parallel)},
                   {"launch/train.py", script("train")},
-                  {"launch/measure.py", script("measure")},
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
+  // A table of runs has one layout for all layers.
+  if (!splits) launch.files.push_back({"launch/measure.py", script("measure")});
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   launch.job = job_script("launch/run.sh");
-  launch.carried = carried_by(is_data_parallel, plan.zero_stage);
+  launch.carried = carried_by(is_data_parallel, splits ? 1 : plan.zero_stage);
   if (differs) {
     launch.notes.emplace_back(
         "the script keeps weights in fp32 under autocast: predict this with --mixed-precision autocast");
