@@ -22,9 +22,8 @@ std::optional<Axis> split_axis(const Mesh& mesh) {
   return std::nullopt;
 }
 
-/// Returns why the script cannot run the meshes and choices of a plan, whatever its network is.
+/// Returns why the script cannot run the meshes and choices of a plan whose first layers have data parallelism.
 std::optional<CannotLaunch> lacks_layouts(const Plan& plan, const std::vector<Mesh>& meshes) {
-  if (meshes.front().family() != data) return CannotLaunch{"in its script, the first layers have data parallelism"};
   const auto split = split_axis(meshes.back());
   if (meshes.size() < 2 || !split) return CannotLaunch{"its script splits layers by tensor, filter or channel parallelism"};
   for (const Mesh& mesh : meshes) {
@@ -92,8 +91,6 @@ std::variant<LayerSplits, CannotLaunch> layer_splits(const LaunchRequest& reques
   }
   // Each rank computes the loss of its own samples.
   if (!splits.rows.empty() && is_split(splits.rows.back())) splits.rows.back().back() = "samples";
-  if (std::none_of(splits.rows.begin(), splits.rows.end(), is_split))
-    return CannotLaunch{"its script splits linear layers, but the plan splits none"};
   return splits;
 }
 
