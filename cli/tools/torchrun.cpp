@@ -45,10 +45,15 @@ Json row_of(const LaunchRequest& request) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
   const Assumptions& assumptions = study.assumptions();
-  std::string degrees;
-  for (const Axis axis : spoken_axes) {
-    if (plan.mesh[axis] > 1) degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", to_string(axis), plan.mesh[axis]);
-  }
+  const auto text_of = [](const Mesh& mesh) {
+    std::string text;
+    for (const Axis axis : spoken_axes) {
+      if (mesh[axis] > 1) text += fmt::format("{}{}={}", text.empty() ? "" : ",", to_string(axis), mesh[axis]);
+    }
+    return text;
+  };
+  std::string degrees = text_of(plan.mesh);
+  for (const LayerSegment& each : plan.segments) degrees += fmt::format(" from{}:{}", each.first, text_of(each.mesh));
   const std::string& software = study.spec().software;
   std::string name = study.spec().model;
   if (!is_path(name)) {
@@ -79,14 +84,22 @@ Json row_of(const LaunchRequest& request) {
   return row;
 }
 
-/// Returns the command that fits coefficients to the row that measure.py writes into TABLE. The command names the profiles
-/// of the prediction, because factors fitted without profiles do not apply to a prediction with profiles.
+/// Returns the command that uses the row that measure.py writes into TABLE: it fits coefficients, or compares the row with
+/// its prediction if layers have several layouts. The command names the profiles of the prediction, because factors fitted
+/// without profiles do not apply to a prediction with profiles.
 std::string calibrate_command(const LaunchRequest& request) {
   const StudySpec& spec = request.study.spec();
-  std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
+  const bool fits = request.plan().segments.empty();
+  std::vector<std::string> words{"ddl-oracle"};
+  if (fits) {
+    words.insert(words.end(), {"calibrate", "runs"});
+  } else {
+    words.emplace_back("validate");
+  }
+  words.insert(words.end(), {"TABLE", "--machine", spec.machine});
   for (const std::string& file : spec.profiles.files) words.insert(words.end(), {"--profile", file});
   if (spec.profiles.any_device) words.emplace_back("--any-device");
-  words.insert(words.end(), {"--output", "coefficients.yaml"});
+  if (fits) words.insert(words.end(), {"--output", "coefficients.yaml"});
   return shell_words(words);
 }
 
@@ -153,7 +166,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
     set("SPLIT_RANKS", splits->ranks);
     text += "# For each linear layer at the end: the part of the weights, and how ranks share the input and the output.\n";
     set("SPLITS", splits->rows);
-    return text;
+    text += "\n";
   }
   set("PREDICTED_S", request.estimate.time.step_time().value());
   set("CALIBRATE", calibrate_command(request));
@@ -291,9 +304,8 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
                   {"launch/model.py", script(network ? "model_hugging_face" : "model_torchvision")},
                   {"launch/parallel.py", script(parallel)},
                   {"launch/train.py", script("train")},
+                  {"launch/measure.py", script("measure")},
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
-  // A table of runs has one layout for all layers.
-  if (!splits) launch.files.push_back({"launch/measure.py", script("measure")});
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   launch.job = job_script("launch/run.sh");
   launch.carried = carried_by(is_data_parallel, splits ? 1 : plan.zero_stage);

@@ -88,6 +88,12 @@ def main():
         pairs = zip(losses_of["all layers on four ranks"], losses_of["the last layer split"])
         assert all(abs(whole - split) < 2e-4 for whole, split in pairs), losses_of
 
+        # A row with a layout of its last layer is predicted.
+        split = here / f"plan{list(PLANS).index('the last layer split')}/launch"
+        run(split / "run.sh", "measure.py", "--steps", 1, "--warmup", 0, "--output", "split.csv", cwd=here, env=environment)
+        table = run(oracle, "validate", "split.csv", "--machine", "here.yaml", "--format", "csv", cwd=here)
+        assert float(list(csv.DictReader(table.splitlines()))[0]["predicted_s"]) > 0, table
+
         # The rows are parsed, and a fit to the rows predicts them.
         plan = here / "plan0/launch"
         for _ in range(3):
