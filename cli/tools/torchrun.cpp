@@ -236,14 +236,14 @@ bool fits_in_autocast(const LaunchRequest& request) {
 }
 
 /// The settings of a training that the scripts carry.
-std::vector<std::string_view> carried_by(bool is_data_parallel, int zero_stage) {
+std::vector<std::string_view> carried_by(bool is_data_parallel, bool has_hooks) {
   std::vector<std::string_view> carried{"cross_entropy=operators"};
   if (!is_data_parallel) {
     carried.insert(carried.end(), {"mixed_precision=half full", "gradient_sums"});
     return carried;
   }
   carried.emplace_back("mixed_precision=autocast");
-  if (zero_stage == 0) carried.insert(carried.end(), {"compress=fp16 bf16 powersgd", "local_steps"});
+  if (has_hooks) carried.insert(carried.end(), {"compress=fp16 bf16 powersgd", "local_steps"});
   return carried;
 }
 
@@ -308,7 +308,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   launch.job = job_script("launch/run.sh");
-  launch.carried = carried_by(is_data_parallel, splits ? 1 : plan.zero_stage);
+  launch.carried = carried_by(is_data_parallel, plan.zero_stage == 0 && !splits);
   if (differs) {
     launch.notes.emplace_back(
         "the script keeps weights in fp32 under autocast: predict this with --mixed-precision autocast");

@@ -96,6 +96,7 @@ TEST_CASE("a run may state its degrees, micro-batch, precision, recomputation an
   CHECK(
       error_in(row("data,,data=4 from16:tensor=2,,,,")).find("has 4 devices at its first layers, but 2 from layer 16 on") !=
       std::string::npos);
+  CHECK(error_in(row("data,,data=4 from16:fsdp=4,,,,")).find("names a ZeRO stage") != std::string::npos);
   for (const std::string layout :
        {"from16", "from:tensor=4", "from0:tensor=4", "to16:tensor=4", "from16:tensor=4 from16:data=4"})
     CHECK(error_in(row("data,,data=4 " + layout + ",,,,")).find("is not the layout of later layers") != std::string::npos);
