@@ -79,6 +79,36 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
     throw Error(fmt::format("{} is too large: {}", quote(text), why), "use smaller degrees");
 }
 
+void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
+  const std::vector<std::string_view> parts = split(text, ' ');
+  parse_degrees(parts.front(), plan, option);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    constexpr std::string_view sign = "from";
+    const std::size_t colon = std::min(parts[i].find(':'), parts[i].size());
+    Plan own;
+    LayerSegment segment;
+    const char* const number = parts[i].data() + std::min(sign.size(), colon);
+    const auto [end, error] = std::from_chars(number, parts[i].data() + colon, segment.first);
+    const int before = plan.segments.empty() ? 0 : plan.segments.back().first;
+    if (!parts[i].starts_with(sign) || error != std::errc{} || end != parts[i].data() + colon || colon == parts[i].size() ||
+        segment.first <= before) {
+      throw Error(fmt::format("{} in {} is not the layout of later layers", quote(parts[i]), quote(text)),
+                  fmt::format("write for example {} data=8 from16:tensor=8", option));
+    }
+    parse_degrees(parts[i].substr(colon + 1), own, option);
+    segment.mesh = own.mesh;
+    if (own.zero_stage > 0)
+      throw Error(fmt::format("{} in {} names a ZeRO stage", quote(parts[i]), quote(text)), "write data in its place");
+    if (own.mesh.devices() != plan.mesh.devices()) {
+      throw Error(fmt::format("{} has {} devices at its first layers, but {} from layer {} on", quote(text),
+                              plan.mesh.devices(), own.mesh.devices(), segment.first),
+                  "all layers use the same devices");
+    }
+    plan.segments.push_back(segment);
+  }
+  join_segments(plan);
+}
+
 Placement parse_placement(std::string_view text) {
   Placement placement{};
   std::size_t count = 0;

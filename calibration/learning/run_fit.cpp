@@ -187,9 +187,10 @@ RunFitter::RunFitter(std::span<const MeasuredRun> runs, std::string machine, std
     const bool fits = row.run.quantity == "iter_total_s" && row.run.value > 0;
     const std::optional<Family> family = parse_family(row.run.strategy);
     // Runs on one device are not used for fitting (learned_of): their kernels have no fitted factor, so the launch overhead
-    // would have to explain all differences.
+    // would have to explain all differences. Runs with several layouts of layers have the effects of several families.
     const bool several = family && *family != 0 && row.run.gpus && *row.run.gpus > 1;
-    if (fits && several && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
+    const bool has_layouts = row.run.degrees.find(' ') != std::string::npos;
+    if (fits && several && !has_layouts && std::holds_alternative<Seconds>(predictor_.predict(row.run, chosen(0)))) {
       row.family = family;
       const double start = predictor_.launch_overhead(row.run).value();
       one_start_ = one_start_ && (!known || start == start_before_);

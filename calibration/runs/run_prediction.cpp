@@ -76,7 +76,7 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
   if (!run.degrees.empty()) {
-    parse_degrees(run.degrees, plan);
+    parse_layouts(run.degrees, plan, "in the cell");
   } else if (const std::string why = divide(plan, run, study, *family); !why.empty()) {
     return Unpredictable{why};
   }

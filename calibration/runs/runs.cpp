@@ -186,7 +186,7 @@ class RowReader {
     if (run.degrees.empty()) return;
     Plan plan;
     try {
-      parse_degrees(run.degrees, plan, "in the cell");
+      parse_layouts(run.degrees, plan, "in the cell");
     } catch (const Error& error) {
       fail("degrees", error.what(), error.hint());
     }

@@ -445,7 +445,7 @@ void add_recommend(const Command& program, Request& request) {
   const auto risk = command.add_switch("--allow-risk", options->allow_risk,
                                        "rank plans that may not fit in memory (AT-RISK) together with plans that fit");
   const auto all = command.add_switch("--all", options->all, "rank all plans, not only the best of each strategy");
-  const auto per_layer = add_per_layer(command, options->per_layer).excludes(framework);
+  const auto per_layer = add_per_layer(command, options->per_layer);
   command.add_option("--missing", options->missing, "write the unmeasured kernels of the shown plans to FILE")
       .file()
       .excludes(command.get_option("--ideal"));

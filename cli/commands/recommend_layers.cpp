@@ -11,10 +11,16 @@
 namespace ddl {
 namespace {
 
-/// Returns whether plans with several layouts support the axes and choices of a plan.
+/// Returns whether plans with several layouts support the choices of a plan.
 bool has_layers(const Plan& plan) {
-  return plan.mesh[Axis::context] == 1 && plan.shard_group == 0 && plan.secondary_shards <= 1 &&
-         plan.offload == Offload::none && !plan.offload_activations && !plan.whole_experts;
+  return plan.shard_group == 0 && plan.secondary_shards <= 1 && plan.offload == Offload::none && !plan.offload_activations &&
+         !plan.whole_experts;
+}
+
+/// ZeRO shards among all ranks, if the user allows it: plans with several layouts have no shard groups.
+void leave_out_groups(Plan& plan, const SearchOptions& options) {
+  if (!options.chosen[PlanChoice::shard_group]) plan.shard_group = 0;
+  if (!options.chosen[PlanChoice::secondary_shards]) plan.secondary_shards = 0;
 }
 
 /// Returns the plans whose choices are tried with several layouts: for the most promising numbers of stages, the fastest
@@ -26,6 +32,7 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
   for (const Estimate& each : answer.result.best) {
     if (known.size() == most_numbers) break;
     Plan plan = each.plan;
+    leave_out_groups(plan, options);
     const int stages = plan.mesh[Axis::pipeline];
     if (!has_layers(plan) || std::find(known.begin(), known.end(), stages) != known.end()) continue;
     known.push_back(stages);
@@ -54,9 +61,13 @@ Option add_per_layer(const Command& command, bool& per_layer) {
 
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   if (!answer.options.per_layer || answer.result.best.empty() || answer.result.stopped) return;
+  SearchOptions layered = options;
+  // A tool has one layout for the families that it starts; is_startable knows what it starts with several.
+  if (options.only_startable && answer.options.strategies.empty()) layered.families.clear();
   for (const Plan& plan : alike_plans(answer, options)) {
-    std::optional<Estimate> found = best_by_layer(*answer.estimator, options, plan);
+    std::optional<Estimate> found = best_by_layer(*answer.estimator, layered, plan);
     if (!found || (found->verdict != Verdict::fits && !options.allow_risk)) continue;
+    if (options.only_startable && !options.is_startable(*found)) continue;
     if (!answer.layered || found->time.step_time() < answer.layered->time.step_time()) answer.layered = std::move(found);
   }
   if (!answer.layered) return;

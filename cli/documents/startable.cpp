@@ -81,7 +81,8 @@ LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const
   if (!device.is_processor && maker != "NVIDIA" && maker != "AMD")
     return CannotLaunch{fmt::format("its files start GPUs of NVIDIA and AMD, not {}", device.name)};
   if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
-  if (!estimate.plan.segments.empty()) return CannotLaunch{"its files have one layout for all layers"};
+  if (!estimate.plan.segments.empty() && !launcher.may_have_layouts)
+    return CannotLaunch{"its files have one layout for all layers"};
   const LaunchRequest request{study, estimate, written};
   if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
   LaunchOutcome outcome = launcher.launch(request);

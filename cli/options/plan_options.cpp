@@ -11,6 +11,7 @@
 #include "cli/options/layer_layouts.hpp"
 #include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
+#include "cli/options/plan_notation.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
@@ -393,7 +394,9 @@ std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, cons
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options) {
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
-    throw Error(fmt::format("the plan '{}' is not possible: {}", degrees_text(estimate.plan.mesh), describe(limit, model)),
+    const std::string layouts = estimate.plan.segments.empty() ? "" : " " + segments_word(estimate.plan);
+    throw Error(fmt::format("the plan '{}{}' is not possible: {}", degrees_text(estimate.plan.mesh), layouts,
+                            describe(limit, model)),
                 fmt::format("leave {} out to see possible plans",
                             options.plan_file.empty() && options.plan_word.empty() ? "--strategy and --degrees" : "--plan"));
   }

@@ -54,6 +54,7 @@ using LaunchOutcome = std::variant<Launch, CannotLaunch>;
 struct Launcher {
   std::string_view name;
   LaunchOutcome (*launch)(const LaunchRequest& request);
+  bool may_have_layouts = false;  ///< whether layers may have several layouts
 };
 
 /// All launchers, in the order of reports.

@@ -12,12 +12,12 @@ namespace ddl {
 
 std::span<const Launcher> launchers() {
   static constexpr std::array<Launcher, 6> all{{
-      {"PyTorch", launch_torchrun},
+      {"PyTorch", launch_torchrun, true},
       {"Megatron-LM", launch_megatron},
       {"torchtitan", launch_torchtitan},
       {"DeepSpeed", launch_deepspeed},
       {"NeMo", launch_nemo},
-      {"Slurm", launch_slurm},
+      {"Slurm", launch_slurm, true},
   }};
   return all;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/report/shell_words.hpp"
 #include "cli/tools/launcher.hpp"
+#include "cli/tools/layer_splits.hpp"
 #include "cli/tools/network_of.hpp"
 #include "cli/tools/scripts.hpp"
 #include "estimator/choices/plan_choice.hpp"
@@ -27,6 +28,12 @@ std::string script(std::string_view name) {
 /// Converts a value to a Python literal. Python source must be UTF-8, so invalid bytes, for example in a path, are replaced.
 std::string python(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
+  if (value.is_null()) return "None";
+  if (value.is_array()) {
+    std::string text;
+    for (const Json& element : value) text += (text.empty() ? "" : ", ") + python(element);
+    return "[" + text + "]";
+  }
   if (!value.is_object()) return value.dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string text = "{\n";
   for (const auto& [key, element] : value.items()) text += fmt::format("    {}: {},\n", python(Json(key)), python(element));
@@ -38,10 +45,15 @@ Json row_of(const LaunchRequest& request) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
   const Assumptions& assumptions = study.assumptions();
-  std::string degrees;
-  for (const Axis axis : spoken_axes) {
-    if (plan.mesh[axis] > 1) degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", to_string(axis), plan.mesh[axis]);
-  }
+  const auto text_of = [](const Mesh& mesh) {
+    std::string text;
+    for (const Axis axis : spoken_axes) {
+      if (mesh[axis] > 1) text += fmt::format("{}{}={}", text.empty() ? "" : ",", to_string(axis), mesh[axis]);
+    }
+    return text;
+  };
+  std::string degrees = text_of(plan.mesh);
+  for (const LayerSegment& each : plan.segments) degrees += fmt::format(" from{}:{}", each.first, text_of(each.mesh));
   const std::string& software = study.spec().software;
   std::string name = study.spec().model;
   if (!is_path(name)) {
@@ -72,14 +84,22 @@ Json row_of(const LaunchRequest& request) {
   return row;
 }
 
-/// Returns the command that fits coefficients to the row that measure.py writes into TABLE. The command names the profiles
-/// of the prediction, because factors fitted without profiles do not apply to a prediction with profiles.
+/// Returns the command that uses the row that measure.py writes into TABLE: it fits coefficients, or compares the row with
+/// its prediction if layers have several layouts. The command names the profiles of the prediction, because factors fitted
+/// without profiles do not apply to a prediction with profiles.
 std::string calibrate_command(const LaunchRequest& request) {
   const StudySpec& spec = request.study.spec();
-  std::vector<std::string> words{"ddl-oracle", "calibrate", "runs", "TABLE", "--machine", spec.machine};
+  const bool fits = request.plan().segments.empty();
+  std::vector<std::string> words{"ddl-oracle"};
+  if (fits) {
+    words.insert(words.end(), {"calibrate", "runs"});
+  } else {
+    words.emplace_back("validate");
+  }
+  words.insert(words.end(), {"TABLE", "--machine", spec.machine});
   for (const std::string& file : spec.profiles.files) words.insert(words.end(), {"--profile", file});
   if (spec.profiles.any_device) words.emplace_back("--any-device");
-  words.insert(words.end(), {"--output", "coefficients.yaml"});
+  if (fits) words.insert(words.end(), {"--output", "coefficients.yaml"});
   return shell_words(words);
 }
 
@@ -92,7 +112,7 @@ std::int64_t classes_of(const Model& model) {
   return 1;
 }
 
-std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* network) {
+std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* network, const LayerSplits* splits) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
   const Model& model = study.model();
@@ -142,6 +162,12 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
     set("CLASSES", classes_of(model));
   }
   text += "\n";
+  if (splits != nullptr) {
+    set("SPLIT_RANKS", splits->ranks);
+    text += "# For each linear layer at the end: the part of the weights, and how ranks share the input and the output.\n";
+    set("SPLITS", splits->rows);
+    text += "\n";
+  }
   set("PREDICTED_S", request.estimate.time.step_time().value());
   set("CALIBRATE", calibrate_command(request));
   text += "# A row of a table of runs, without the columns that measure.py adds.\n";
@@ -210,14 +236,14 @@ bool fits_in_autocast(const LaunchRequest& request) {
 }
 
 /// The settings of a training that the scripts carry.
-std::vector<std::string_view> carried_by(bool is_data_parallel, int zero_stage) {
+std::vector<std::string_view> carried_by(bool is_data_parallel, bool has_hooks) {
   std::vector<std::string_view> carried{"cross_entropy=operators"};
   if (!is_data_parallel) {
     carried.insert(carried.end(), {"mixed_precision=half full", "gradient_sums"});
     return carried;
   }
   carried.emplace_back("mixed_precision=autocast");
-  if (zero_stage == 0) carried.insert(carried.end(), {"compress=fp16 bf16 powersgd", "local_steps"});
+  if (has_hooks) carried.insert(carried.end(), {"compress=fp16 bf16 powersgd", "local_steps"});
   return carried;
 }
 
@@ -255,15 +281,26 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
 
+  std::optional<LayerSplits> splits;
+  if (!plan.segments.empty()) {
+    if (!is_torchvision) return CannotLaunch{"its script has several layouts only for networks of torchvision"};
+    std::variant<LayerSplits, CannotLaunch> found = layer_splits(request);
+    if (auto* const cannot = std::get_if<CannotLaunch>(&found)) return *cannot;
+    splits = std::get<LayerSplits>(std::move(found));
+  }
+
   const bool is_data_parallel = !is_tensor && !is_sharded;
   const bool differs =
       is_data_parallel && is_mixed(plan.precision) && study.assumptions().mixed_precision != MixedPrecision::autocast;
   if (differs && !fits_in_autocast(request))
     return CannotLaunch{"its script keeps weights in fp32 under autocast, which does not fit: --mixed-precision autocast"};
 
-  const std::string_view parallel = is_tensor ? "parallel_tensor" : is_sharded ? "parallel_fsdp" : "parallel_ddp";
+  const std::string_view parallel = splits       ? "parallel_layers"
+                                    : is_tensor  ? "parallel_tensor"
+                                    : is_sharded ? "parallel_fsdp"
+                                                 : "parallel_ddp";
   Launch launch;
-  launch.files = {{"launch/plan.py", plan_module(request, network ? &*network : nullptr)},
+  launch.files = {{"launch/plan.py", plan_module(request, network ? &*network : nullptr, splits ? &*splits : nullptr)},
                   {"launch/model.py", script(network ? "model_hugging_face" : "model_torchvision")},
                   {"launch/parallel.py", script(parallel)},
                   {"launch/train.py", script("train")},
@@ -271,7 +308,7 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
                   {"launch/run.sh", run_script(launch_nodes(request)), true}};
   launch.start = told_first_node(launch_nodes(request), "launch/run.sh --steps 100");
   launch.job = job_script("launch/run.sh");
-  launch.carried = carried_by(is_data_parallel, plan.zero_stage);
+  launch.carried = carried_by(is_data_parallel, plan.zero_stage == 0 && !splits);
   if (differs) {
     launch.notes.emplace_back(
         "the script keeps weights in fp32 under autocast: predict this with --mixed-precision autocast");

@@ -51,15 +51,17 @@ std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<LayerCu
   return plans;
 }
 
-/// The meshes that a segment may have: the stages of the plan, data, the expert degree of the plan or none, and one other
-/// axis at most.
+/// The meshes that a segment may have: the stages of the plan, data, the expert and the context degree of the plan or none,
+/// and one other axis at most.
 std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts, const Mesh& alike) {
-  constexpr Family batch = family_bit(Axis::data) | family_bit(Axis::expert) | family_bit(Axis::pipeline);
-  constexpr Family allowed = weight_axes | batch | family_bit(Axis::spatial);
+  constexpr Family kept =
+      family_bit(Axis::data) | family_bit(Axis::expert) | family_bit(Axis::context) | family_bit(Axis::pipeline);
+  constexpr Family allowed = weight_axes | kept | family_bit(Axis::spatial);
+  const auto is_kept = [&](const Mesh& mesh, Axis axis) { return mesh[axis] == 1 || mesh[axis] == alike[axis]; };
   std::map<Family, std::vector<Mesh>> by_family;
   Degrees(options, facts).each([&](Family family, const Mesh& mesh) {
-    if ((family & ~allowed) == 0 && std::popcount(family & ~batch) <= 1 && mesh[Axis::pipeline] == alike[Axis::pipeline] &&
-        (mesh[Axis::expert] == 1 || mesh[Axis::expert] == alike[Axis::expert]) &&
+    if ((family & ~allowed) == 0 && std::popcount(family & ~kept) <= 1 && mesh[Axis::pipeline] == alike[Axis::pipeline] &&
+        is_kept(mesh, Axis::expert) && is_kept(mesh, Axis::context) &&
         mesh.batch_parts() * options.micro_batches.value_or(1) <= options.global_batch)
       by_family[family].push_back(mesh);
     return true;
@@ -297,10 +299,10 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
     }
     if (best) break;
   }
-  // The sum of the units' times does not contain that the longest stage sets the pace.
+  // The sum of the units' times contains neither overlaps with gradients nor that the longest stage sets the pace.
   constexpr int most_moves = 16;
   const std::vector<LayerCut> cuts = layer_cuts(job.facts);
-  for (int move = 0; best && alike.mesh[Axis::pipeline] > 1 && move < most_moves; ++move) {
+  for (int move = 0; best && move < most_moves; ++move) {
     const Seconds before = best->time.step_time();
     for (const Plan& plan : with_moved_borders(best->plan, cuts)) add(plan);
     if (best->time.step_time() >= before) break;

@@ -69,7 +69,6 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   refuse(job_.assumptions.sparse_gradients, "sparse gradients");
   const std::vector<Mesh> meshes = meshes_of(plan);
   const auto any = [&](const auto& is_so) { return std::any_of(meshes.begin(), meshes.end(), is_so); };
-  refuse(any([](const Mesh& mesh) { return mesh[Axis::context] > 1; }), to_string(Axis::context));
   const int stages = plan.mesh[Axis::pipeline];
   refuse(any([&](const Mesh& mesh) { return mesh[Axis::pipeline] != stages; }), "different numbers of pipeline stages");
   // A stage is on the same ranks whatever its layout is.

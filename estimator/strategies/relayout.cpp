@@ -10,6 +10,11 @@
 namespace ddl {
 namespace {
 
+/// Returns whether a context split divides a layer's output.
+bool is_sequence(const ModelFacts& facts, int tensor) {
+  return tensor >= 0 && facts.model->layers[static_cast<std::size_t>(tensor)].output_shape.sequence;
+}
+
 /// Returns whether the ranks of a tensor split hold shards of the tokens of a layer's output.
 bool has_token_parts(const ModelFacts& facts, const LayoutOfMesh& layout, int tensor) {
   return layout.sequence_parallel && layout.mesh[Axis::tensor] > 1 && tensor >= 0 &&
@@ -19,7 +24,8 @@ bool has_token_parts(const ModelFacts& facts, const LayoutOfMesh& layout, int te
 /// Returns the parts of the output of the layer `tensor`, which `layer` writes or reads.
 TensorParts parts_of(const ModelFacts& facts, const LayoutOfMesh& layout, int layer, int tensor) {
   const int tiles = layout.mesh[Axis::spatial];
-  const int tokens = has_token_parts(facts, layout, tensor) ? layout.mesh[Axis::tensor] : 1;
+  const int shards = has_token_parts(facts, layout, tensor) ? layout.mesh[Axis::tensor] : 1;
+  const int tokens = shards * (is_sequence(facts, tensor) ? layout.mesh[Axis::context] : 1);
   return {static_cast<int>(layout.mesh.batch_parts()),
           (tiles > 1 && is_tiled(facts, layout.replicated, layer) ? tiles : 1) * tokens};
 }
@@ -90,7 +96,7 @@ Move move_of(const TensorParts& from, const TensorParts& to, double ranks) {
 Family moving_axes(const Mesh& mesh, const TensorParts& here, const TensorParts& there) {
   Family axes = weight_axes_of(mesh);
   const int samples = std::gcd(here.samples, there.samples), positions = std::gcd(here.positions, there.positions);
-  if (mesh[Axis::spatial] > positions) axes |= family_bit(Axis::spatial);
+  for (const Axis axis : {Axis::spatial, Axis::context}) axes |= mesh[axis] > positions ? family_bit(axis) : 0;
   const int data = mesh[Axis::data], group = here.samples / samples;
   if (group <= 1) return axes;
   if (group < data && data % group == 0) return shard_axes(axes, group);

@@ -11,7 +11,8 @@
 namespace ddl {
 
 /// How the ranks of a mesh hold a tensor between layers: the number of its parts by samples, and by positions (tiles, or
-/// tokens with sequence parallelism). The ranks of the other axes hold copies of a part. Stages hold different layers.
+/// tokens with context or sequence parallelism). The ranks of the other axes hold copies of a part. Stages hold different
+/// layers.
 struct TensorParts {
   int samples = 1, positions = 1;
   [[nodiscard]] double all() const { return static_cast<double>(samples) * positions; }

@@ -67,7 +67,9 @@ TEST_CASE("segments with the mesh of all other layers change neither time nor me
                                  Mesh{{Axis::data, 4}, {Axis::tensor, 2}, {Axis::pipeline, 2}},
                                  Mesh{{Axis::data, 4}, {Axis::filter, 2}, {Axis::pipeline, 2}},
                                  Mesh{{Axis::data, 4}, {Axis::pipeline, 4}},
-                                 Mesh{{Axis::data, 2}, {Axis::expert, 4}, {Axis::tensor, 2}}};
+                                 Mesh{{Axis::data, 2}, {Axis::expert, 4}, {Axis::tensor, 2}},
+                                 Mesh{{Axis::data, 4}, {Axis::context, 4}},
+                                 Mesh{{Axis::data, 2}, {Axis::context, 2}, {Axis::tensor, 2}, {Axis::pipeline, 2}}};
   int compared = 0;
   for (const std::string& model : models) {
     const Training training(model, 8, true);
@@ -179,6 +181,32 @@ TEST_CASE("ranks of the next stage lay out a tensor anew") {
   CHECK(exchanges.front() == "forward all-to-all of 196608 among tensor");
 }
 
+TEST_CASE("ranks of a context split are laid out anew as tiles are") {
+  const Training training("gpt2", 8, false);
+  const Estimator& estimator = training.estimator;
+  const auto& layers = training.owned.model.layers;
+  const auto seventh = std::find_if(layers.begin(), layers.end(), [](const Layer& each) { return each.block == 6; });
+  const int first = static_cast<int>(seventh - layers.begin());
+  // A sample has 1,024 tokens of 768 channels at each border.
+  Plan plan = plan_on(Mesh{{Axis::data, 8}}, 64);
+  plan.segments = {{first, Mesh{{Axis::data, 4}, {Axis::context, 2}}}};
+  REQUIRE(estimator.limits(plan).empty());
+  // A rank has an eighth of the samples, and needs half of the tokens of a fourth of them: half of it is on the other rank.
+  const double whole = 1024.0 * 768;
+  const Texts anew = exchanges_of(estimator, plan, first);
+  REQUIRE(anew.size() == 2);
+  CHECK(anew[0] == fmt::format("forward all-to-all of {} among context", whole / 2));
+  CHECK(anew[1] == fmt::format("backward all-to-all of {} among context", whole / 2));
+  // With the same context degree in both layouts, the exchanges are those of half of the tokens.
+  Plan half = plan_on(Mesh{{Axis::data, 4}, {Axis::context, 2}}, 64);
+  half.segments = {{first, Mesh{{Axis::tensor, 4}, {Axis::context, 2}}}};
+  REQUIRE(estimator.limits(half).empty());
+  Plan of_whole = plan_on(Mesh{{Axis::data, 4}}, 64);
+  of_whole.segments = {{first, Mesh{{Axis::tensor, 4}}}};
+  CHECK(exchanges_of(estimator, of_whole, first) == Texts{fmt::format("forward allgather of {} among tensor", whole)});
+  CHECK(exchanges_of(estimator, half, first) == Texts{fmt::format("forward allgather of {} among tensor", whole / 2)});
+}
+
 TEST_CASE("plans with several layouts have as many stages in each of them") {
   const Training training("gpt2", 8, false);
   const Estimator& estimator = training.estimator;
@@ -199,9 +227,6 @@ TEST_CASE("plans with several layouts have as many stages in each of them") {
   plan.placement = all_axes;
   plan.virtual_stages = 2;
   CHECK(limit_of(plan) == "virtual stages");
-  plan.virtual_stages = 1;
-  plan.segments = {{60, Mesh{{Axis::data, 2}, {Axis::context, 2}, {Axis::pipeline, 2}}}};
-  CHECK(limit_of(plan) == "context");
 }
 
 /// Returns the fastest of all assignments of meshes to the units between cuts.
@@ -249,7 +274,10 @@ TEST_CASE("the search finds the fastest assignment of layouts to layers") {
                                         {"alexnet", 8, 8, 512, {Axis::data, Axis::filter}, 2},
                                         {"alexnet", 4, 16, 512, {Axis::data, Axis::tensor}, 2},
                                         {"alexnet", 4, 32, 1024, {Axis::data, Axis::filter}, 4},
-                                        {"cosmoflow-128", 4, 8, 16, {Axis::data, Axis::channel}, 2}};
+                                        {"cosmoflow-128", 4, 8, 16, {Axis::data, Axis::channel}, 2},
+                                        {"gpt2@layers=2", 4, 8, 8, {Axis::context, Axis::data}},
+                                        {"gpt2@layers=2", 4, 16, 16, {Axis::context, Axis::tensor, Axis::data}},
+                                        {"unet3d", 4, 8, 8, {Axis::data, Axis::channel}}};
   int compared = 0;
   for (const Question& question : questions) {
     INFO(fmt::format("{} on {}, B = {}", question.model, question.devices, question.batch));

@@ -41,7 +41,11 @@ PLANS = {
     "fsdp with a second copy of weights": [LLAMA, "--strategy", "data", "--degrees", "data=4", "--zero", "3"]
     + ["--secondary-shards", "2", "--software", "fsdp", "--precision", "bf16", "--micro-batches", "1"],
     "tensor": [LLAMA, "--strategy", "tensor", "--degrees", "tensor=2", "--precision", "fp32"],
+    "fully connected layers split by channels": ["alexnet", "--degrees", "data=4", "--layers", "fc1..fc2: channel=4", "--zero", "0"]
+    + ["--precision", "fp32", "--micro-batches", "1"],
+    "all layers on four ranks": ["resnet18", "--degrees", "data=4", "--zero", "0", "--precision", "fp32", "--micro-batches", "1"],
 }
+PLANS["the last layer split"] = PLANS["all layers on four ranks"] + ["--layers", "fully_connected: filter=4"]
 
 
 def run(*command, **options):
@@ -68,6 +72,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         (here / "here.yaml").write_text(MACHINE)
+        losses_of = {}
         for place, (name, words) in enumerate(PLANS.items()):
             saved = here / f"plan{place}"
             batches = [] if "--micro-batches" in words else ["--micro-batches", 2]
@@ -78,6 +83,16 @@ def main():
             losses = [float(line.split()[3].rstrip(",")) for line in lines]
             assert 0 < losses[0] < 20 and losses[1] != losses[0], losses
             print(f"{name}: {lines}")
+            losses_of[name] = losses
+        # ResNet-18 has no dropout, so a split layer changes nothing but rounding.
+        pairs = zip(losses_of["all layers on four ranks"], losses_of["the last layer split"])
+        assert all(abs(whole - split) < 2e-4 for whole, split in pairs), losses_of
+
+        # A row with a layout of its last layer is predicted.
+        split = here / f"plan{list(PLANS).index('the last layer split')}/launch"
+        run(split / "run.sh", "measure.py", "--steps", 1, "--warmup", 0, "--output", "split.csv", cwd=here, env=environment)
+        table = run(oracle, "validate", "split.csv", "--machine", "here.yaml", "--format", "csv", cwd=here)
+        assert float(list(csv.DictReader(table.splitlines()))[0]["predicted_s"]) > 0, table
 
         # The rows are parsed, and a fit to the rows predicts them.
         plan = here / "plan0/launch"

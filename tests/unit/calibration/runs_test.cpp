@@ -91,6 +91,15 @@ TEST_CASE("a run may state its degrees, micro-batch, precision, recomputation an
   CHECK(error_in(row("data,16,data=0,,,,")).find("r.csv:2:") == 0);
   CHECK(error_in(row("data,16,16,,,,")).find("is not of the form strategy=degree") != std::string::npos);
   CHECK(error_in(row("data,16,,0,,,")).find("r.csv:2:") == 0);
+  // Layouts of layers.
+  CHECK(parsed(row("data,,data=4 from16:tensor=4,,,,"))[0].gpus == 4);
+  CHECK(
+      error_in(row("data,,data=4 from16:tensor=2,,,,")).find("has 4 devices at its first layers, but 2 from layer 16 on") !=
+      std::string::npos);
+  CHECK(error_in(row("data,,data=4 from16:fsdp=4,,,,")).find("names a ZeRO stage") != std::string::npos);
+  for (const std::string layout :
+       {"from16", "from:tensor=4", "from0:tensor=4", "to16:tensor=4", "from16:tensor=4 from16:data=4"})
+    CHECK(error_in(row("data,,data=4 " + layout + ",,,,")).find("is not the layout of later layers") != std::string::npos);
   CHECK(error_in(row("data,16,,,fp15,,")).find("'fp15' is not a valid precision") != std::string::npos);
   CHECK(error_in(row("data,16,,,,some,")).find("'some' is not a valid recompute") != std::string::npos);
   CHECK(error_in(row("data,16,,,,,4")).find("'4' is not a valid stage of ZeRO") != std::string::npos);
