@@ -295,6 +295,9 @@ const std::vector<MachineName>& all_machine_names() {
 }
 
 const EmbeddedFile* find_machine(std::string_view name) {
+  for (const EmbeddedFile& file : machine_files()) {
+    if (file.name == name) return &file;
+  }
   if (const EmbeddedFile* const file = machine_of_key(name_key(name))) return file;
   if (name.size() > longest_compared) return nullptr;
   for (const std::string& spelling : shorter_spellings(name)) {

@@ -437,6 +437,8 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
     return std::vector{named_step(again, answer->explanation.estimate.plan)};
   };
   report.rows = [answer] { return layer_rows(answer->explanation, *answer->study); };
+  const bool fits_out_of_core = answer->out_of_core && answer->out_of_core->verdict() != Verdict::does_not_fit;
+  if (!answer->explanation.estimate.feasible() && !fits_out_of_core) report.status = ExitStatus::nothing_fits;
   return report;
 }
 

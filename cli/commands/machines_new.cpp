@@ -77,7 +77,7 @@ void require_gpus(const DraftRequest& request) {
   }
   throw Error(
       fmt::format("{} lists {} x {}, but {} has {}", gpus.tool, gpus.count, quote(gpus.name), like.name, like.device.name),
-      of_maker.empty() ? "no bundled machine has GPUs of this vendor: describe it in a file of your own; " + keep
+      of_maker.empty() ? "no bundled machine has GPUs of this vendor: describe yours in a machine file; " + keep
                        : fmt::format("use --like with a machine of this vendor: {}; {}", of_maker, keep));
 }
 

@@ -282,10 +282,13 @@ Document document_of(const RecommendAnswer& answer, bool drawn) {
   add_defaults(document, answer.defaults);
   if (!answer.single) {
     document.section();
-    document.line(fmt::format("{} considered, {} of them pruned, {} fully evaluated, {} feasible, {:.0f} ms",
-                              count_text(answer.result.considered, "plan"), with_thousands(answer.result.pruned),
-                              with_thousands(answer.result.estimated), with_thousands(answer.result.feasible),
-                              answer.seconds * 1e3));
+    const SearchResult& result = answer.result;
+    document.line(
+        fmt::format("{} considered: {} excluded by limits, {} pruned by bounds, {} estimated, {} feasible; "
+                    "{:.0f} ms",
+                    count_text(result.considered, "plan"),
+                    with_thousands(result.considered - result.pruned - result.estimated), with_thousands(result.pruned),
+                    with_thousands(result.estimated), with_thousands(result.feasible), answer.seconds * 1e3));
   }
   return document;
 }

@@ -39,15 +39,13 @@ Report serve(const ServeOptions& options) {
   // Files are loaded once before the server starts, so that an unreadable file is reported at the start.
   for (const std::string& file : options.files.models) static_cast<void>(load_model(file));
   for (const std::string& file : options.files.machines) static_cast<void>(load_machine(file));
-  Answers answers(options.files, known_hosts(options.host, machine_name()), *options.time_limit);
-  HttpLimits limits;
-  limits.workers = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 8);
+  const std::size_t at_once = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 8);
+  Answers answers(options.files, known_hosts(options.host, machine_name()), *options.time_limit, at_once);
   const Interrupt interrupt;
   HttpServer server(
       options.host, static_cast<int>(*options.port),
       {[&](const HttpRequest& request) { return answers.at_once(request); },
-       [&](const HttpRequest& request, const std::atomic<bool>& given_up) { return answers.later(request, given_up); }},
-      limits);
+       [&](const HttpRequest& request, const std::atomic<bool>& given_up) { return answers.later(request, given_up); }});
   const bool is_ipv6 = options.host.find(':') != std::string::npos;
   std::cout << fmt::format("http://{}:{}/\n", is_ipv6 ? "[" + options.host + "]" : options.host, server.port())
             << std::flush;

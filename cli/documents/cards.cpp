@@ -23,7 +23,7 @@ namespace {
 Card speed_in_card(const Estimate& estimate, const Study& study) {
   const Seconds step = estimate.time.step_time();
   Card card{"Speed", humanize(step)};
-  card.about = study.kernels().origin() == KernelBasis::roofline ? "per step, at best" : "per step";
+  card.about = study.kernels().origin() == KernelBasis::roofline ? "per step, with kernels at the roofline" : "per step";
   if (estimate.interval) {
     // The scale begins at zero, so that the length of the interval can be compared with the prediction.
     const double value = step.value(), high = value * estimate.interval->high;

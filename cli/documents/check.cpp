@@ -79,7 +79,7 @@ std::string fewest_gpus_text(const JobCheck& check) {
                                                 : fmt::format("global batch {}", with_thousands(plan.global_batch));
   if (!check.fewest) {
     const Family family = plan.mesh.family() == 0 ? family_bit(Axis::data) : plan.mesh.family();
-    return fmt::format("none of {} up to {}, with {}", family_name(family),
+    return fmt::format("none: {} does not fit on up to {}, with {}", family_name(family),
                        count_text(check.study->machine().devices(), device_noun(check.study->machine().device)), batch);
   }
   const Plan& fewest = check.fewest->estimate.plan;

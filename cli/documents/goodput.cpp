@@ -26,9 +26,9 @@ std::string goodput_text(const Goodput& goodput) {
                   goodput.share < hardly ? "the training hardly progresses" : fmt::format("{:.3g} %", 100 * goodput.share),
                   humanize(model.between_failures));
   if (goodput.has_checkpoints) {
-    text +=
-        fmt::format("{}a checkpoint every {}{} (waits {} for {}", goodput.is_best ? "at best " : "", humanize(goodput.every),
-                    goodput.is_raised ? ", the shortest interval" : "", humanize(model.checkpoint), humanize(goodput.bytes));
+    text += fmt::format("{} checkpoint every {}{} (waits {} for {}", goodput.is_best ? "best with a" : "a",
+                        humanize(goodput.every), goodput.is_raised ? ", the shortest interval" : "",
+                        humanize(model.checkpoint), humanize(goodput.bytes));
     if (model.background > Seconds{}) text += fmt::format(", written in {}", humanize(model.background));
     text += ")";
   } else {

@@ -71,9 +71,9 @@ std::string routing_text(const Assumptions& assumptions) {
 
 std::string speed_text(const Estimate& estimate, const Study& study) {
   const Seconds step = estimate.time.step_time();
-  const bool at_best = study.kernels().origin() == KernelBasis::roofline;
-  std::string text =
-      fmt::format("{}{} per step{}", at_best ? "at best " : "", humanize(step), interval_behind(step, estimate.interval));
+  const bool at_roofline = study.kernels().origin() == KernelBasis::roofline;
+  std::string text = fmt::format("{} per step{}{}", humanize(step), interval_behind(step, estimate.interval),
+                                 at_roofline ? " with kernels at the roofline" : "");
   if (reads_in_no_time(study.job(), estimate.plan)) text += " without reading samples";
   const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return text;

@@ -286,11 +286,11 @@ class TableOfPlans {
 
  private:
   std::vector<Column> columns(bool with_numbers) {
-    const bool at_best = study_.kernels().origin() == KernelBasis::roofline;
+    const bool at_roofline = study_.kernels().origin() == KernelBasis::roofline;
     std::vector<Column> columns;
     if (with_numbers) columns.push_back(essential(figures("#")));
     columns.push_back(essential(words("plan")));
-    columns.push_back(essential(figures(at_best ? "step at best" : "step")));
+    columns.push_back(essential(figures(at_roofline ? "step at roofline" : "step")));
     // The interval may be left out before the name of a plan is cut, because users copy the name into --plan.
     if (has_intervals_) columns.push_back(words(interval_name()));
     if (chance_) columns.push_back(essential(figures(fmt::format("step at {}", share_text(*chance_)))));

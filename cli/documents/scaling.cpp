@@ -45,11 +45,11 @@ std::string goals_text(const Goals& goals, const std::string& currency) {
   return text;
 }
 
-/// Whether a point meets the goals, for a table: `yes`, `likely (84 %)`, `unlikely (16 %)` or `no`.
+/// Whether a point meets the goals, for a table: `yes`, `no`, or the probability, such as `84 %`.
 std::string decision_text(double chance) {
   if (is_sure(chance)) return "yes";
   if (is_sure(1 - chance)) return "no";
-  return fmt::format("{} ({:.0f} %)", is_likely(chance) ? "likely" : "unlikely", chance * 100);
+  return fmt::format("{:.0f} %", chance * 100);
 }
 
 /// What the first sentence adds for a point that may miss the goals.
@@ -72,6 +72,22 @@ bool several_batches(const Points& points, const ScalingQuestion& question) {
   return question.fixed_batch && std::any_of(points.begin(), points.end(), [&](const StudyOutcome& each) {
            return each.global_batch != points.front().global_batch;
          });
+}
+
+/// Names the cheapest point that costs less than the cheapest point that surely meets the goals, and is likely to meet them.
+/// Empty if there is no such point.
+std::string cheaper_text(const Points& points, const Scaling& scaling, const std::string& within, bool batches) {
+  if (within.empty() || !scaling.cheapest) return {};
+  std::optional<std::size_t> cheaper;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!has_plan(points[i]) || !is_likely(scaling.chance[i])) continue;
+    if (cost_at(points[i]) < cost_at(points[cheaper.value_or(*scaling.cheapest)])) cheaper = i;
+  }
+  if (!cheaper) return {};
+  const StudyOutcome& point = points[*cheaper];
+  return fmt::format("{} {} cheaper, and likely to stay within {} ({:.0f} %): {}{}", gpus_text(point, batches),
+                     point.gpus == 1 ? "is" : "are", within, scaling.chance[*cheaper] * 100, humanize(time_at(point)),
+                     money_text(point));
 }
 
 /// Returns a point as a card: `64 GPUs`, its time with the interval, its cost and its plan.
@@ -106,12 +122,16 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
   }
   const StudyOutcome& fastest = points[*scaling.fastest];
   const auto doubt = [&](std::size_t at) { return doubt_text(scaling.chance[at], question.goals.any()); };
-  const std::string of = within.empty() ? "" : " within " + within;
+  const bool is_certain = is_sure(scaling.chance[*scaling.fastest]);
+  const std::string of = within.empty() ? "" : (is_certain ? " surely within " : " within ") + within;
   if (!scaling.cheapest || scaling.cheapest == scaling.fastest) {
     const std::string what = scaling.cheapest ? "cheapest and fastest" : "fastest";
-    return document.line(
-        fmt::format("{} {} the {}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what, of),
-        ": " + point_text(fastest) + doubt(*scaling.fastest));
+    return document.line(fmt::format("{} {} the {}{}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what,
+                                     within.empty() || !is_certain ? ""
+                                     : fastest.gpus == 1           ? " that surely stays"
+                                                                   : " that surely stay",
+                                     within.empty() ? "" : " within " + within),
+                         ": " + point_text(fastest) + doubt(*scaling.fastest));
   }
   const StudyOutcome& cheapest = points[*scaling.cheapest];
   const auto text_of = [&](const StudyOutcome& point, std::size_t at) {
@@ -140,7 +160,9 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   Bars bars;
   bars.column = columns.size();
   bars.pieces = {fmt::format("scaling efficiency per {}", device_noun(first.study->machine().device)), "lost"};
-  columns.insert(columns.end(), {words("scaling"), essential(figures("eff.")), essential(figures(name_of(first.training)))});
+  const Column eff = figures("eff.");  // left out before the goals
+  columns.insert(columns.end(), {words("scaling"), question.goals.any() ? eff : essential(eff),
+                                 essential(figures(name_of(first.training)))});
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
   const bool powered = first.best->power.has_value();
   if (powered) columns.push_back(essential(figures("kWh")));
@@ -241,6 +263,9 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
   add_first_sentence(document, points, scaling, question, drawn);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
   const Study& study = *answered->study;
+  const std::string within = goals_text(question.goals, study.machine().currency);
+  if (const std::string cheaper = cheaper_text(points, scaling, within, several_batches(points, question)); !cheaper.empty())
+    document.line(cheaper);
   document.line(fmt::format("{}{} on {}, {} with {}; {}", study.model().name,
                             study.spec().dataset.empty() ? "" : ", data set " + study.dataset().name, study.machine().name,
                             to_string(study.precision()), to_string(study.optimizer()),

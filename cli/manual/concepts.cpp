@@ -82,6 +82,9 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"int8 int4 nf4 4-bit 8-bit bitsandbytes", "--base nf4 or int8 is the format of frozen weights; with --lora 16, QLoRA."},
     {"kernel kernels kernel-time gemm matmul",
      "'predict kernels FILE' predicts single kernels, 'profile MODEL' measures them, 'validate kernels' compares both."},
+    {"image-size input-size resolution crop-size volume volumes 3d voxels",
+     "--input-shape 3x448x448 (NAME@input=3x448x448) sets the size of the images or volumes of a vision model. --strategy "
+     "spatial divides them."},
     // Network and clusters
     {"nccl nccl-tests all-reduce-perf rccl mpi osu",
      "'calibrate network FILE' reads the output of nccl-tests and other benchmarks, 'calibrate live --nccl' or --mpi "
@@ -103,7 +106,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "See 'predict mixed --help': data parallelism with a batch in proportion to the speed of each GPU."},
     {"calibration", "See 'calibrate --help', and 'help accuracy'."},
     // Data and training
-    {"dataloader data-loader data-loading io disk storage filesystem",
+    {"dataloader data-loader data-loading io i-o disk storage filesystem",
      "--dataset gives the samples and the machine file the storage. --no-input ignores the time to read samples, "
      "--input-exposed does not overlap it."},
     {"learning-rate convergence accuracy-target mlperf",
@@ -123,8 +126,11 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"onnx import huggingface hugging-face config-json import-model",
      "'models import FILE' writes a model file from an ONNX file or a config.json of Hugging Face; --model also takes "
      "them."},
-    {"web browser gui dashboard ui", "'serve' answers in a browser."},
+    {"web web-page page browser gui dashboard ui", "'serve' answers in a browser."},
     {"ci github junit pre-commit", "'check JOB.yaml' has exit codes for CI, and --format junit or github."},
+    {"exit-code exit-codes exit-status return-code",
+     "0: answered. 1: nothing fits, or a tolerance was missed. 2: the question cannot be answered. 3: 'check', the training "
+     "may not fit. 130: interrupted."},
 });
 
 }  // namespace

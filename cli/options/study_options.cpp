@@ -57,17 +57,13 @@ void add_sample_options(const Command& command, std::optional<std::int64_t>& seq
                    "tokens per sample of a sequence model; default: the model's");
   command
       .add_option("--input-shape", input_shape,
-                  "sizes of one sample, such as 3x640x640, if an ONNX file does not fix "
-                  "them")
+                  "sizes of one sample of a vision model, such as 3x640x640, or of an ONNX file that does not fix them; "
+                  "default: the model's")
       .type_name("SIZES");
 }
 
 std::string shaped_model(const std::string& model, const std::string& input_shape) {
   if (input_shape.empty()) return model;
-  if (!is_onnx_file(model.substr(0, model.find('@', model.find_last_of('/') + 1)))) {
-    throw Error(fmt::format("--input-shape is for ONNX files, and {} is none", quote(model)),
-                "a model file gives the sizes of its input; --seq sets the tokens of a sequence");
-  }
   static_cast<void>(parse_input_shape("--input-shape", input_shape));
   return fmt::format("{}@input={}", model, input_shape);
 }

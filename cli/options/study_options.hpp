@@ -42,7 +42,7 @@ struct StudyOptions {
 void add_study_options(const Command& command, StudyOptions& options);
 /// Adds --seq and --input-shape.
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
-/// Returns the model's name with the sizes of `--input-shape` appended. Only ONNX files accept `--input-shape`.
+/// Returns the model's name with the sizes of `--input-shape` appended.
 [[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
 /// Returns the model's name with adapters of the rank of `--lora` appended. Throws Error if the name has adapters already.
 [[nodiscard]] std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <utility>
 
 namespace ddl {
 namespace {
@@ -16,6 +17,7 @@ struct OwnDeadline {
   bool set = false;
   Clock::time_point end;
   const std::atomic<bool>* given_up = nullptr;
+  std::function<void()> give_way;
 };
 thread_local OwnDeadline limit;
 
@@ -42,14 +44,20 @@ Interrupt::~Interrupt() {
 
 bool Interrupt::asked() {
   if (signals > 0) return true;
-  return limit.set && ((limit.given_up != nullptr && *limit.given_up) || Clock::now() >= limit.end);
+  if (!limit.set) return false;
+  if (limit.give_way) {
+    const Clock::time_point begin = Clock::now();
+    limit.give_way();
+    limit.end += Clock::now() - begin;
+  }
+  return (limit.given_up != nullptr && *limit.given_up) || Clock::now() >= limit.end;
 }
 
 void Interrupt::ask() { signals = signals + 1; }
 
-TimeLimit::TimeLimit(double seconds, const std::atomic<bool>* given_up) {
+TimeLimit::TimeLimit(double seconds, const std::atomic<bool>* given_up, std::function<void()> give_way) {
   limit = {true, Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)),
-           given_up};
+           given_up, std::move(give_way)};
 }
 
 TimeLimit::~TimeLimit() { limit = {}; }

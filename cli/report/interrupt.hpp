@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 namespace ddl {
 
@@ -20,10 +21,11 @@ class Interrupt {
 };
 
 /// A time limit for the thread that creates an instance. The thread is asked to end after this many seconds, or when
-/// `given_up` is set because the result is no longer needed. A thread has at most one instance.
+/// `given_up` is set because the result is no longer needed. `give_way` is called whenever the thread looks whether it
+/// should end; it may wait, and this time does not count. A thread has at most one instance.
 class TimeLimit {
  public:
-  explicit TimeLimit(double seconds, const std::atomic<bool>* given_up = nullptr);
+  explicit TimeLimit(double seconds, const std::atomic<bool>* given_up = nullptr, std::function<void()> give_way = {});
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
   ~TimeLimit();

@@ -132,7 +132,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       if (limit.available == 0) return fmt::format("{} has no tables to distribute", model);
       if (limit.wanted > limit.available)
         return fmt::format("tables of {:.0f} columns for {:.0f} ranks", limit.available, limit.wanted);
-      return "only plans of data without ZeRO and offload distribute tables";
+      return "tables are distributed only by data parallelism without ZeRO and offload";
     case Limit::Kind::local_steps:
       return fmt::format(
           "{:.0f} local steps need replicas that no other axis divides: data without ZeRO, or shard groups of ZeRO",

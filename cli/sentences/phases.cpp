@@ -73,7 +73,8 @@ struct PhaseInWords {
         fmt::format("{}{} among {:.0f} ranks", humanize(gradients.message), at(gradients.stage), gradients.ranks);
     const std::string_view route = by_route(gradients.route);
     if (estimate.gradient_algorithm == gossip_exchange)
-      return fmt::format("{} of weights{} to each neighbor{}", humanize(gradients.message), at(gradients.stage), route);
+      return fmt::format("gossip: each rank sends {} of weights{} to each neighbor{}", humanize(gradients.message),
+                         at(gradients.stage), route);
     if (plan.zero_stage == 0) return fmt::format("allreduce of {}, {}{}", what, estimate.gradient_algorithm, route);
     const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
     const std::string groups =

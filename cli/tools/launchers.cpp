@@ -84,9 +84,9 @@ std::optional<CannotLaunch> lacks_equal_nodes(const LaunchRequest& request) {
   const std::int64_t needed = (devices + full - 1) / full;
   if (launch_nodes(request).nodes <= needed) return std::nullopt;
   return CannotLaunch{
-      fmt::format("its files start equally many devices on each node, but {} devices are not equally many on {} "
-                  "nodes: --gpus {} or {}",
-                  devices, needed, (needed - 1) * full, needed * full)};
+      fmt::format("its files start the same number of devices on each node, but {} devices do not fill {} nodes of {}: use "
+                  "--gpus {} or {}",
+                  devices, needed, full, (needed - 1) * full, needed * full)};
 }
 
 std::string torchrun_command(const LaunchNodes& nodes) {

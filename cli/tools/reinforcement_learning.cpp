@@ -126,7 +126,8 @@ constexpr auto harmless =
 
 constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"engine", "of verl's supervised trainers, only FSDP is read", as_options, false, "megatron veomni torchtitan"},
+    {"engine", "of verl's supervised trainers, only the FSDP trainer is supported", as_options, false,
+     "megatron veomni torchtitan"},
 });
 
 }  // namespace verl_sft_tables

@@ -119,6 +119,9 @@ constexpr std::int64_t most_adapter_rank = 65536;
 /// The key for the document length of packed sequences.
 constexpr std::string_view packed_key = "packed";
 
+/// The key for the sizes of a sample.
+constexpr std::string_view input_key = "input";
+
 bool is_of_any_model(std::string_view key) {
   return key == adapter_key || key == adapted_key || key == trained_key || key == frozen_key || key == packed_key;
 }
@@ -168,7 +171,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
     const auto found = std::find_if(file.parameters.begin(), file.parameters.end(), same);
     if (found != file.parameters.end()) {
       found->value = value;
-    } else if (is_of_any_model(key.text())) {
+    } else if (is_of_any_model(key.text()) || key.text() == input_key) {
       continue;
     } else if (file.family) {
       file.parameters.push_back({.name = key, .value = value});
@@ -179,6 +182,28 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
                   known.empty() ? "it has no parameters" : suggest_parameter(key.text(), known));
     }
   }
+}
+
+/// Replaces the sizes of the input that a vision model's file states: `resnet50@input=3x448x448`. `stated`: the input of the
+/// file or of its family.
+void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const YamlNode& sizes) {
+  const auto channels = stated ? stated->find("channels") : std::nullopt;
+  const auto extents = stated ? stated->find("size") : std::nullopt;
+  if (!channels || !extents) {
+    sizes.fail(fmt::format("{} has no images or volumes as its input", file.model->text()),
+               "--seq sets the tokens of a sequence model");
+  }
+  const std::string before = fmt::format("{}x{}", channels->text(), extents->text());
+  if (before.find('$') != std::string::npos) {
+    sizes.fail(fmt::format("the input of {} follows from its parameters: {}", file.model->text(), before),
+               "set these parameters, as in NAME@size=512");
+  }
+  const std::vector<std::int64_t> wanted = parse_input_shape(fmt::format("@{}", input_key), sizes.text());
+  if (static_cast<std::ptrdiff_t>(wanted.size()) != std::count(before.begin(), before.end(), 'x') + 1)
+    sizes.fail(fmt::format("{} has not as many sizes as the input of {}, {}", sizes.text(), file.model->text(), before));
+  file.input = YamlNode::parse(
+      fmt::format("{{channels: {}, size: {}}}", wanted.front(), fmt::join(wanted.begin() + 1, wanted.end(), "x")),
+      sizes.origin());
 }
 
 /// The name of the parameter for the number of tokens of a sample, in families and models.
@@ -205,7 +230,9 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
                       "a model of a family has 'model: name', 'family: ...' and 'parameters:'");
   }
   if (needs_sequence && !file.family) require_sequence(file, nullptr);
+  const auto sizes = values ? values->find(input_key) : std::nullopt;
   if (values && !file.family) change_parameters(file, *values);
+  if (sizes && !file.family) change_input(file, file.input, *sizes);
   if (!file.family) return build_model(file, nullptr);
   const FamilyFile source = find_family(file);
   try {
@@ -213,6 +240,7 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
     if (family.model) family.model->fail("this file is a model, not a family", "a family has 'family: name' instead");
     if (needs_sequence) require_sequence(file, &family);
     if (values) change_parameters(file, *values);
+    if (sizes) change_input(file, file.input ? file.input : family.input, *sizes);
     return build_model(file, &family);
   } catch (const Error& error) {
     // The values of this model may have caused the error in the family's file.
@@ -270,7 +298,9 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   }
   const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
   for (const auto& [key, value] : values.entries()) {
-    if (std::find(known.begin(), known.end(), key.text()) != known.end() || is_of_any_model(key.text())) continue;
+    if (std::find(known.begin(), known.end(), key.text()) != known.end() || is_of_any_model(key.text()) ||
+        key.text() == input_key)
+      continue;
     throw Error(fmt::format("the family {} has no parameter {}", quote(family.name), quote(key.text())),
                 suggest_parameter(key.text(), known));
   }
@@ -350,9 +380,6 @@ std::string canonical_model_name(std::string_view name) {
 }
 
 namespace {
-
-/// The key for the sizes of an ONNX file's input.
-constexpr std::string_view input_key = "input";
 
 /// Returns the sizes that a name adds to an ONNX file: `net.onnx@input=3x640x640`, or `net.onnx@tokens=128` for a sequence.
 ImportOptions import_options_of(const std::string& name, const YamlNode& values) {

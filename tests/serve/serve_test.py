@@ -1,6 +1,7 @@
 """Tests that `serve` answers like `recommend`, also during slow, many, oversized or foreign requests."""
 
 import concurrent.futures
+import contextlib
 import json
 import pathlib
 import re
@@ -345,6 +346,19 @@ class Together(unittest.TestCase):
             self.assertIn("per step", text)
             answered, _, _ = select.select([other], [], [], 0)
             self.assertEqual(answered, [], "the search for the other user still runs")
+
+    def test_a_short_search_does_not_wait_for_searches_that_take_long(self):
+        with Server(PROGRAM, "--time-limit", "600") as server, contextlib.ExitStack() as left:
+            # More searches than processors; each takes longer than the question below.
+            others = [left.enter_context(server.raw(timeout=600)) for _ in range(12)]
+            for batch, other in enumerate(others, 1):
+                link = f"/answer?model=deepseek-v3&machine=dgx-h100&gpus=64..16384&batch={batch * 16384}"
+                other.sendall(f"GET {link} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            status, _, text = server.ask("/answer?" + QUESTION, timeout=600)
+            self.assertEqual(status, 200)
+            self.assertIn("per step", text)
+            answered, _, _ = select.select(others, [], [], 0)
+            self.assertEqual(answered, [], "the searches for the other users still run")
 
 
 class Ending(unittest.TestCase):

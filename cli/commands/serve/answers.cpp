@@ -123,8 +123,8 @@ auto answer_or(const Ask& ask, const Fail& fail) {
 
 }  // namespace
 
-Answers::Answers(OfferedFiles files, KnownHosts hosts, double seconds)
-    : files_(std::move(files)), hosts_(std::move(hosts)), seconds_(seconds) {}
+Answers::Answers(OfferedFiles files, KnownHosts hosts, double seconds, std::size_t at_once)
+    : files_(std::move(files)), hosts_(std::move(hosts)), seconds_(seconds), turns_(at_once) {}
 
 std::string Answers::key_of(const PageQuestion& question) const {
   std::string key = question.query();
@@ -237,7 +237,10 @@ HttpAnswer Answers::compared(const HttpRequest& request) const {
 }
 
 HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& given_up) {
-  const TimeLimit limit(seconds_, &given_up);
+  Turns::Turn turn(turns_, given_up);
+  if (given_up) return guarded({503, "text/plain; charset=utf-8", "the request was given up\n", {}});
+  const double begin = thread_seconds();
+  const TimeLimit limit(seconds_, &given_up, [&] { turn.give_way(thread_seconds() - begin); });
   if (request.path == "/compare") {
     ++answered_;
     return compared(request);

@@ -14,6 +14,7 @@
 #include "cli/commands/serve/http.hpp"
 #include "cli/commands/serve/page.hpp"
 #include "cli/commands/serve/question.hpp"
+#include "cli/commands/serve/turns.hpp"
 
 namespace ddl {
 
@@ -22,12 +23,14 @@ namespace ddl {
 class Answers {
  public:
   /// `seconds`: the time limit of a search. At the limit, the answer contains the best plans so far.
-  Answers(OfferedFiles files, KnownHosts hosts, double seconds);
+  /// `at_once`: how many searches compute at a time.
+  Answers(OfferedFiles files, KnownHosts hosts, double seconds, std::size_t at_once);
 
   /// Returns the answer if no search is needed (a refusal, style sheet, script, invalid question,
   /// or cached answer); else empty.
   [[nodiscard]] std::optional<HttpAnswer> at_once(const HttpRequest& request);
-  /// Returns an answer that needs a search. `given_up`: set by the server when the client has disconnected.
+  /// Returns an answer that needs a search, which shares the processors with searches of other threads. `given_up`: set by
+  /// the server when the client has disconnected.
   [[nodiscard]] HttpAnswer later(const HttpRequest& request, const std::atomic<bool>& given_up);
   /// The number of answered questions, including those from the cache.
   [[nodiscard]] std::size_t answered() const { return answered_; }
@@ -51,6 +54,7 @@ class Answers {
   OfferedFiles files_;
   KnownHosts hosts_;
   double seconds_;
+  Turns turns_;
   std::atomic<std::size_t> answered_ = 0;
   std::mutex mutex_;                              ///< protects the following members
   std::map<std::string, std::string> searching_;  ///< for each question that is searched, its progress as JSON

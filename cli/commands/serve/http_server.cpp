@@ -5,14 +5,14 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -62,14 +62,15 @@ struct Connection {
   bool is_asking = false;     ///< whether the client waits for an answer that is being computed
 };
 
-/// A request that a worker answers, and the answer. A Job may outlive its connection, because
+/// A request that a thread answers, and the answer. A Job may outlive its connection, because
 /// evhttp frees a request only after the request is answered.
 struct Job {
   evhttp_request* from = nullptr;
   evhttp_connection* connection = nullptr;
   HttpRequest request;
   HttpAnswer answer;
-  std::atomic<bool> given_up = false;  ///< whether the client has disconnected
+  std::atomic<bool> given_up = false;  ///< whether the client has disconnected, or the server ends
+  std::thread thread;
 };
 
 std::string method_of(evhttp_request* request) {
@@ -186,7 +187,7 @@ class HttpServer::State {
   State& operator=(const State&) = delete;
 
   ~State() {
-    stop_workers();
+    stop_jobs();
     http_.reset();  // closes the connections, and also the listener
     for (const Connection& each : connections_) bufferevent_decref(each.of);
     events_.clear();
@@ -199,15 +200,9 @@ class HttpServer::State {
   void run() {
     // Writing to a disconnected client must not end the program.
     std::signal(SIGPIPE, SIG_IGN);
-    // Worker threads block signals, so that this thread receives the signals.
-    sigset_t all{}, before{};
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (std::size_t i = 0; i < limits_.workers; ++i) workers_.emplace_back([this] { work(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     event_base_dispatch(base_.get());
     events_.clear();  // restores the program's signal handling
-    stop_workers();
+    stop_jobs();
   }
 
  private:
@@ -268,18 +263,15 @@ class HttpServer::State {
     if (connection != nullptr) connection->is_asking = true;
     HttpRequest request = request_of(from);
     if (const std::optional<HttpAnswer> known = handlers_.at_once(request)) return send(from, *known);
-    {
-      const std::lock_guard lock(mutex_);
-      if (waiting_.size() < limits_.waiting) {
-        auto job = std::make_unique<Job>();
-        job->from = from;
-        job->connection = evhttp_request_get_connection(from);
-        job->request = std::move(request);
+    if (jobs_.size() < limits_.pending) {
+      auto job = std::make_unique<Job>();
+      job->from = from;
+      job->connection = evhttp_request_get_connection(from);
+      job->request = std::move(request);
+      if (begin(*job)) {
         evhttp_connection_set_closecb(
             job->connection, [](evhttp_connection* gone, void* self) { static_cast<State*>(self)->give_up(gone); }, this);
-        asked_.push_back(job.get());
-        waiting_.push_back(std::move(job));
-        wake_workers_.notify_one();
+        jobs_.push_back(std::move(job));
         return;
       }
     }
@@ -290,7 +282,7 @@ class HttpServer::State {
 
   /// Marks all requests of a disconnected client, because their answers are no longer needed.
   void give_up(evhttp_connection* gone) {
-    for (Job* const job : asked_) {
+    for (const std::unique_ptr<Job>& job : jobs_) {
       if (job->connection != gone) continue;
       job->connection = nullptr;
       job->given_up = true;
@@ -314,40 +306,44 @@ class HttpServer::State {
     evhttp_send_reply(to, answer.status, nullptr, body.get());
   }
 
-  /// Sends each answer that a worker has finished.
+  /// Starts the thread of a job. Returns false if the system has no more threads.
+  bool begin(Job& job) {
+    // The thread blocks signals, so that the clients' thread receives the signals.
+    sigset_t all{}, before{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      job.thread = std::thread([this, &job] { work(job); });
+    } catch (const std::system_error&) {}
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return job.thread.joinable();
+  }
+
+  /// Sends each answer that a thread has finished.
   void send_found() {
     std::uint64_t count = 0;
     static_cast<void>(!read(wakeup_, &count, sizeof count));
-    std::vector<std::unique_ptr<Job>> found;
+    std::vector<Job*> found;
     {
       const std::lock_guard lock(mutex_);
       found.swap(found_);
     }
-    for (const std::unique_ptr<Job>& job : found) {
-      std::erase(asked_, job.get());
+    for (Job* const job : found) {
+      job->thread.join();
       if (job->connection != nullptr) evhttp_connection_set_closecb(job->connection, nullptr, nullptr);
       send(job->from, job->answer);
+      std::erase_if(jobs_, [job](const std::unique_ptr<Job>& each) { return each.get() == job; });
     }
   }
 
-  void work() {
-    while (true) {
-      std::unique_ptr<Job> job;
-      {
-        std::unique_lock lock(mutex_);
-        wake_workers_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-        if (ending_) return;
-        job = std::move(waiting_.front());
-        waiting_.pop_front();
-      }
-      job->answer = handlers_.later(job->request, job->given_up);
-      {
-        const std::lock_guard lock(mutex_);
-        found_.push_back(std::move(job));
-      }
-      const std::uint64_t one = 1;
-      static_cast<void>(!write(wakeup_, &one, sizeof one));
+  void work(Job& job) {
+    job.answer = handlers_.later(job.request, job.given_up);
+    {
+      const std::lock_guard lock(mutex_);
+      found_.push_back(&job);
     }
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(wakeup_, &one, sizeof one));
   }
 
   void end() {
@@ -355,14 +351,10 @@ class HttpServer::State {
     event_base_loopbreak(base_.get());
   }
 
-  void stop_workers() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    wake_workers_.notify_all();
-    for (std::thread& each : workers_) each.join();
-    workers_.clear();
+  void stop_jobs() {
+    for (const std::unique_ptr<Job>& job : jobs_) job->given_up = true;
+    for (const std::unique_ptr<Job>& job : jobs_) job->thread.join();
+    jobs_.clear();
   }
 
   Handlers handlers_;
@@ -374,13 +366,9 @@ class HttpServer::State {
   std::vector<Event> events_;
   Event sweep_;
   std::list<Connection> connections_;
-  std::vector<Job*> asked_;  ///< requests with a pending answer; only used by the clients' thread
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;  ///< protects the following members
-  std::condition_variable wake_workers_;
-  std::deque<std::unique_ptr<Job>> waiting_;
-  std::vector<std::unique_ptr<Job>> found_;
-  bool ending_ = false;
+  std::vector<std::unique_ptr<Job>> jobs_;  ///< requests that are being answered; only used by the clients' thread
+  std::mutex mutex_;                        ///< protects the following member
+  std::vector<Job*> found_;                 ///< jobs whose answer is ready to be sent
 };
 
 HttpServer::HttpServer(const std::string& host, int port, Handlers handlers, const HttpLimits& limits)

@@ -17,18 +17,18 @@ struct HttpLimits {
   std::size_t header_bytes = 16384;  ///< maximum size of the first line and all headers
   std::size_t body_bytes = 1024;     ///< maximum size of a request's body; no request needs a body
   std::size_t connections = 256;     ///< maximum of simultaneous connections; further connections wait
-  std::size_t waiting = 32;          ///< maximum of requests that wait for a worker; further requests are refused
-  std::size_t workers = 2;           ///< number of worker threads
+  std::size_t pending = 32;          ///< maximum of requests that are being answered; further requests are refused
 };
 
 /// Listens on one address and answers requests. A single thread handles all clients, so that slow clients occupy a
-/// connection but no thread; worker threads compute answers that take longer.
+/// connection but no thread; an answer that takes longer is computed on a thread of its own.
 class HttpServer {
  public:
   struct Handlers {
     /// Called on the clients' thread. Returns an answer that is available at once, or empty.
     std::function<std::optional<HttpAnswer>(const HttpRequest&)> at_once;
-    /// Called on a worker thread. The flag is set when the client has disconnected; it may already be set at the call.
+    /// Called on a thread of its own. The flag is set when the client has disconnected or the server ends; it may already
+    /// be set at the call.
     std::function<HttpAnswer(const HttpRequest&, const std::atomic<bool>&)> later;
   };
 
@@ -40,7 +40,7 @@ class HttpServer {
   ~HttpServer();
 
   [[nodiscard]] int port() const;
-  /// Serves requests until Ctrl-C or SIGTERM. Then asks the workers to end (Interrupt), and waits until they have ended.
+  /// Serves requests until Ctrl-C or SIGTERM. Then asks the threads to end (Interrupt), and waits until they have ended.
   void run();
 
  private:

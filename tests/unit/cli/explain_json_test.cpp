@@ -131,11 +131,11 @@ TEST_CASE("an impossible plan is explained by its reasons, a plan that does not 
   CHECK(report.at("plan").at("reasons").size() == 1);
   CHECK(report.at("layers").empty());
   CHECK(report.at("phases").empty());
-  CHECK(run_command({"explain", "--strategy", "filter", "--gpus", "128"}).status == ExitStatus::ok);
+  CHECK(run_command({"explain", "--strategy", "filter", "--gpus", "128"}).status == ExitStatus::nothing_fits);
 
   const Arguments too_full{"explain",   "--model", "gpt3-175b",      "--strategy", "data",
                            "--degrees", "data=8",  "--global-batch", "8"};
-  CHECK(run_command(too_full).status == ExitStatus::ok);
+  CHECK(run_command(too_full).status == ExitStatus::nothing_fits);
   report = written(run_command(too_full));
   CHECK_FALSE(report.at("plan").at("feasible").get<bool>());
   CHECK(report.at("plan").at("memory").at("total_bytes").get<double>() > 80e9);

@@ -1,12 +1,17 @@
 // Tests how `serve` handles requests before any search.
 
+#include <atomic>
+#include <chrono>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "cli/commands/serve/guard.hpp"
 #include "cli/commands/serve/http.hpp"
 #include "cli/commands/serve/question.hpp"
+#include "cli/commands/serve/turns.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 
@@ -88,6 +93,44 @@ TEST_CASE("a question may only name offered files") {
   for (const char* query : {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml",
                             "model=a.yml", "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml"})
     CHECK_THROWS_AS(question_of(query, files), Error);
+}
+
+TEST_CASE("the levels of a question's computation double") {
+  // 0.25 s, then twice as long in total for each level.
+  CHECK(Turns::level_of(0) == 0);
+  CHECK(Turns::level_of(0.24) == 0);
+  CHECK(Turns::level_of(0.25) == 1);
+  CHECK(Turns::level_of(0.49) == 1);
+  CHECK(Turns::level_of(0.5) == 2);
+  CHECK(Turns::level_of(8) == 6);
+  CHECK(Turns::level_of(1e300) == Turns::level_of(1e301));
+}
+
+TEST_CASE("a question that has computed for long gives way to a new question, and goes on after it") {
+  const std::atomic<bool> stays = false;
+  Turns turns(1);
+  std::optional<Turns::Turn> longer;
+  longer.emplace(turns, stays);
+  longer->give_way(100);  // no other question waits
+  std::atomic<bool> is_asked = false, is_answered = false;
+  std::thread other([&] {
+    is_asked = true;
+    const Turns::Turn shorter(turns, stays);
+    is_answered = true;
+  });
+  while (!is_asked) std::this_thread::yield();
+  // The other question has computed for as long as a question that has just begun.
+  for (int i = 0; i < 100; ++i) longer->give_way(0);
+  CHECK(!is_answered);
+  for (int i = 0; i < 10'000 && !is_answered; ++i) {
+    longer->give_way(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(is_answered);
+  const std::atomic<bool> given_up = true;
+  const Turns::Turn gone(turns, given_up);  // does not wait, although no turn is free
+  longer.reset();
+  other.join();
 }
 
 }  // namespace ddl::serve_tests

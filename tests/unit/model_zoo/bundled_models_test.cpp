@@ -670,6 +670,24 @@ TEST_CASE("sequence models may have samples of another length, other models have
         "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave out one of the two lengths");
 }
 
+TEST_CASE("vision models may have samples of another size") {
+  // With twice the edge, a convolution has 4 times (8 times in volumes) the multiply-adds. The fully connected layer of
+  // ResNet-50 keeps its 2,048 x 1,000, behind a global pooling.
+  const Model usual = load_model("resnet50"), large = load_model("resnet50@input=3x448x448");
+  CHECK(large.name == "resnet50@input=3x448x448");
+  CHECK(large.input.extent[1] == 448);
+  CHECK(large.parameters() == usual.parameters());
+  CHECK(large.macs() == 4 * (usual.macs() - 2'048'000) + 2'048'000);
+  CHECK(load_model("unet3d@input=1x256x256x256").macs() == 8 * load_model("unet3d").macs());
+  CHECK(load_model("vgg16@input=3x224x224").macs() == load_model("vgg16").macs());
+  CHECK_THAT(error_of([] { static_cast<void>(load_model("gpt2@input=3x448x448")); }),
+             ContainsSubstring("no images or volumes as its input"));
+  CHECK_THAT(error_of([] { static_cast<void>(load_model("resnet50@input=448x448")); }),
+             ContainsSubstring("not as many sizes as the input of resnet50, 3x224x224"));
+  CHECK_THAT(error_of([] { static_cast<void>(load_model("clip-vit-b-32@input=3x448x448")); }),
+             ContainsSubstring("follows from its parameters"));
+}
+
 TEST_CASE("an unknown model is an error that suggests a known one, the nearest of its family, or an import") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
   CHECK(
