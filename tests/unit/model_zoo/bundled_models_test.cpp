@@ -559,6 +559,10 @@ TEST_CASE("published spellings of a name find the model") {
         {"DeepCAM", "deepcam"},
         {"VGG16-BN", "vgg16_bn"},
         {"resnet50", "resnet50"},
+        // A size that the model has may follow a name without it.
+        {"DeepSeek V3 671B", "deepseek-v3"},
+        {"deepseek-ai/Kimi-K2-1T", "kimi-k2"},
+        {"SDXL 2.6B", "sdxl"},
         // A dot in a number makes another number.
         {"GPT-3 13B", "gpt3-13b"},
         {"gpt3 1.3b", "gpt3-1.3b"},
@@ -585,6 +589,8 @@ TEST_CASE("published spellings of a name find the model") {
         {"zai-org/CogVideoX-5b", "cogvideox-5b"},
         {"unsloth/gemma-3n-E2B-unsloth-bnb-4bit", "gemma3n-e2b"},
         {"google/gemma-3n-E4B-it", "gemma3n-e4b"},
+        {"stepfun-ai/step3", "step-3"},
+        {"zai-org/GLM-5.2", "glm-5"},
         {"tencent/HunyuanVideo", "hunyuan-video"},
         {"hunyuanvideo-community/HunyuanVideo", "hunyuan-video"},
         {"Lightricks/LTX-Video", "ltx-video"},
