@@ -46,7 +46,7 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
      "wan2.1-1.3b, cogvideox-5b, hunyuan-video, ltx-video"},
     {"hidream sana auraflow lumina chroma kandinsky hunyuandit", "this generator of images is not bundled",
      "flux.1-dev, sd3.5-medium, z-image, pixart-sigma-1024"},
-    {"bart mbart nllb m2m100 pegasus marian", "this encoder and decoder is not bundled", "t5-large, flan-t5-large"},
+    {"marian opus prophetnet", "this encoder and decoder is not bundled", "bart-base, t5-base, nllb-200-600m"},
     {"deberta electra albert xlnet longformer bigbird mpnet", "this encoder is not bundled",
      "bert-base, roberta-base, modernbert-base"},
     {"rwkv mamba jamba hyena", "this recurrence is not bundled", "mamba2-2.7b, falcon-h1-7b, qwen3-next-80b-a3b"},
