@@ -221,9 +221,13 @@ Spellings shorter_spellings(std::string_view name) {
   std::vector<std::string> spellings{joined(words)};
   remove_count(words);
   spellings.push_back(joined(words));
-  std::stable_partition(words.begin(), words.end(), [](const std::string& word) { return gigabytes_in(word) == 0; });
-  spellings.push_back(joined(words));
+  const auto is_no_memory = [](const std::string& word) { return gigabytes_in(word) == 0; };
+  std::vector<std::string> sized_last = words;
+  std::stable_partition(sized_last.begin(), sized_last.end(), is_no_memory);
+  spellings.push_back(joined(sized_last));
   remove_words(words, maker_words);
+  spellings.push_back(joined(words));
+  std::stable_partition(words.begin(), words.end(), is_no_memory);
   spellings.push_back(joined(words));
   remove_words(words, form_words);
   spellings.push_back(joined(words));
@@ -342,7 +346,7 @@ std::string sheet_command(const std::string& name) {
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
   if (const std::string_view reason = reason_of_absence(name); !reason.empty())
     throw Error(problem, fmt::format("{}; a file from its data sheet: {}", reason, sheet_command(name)));
-  if (const auto other = without_memory(name); other && !other->is_equal) {
+  if (const auto other = without_memory(name); other && !other->is_equal && other_sizes(name).empty()) {
     throw Error(problem,
                 fmt::format("{} has {} of memory; a file that extends it can give another memory (docs/machines.md)",
                             quote(std::string(other->file->name)), humanize(other->memory)));
