@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/units.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
@@ -114,8 +116,10 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
     {"apple mac macbook m1 m2 m3 m4 m5 mps",
      "Apple's GPUs are not predicted, because PyTorch's backend for them (MPS) has no NCCL, and the program knows no times "
      "of its kernels"},
-    {"radeon rx", "Radeon cards are not bundled; the nearest AMD device is 'mi210'"},
-    {"arc battlemage b580 b60", "Intel's Arc cards are not bundled; the nearest Intel device is 'max1550'"},
+    {"radeon rx", "this Radeon card is not bundled; the nearest are 'rx7900xt', 'rx9060xt' and 'rx9070xt'"},
+    {"arc battlemage", "this Arc card is not bundled; the nearest are 'arc-a770', 'arc-b580' and 'arc-b60'"},
+    {"kunlun kunlunxin p800 mtt s4000 s5000 mlu mlu370 mlu590 dcu hygon metax iluvatar enflame biren",
+     "accelerators of this maker are not bundled; the nearest of China's are 'ascend-910b' and 'ascend-910c'"},
     {"rubin vr200 vera", "Rubin is not bundled; the nearest NVIDIA machine is 'gb300-nvl72'"},
     {"cerebras wse wse2 wse3 groq sambanova graphcore ipu tenstorrent dl2q qaic",
      "this device is not predicted, because it does not run the kernels that the program knows"},
@@ -130,9 +134,10 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
 
 /// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
 /// the names of this program leave out.
-constexpr auto maker_words = std::to_array<std::string_view>(
-    {"nvidia", "geforce", "tesla", "amd", "instinct", "intel", "huawei", "google", "cloud", "amazon", "aws", "azure",
-     "oracle", "standard", "generation", "edition", "gpu", "gpus", "hgx"});
+constexpr auto maker_words =
+    std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd",    "instinct", "intel",    "huawei",     "google",
+                                     "cloud",  "amazon",  "aws",   "azure",  "oracle",   "standard", "generation", "edition",
+                                     "gpu",    "gpus",    "hgx",   "radeon", "graphics", "r",        "tm"});
 /// Words for the socket, the kind of memory and the cooling of a GPU: `NVIDIA A100-SXM4-80GB`, `NVIDIA H100 80GB HBM3`,
 /// `NVIDIA B300 SXM6 AC`.
 constexpr auto form_words = std::to_array<std::string_view>(
@@ -156,9 +161,16 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-/// Removes the number of devices before a name: `8xH100`, `8x H100`, `8 * H100`.
+/// Words for a number of devices before a name: `dual 4090`.
+constexpr auto count_words = std::to_array<std::string_view>({"single", "dual", "quad"});
+
+/// Removes the number of devices before a name: `8xH100`, `8x H100`, `8 * H100`, `dual 4090`.
 void remove_count(std::vector<std::string>& words) {
   if (words.empty()) return;
+  if (words.size() > 1 && std::find(count_words.begin(), count_words.end(), words.front()) != count_words.end()) {
+    words.erase(words.begin());
+    return;
+  }
   const auto end = std::find_if_not(words.front().begin(), words.front().end(), is_digit);
   const std::string rest(end, words.front().end());
   if (end == words.front().begin()) return;
@@ -176,30 +188,60 @@ void remove_words(std::vector<std::string>& words, std::span<const std::string_v
   });
 }
 
+/// The size of memory that a word names, such as `80gb`; 0 if it names none.
+double gigabytes_in(const std::string& word) {
+  const std::size_t digits = word.ends_with("gib") ? word.size() - 3 : word.ends_with("gb") ? word.size() - 2 : 0;
+  return is_number(std::string_view(word).substr(0, digits)) ? std::strtod(word.c_str(), nullptr) : 0;
+}
+
+/// Whether a word is the shape of a TPU slice, such as `4x8x8`.
+bool is_shape(std::string_view word) {
+  return word.find('x') != std::string_view::npos && is_digit(word.front()) && is_digit(word.back()) &&
+         std::all_of(word.begin(), word.end(), [](char c) { return is_digit(c) || c == 'x'; });
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string name;
   for (const std::string& word : words) name += word;
   return name;
 }
 
-/// Returns shorter spellings of a name, the most exact one first: without the number of devices, without words of vendors,
-/// without words of sockets and memory, and, for slices of a TPU, without the number of chips (`v5p-128`).
-std::vector<std::string> shorter_spellings(std::string_view name) {
+struct Spellings {
+  std::vector<std::string> names;  ///< the most exact one first
+  std::vector<std::string> words;  ///< of the name without words of vendors, sockets and kinds of memory
+};
+
+/// Returns shorter spellings of a name: without the number of devices, with the size of memory behind the device, without
+/// words of vendors, without words of sockets and kinds of memory, without a plural (`H100s`), and, for slices of a TPU,
+/// without the number of chips (`v5p-128`) or the shape (`v5p-4x4x8`).
+Spellings shorter_spellings(std::string_view name) {
   // SageMaker puts `ml.` before the names of instances.
   if (constexpr std::string_view prefix = "ml."; lower_case(name).starts_with(prefix)) name.remove_prefix(prefix.size());
   std::vector<std::string> words = words_of(name);
   std::vector<std::string> spellings{joined(words)};
   remove_count(words);
   spellings.push_back(joined(words));
+  const auto is_no_memory = [](const std::string& word) { return gigabytes_in(word) == 0; };
+  std::vector<std::string> sized_last = words;
+  std::stable_partition(sized_last.begin(), sized_last.end(), is_no_memory);
+  spellings.push_back(joined(sized_last));
   remove_words(words, maker_words);
+  spellings.push_back(joined(words));
+  std::stable_partition(words.begin(), words.end(), is_no_memory);
   spellings.push_back(joined(words));
   remove_words(words, form_words);
   spellings.push_back(joined(words));
-  if (words.size() > 1 && is_number(words.back())) {
+  std::vector<std::string> singular = words;
+  for (std::string& word : singular) {
+    if (word.size() > 2 && word.back() == 's' && is_digit(word[word.size() - 2])) word.pop_back();
+  }
+  spellings.push_back(joined(singular));
+  if (words.size() > 1 && (is_number(words.back()) || is_shape(words.back()))) {
     const std::string& version = words[words.size() - 2];
     if (version.size() > 1 && version[0] == 'v' && is_digit(version[1])) spellings.push_back("tpu" + version);
+    if (version.starts_with("tpu")) spellings.push_back(version);
   }
-  return spellings;
+  return {std::move(spellings), std::move(words)};
 }
 
 const EmbeddedFile* machine_of_key(const std::string& key) {
@@ -210,6 +252,49 @@ const EmbeddedFile* machine_of_key(const std::string& key) {
     if (name_key(each.name) == key) return each.file;
   }
   return nullptr;
+}
+
+/// The memory of a bundled machine's device, of its own file or of the file that this one extends.
+std::optional<Bytes> memory_of(const EmbeddedFile& file) {
+  constexpr std::string_view memory_key = "\n  memory: {value: ", extends_key = "\nextends: ";
+  constexpr int longest_chain = 8;
+  const EmbeddedFile* each = &file;
+  for (int i = 0; each != nullptr && i < longest_chain; ++i) {
+    const std::string_view content = each->content;
+    if (const std::size_t at = content.find(memory_key); at != std::string_view::npos) {
+      const std::string_view value = content.substr(at + memory_key.size());
+      UnitProblem problem;
+      return parse_quantity<Bytes>(value.substr(0, value.find(',')), problem);
+    }
+    const std::size_t at = content.find(extends_key);
+    if (at == std::string_view::npos) break;
+    const std::string_view name = content.substr(at + extends_key.size());
+    each = machine_of_key(name_key(name.substr(0, name.find('\n'))));
+  }
+  return std::nullopt;
+}
+
+/// A machine whose device a name means, apart from the size of memory that the name gives.
+struct DeviceWithMemory {
+  const EmbeddedFile* file{};
+  Bytes memory{};
+  bool is_equal{};  ///< whether the device has the memory of the name
+};
+
+/// Returns the machine of a name that gives the size of its memory, such as `L40S 48GB`.
+std::optional<DeviceWithMemory> without_memory(std::string_view name) {
+  std::vector<std::string> words = shorter_spellings(name).words;
+  const auto size = std::find_if(words.begin(), words.end(), [](const auto& word) { return gigabytes_in(word) > 0; });
+  if (size == words.end()) return std::nullopt;
+  const double named = gigabytes_in(*size);
+  words.erase(size);
+  const EmbeddedFile* const file = words.empty() ? nullptr : machine_of_key(name_key(joined(words)));
+  const std::optional<Bytes> memory = file == nullptr ? std::nullopt : memory_of(*file);
+  if (!memory) return std::nullopt;
+  // Of the memory that a card is sold with, programs see all but up to an eighth, which error correction and the driver use.
+  constexpr double least_seen = 0.875, most_seen = 1.03;
+  const double seen = memory->value() / (named * 1024 * 1024 * 1024);
+  return DeviceWithMemory{file, *memory, seen > least_seen && seen < most_seen};
 }
 
 std::string in_words(const std::vector<std::string>& names) {
@@ -261,6 +346,11 @@ std::string sheet_command(const std::string& name) {
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
   if (const std::string_view reason = reason_of_absence(name); !reason.empty())
     throw Error(problem, fmt::format("{}; a file from its data sheet: {}", reason, sheet_command(name)));
+  if (const auto other = without_memory(name); other && !other->is_equal && other_sizes(name).empty()) {
+    throw Error(problem,
+                fmt::format("{} has {} of memory; a file that extends it can give another memory (docs/machines.md)",
+                            quote(std::string(other->file->name)), humanize(other->memory)));
+  }
   if (std::vector<std::string> alike = names_beginning(name); !alike.empty()) {
     const bool is_long = alike.size() > most_beginning;
     if (is_long) alike.resize(most_beginning);
@@ -300,10 +390,11 @@ const EmbeddedFile* find_machine(std::string_view name) {
   }
   if (const EmbeddedFile* const file = machine_of_key(name_key(name))) return file;
   if (name.size() > longest_compared) return nullptr;
-  for (const std::string& spelling : shorter_spellings(name)) {
+  for (const std::string& spelling : shorter_spellings(name).names) {
     if (const EmbeddedFile* const file = spelling.empty() ? nullptr : machine_of_key(name_key(spelling))) return file;
   }
-  return nullptr;
+  const std::optional<DeviceWithMemory> device = without_memory(name);
+  return device && device->is_equal ? device->file : nullptr;
 }
 
 const EmbeddedFile& bundled_machine(const std::string& name) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -357,13 +359,12 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-std::string canonical_model_name(std::string_view name) {
+namespace {
+
+/// Returns the bundled model that one of these spellings names, the first spelling that does; else nothing.
+std::optional<std::string> model_spelled(const std::vector<std::string>& spellings) {
   const std::span<const EmbeddedFile> files = bundled_models();
-  if (find_file(files, name) != nullptr) return std::string(name);
-  if (name.empty() || name.size() > YamlNode::max_name) return std::string(name);
   const std::vector<Alias>& aliases = known_aliases();
-  std::vector<std::string> spellings = plainer_spellings(name);
-  spellings.emplace(spellings.begin(), name);
   // A dot in a number counts first: `GPT-3 13B` is not `gpt3-1.3b`.
   for (const auto& key_of : {number_key, name_key}) {
     for (const std::string& spelling : spellings) {
@@ -376,7 +377,39 @@ std::string canonical_model_name(std::string_view name) {
       if (alias != aliases.end()) return std::string(alias->model);
     }
   }
-  return std::string(name);
+  return std::nullopt;
+}
+
+/// Returns the bundled model of a name that ends with the model's number of parameters, which its own name leaves out:
+/// `DeepSeek V3 671B`. Published sizes are rounded, and some leave embeddings out.
+std::optional<std::string> model_of_size(const std::vector<std::string>& spellings) {
+  constexpr double most_rounding = 0.05;
+  for (const std::string& spelling : spellings) {
+    const std::size_t at = spelling.find_last_of(" -_");
+    if (at == std::string::npos || at == 0) continue;
+    char* end = nullptr;
+    const double number = std::strtod(spelling.c_str() + at + 1, &end);
+    const std::string_view unit = end;
+    const double size = number * (unit == "t" ? 1e12 : unit == "b" ? 1e9 : unit == "m" ? 1e6 : 0);
+    if (size <= 0) continue;
+    const std::optional<std::string> model = model_spelled({spelling.substr(0, at)});
+    if (!model) continue;
+    for (const CatalogueEntry& entry : model_catalogue()) {
+      if (entry.name == *model && std::abs(static_cast<double>(entry.parameters) / size - 1) <= most_rounding) return model;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string canonical_model_name(std::string_view name) {
+  if (find_file(bundled_models(), name) != nullptr) return std::string(name);
+  if (name.empty() || name.size() > YamlNode::max_name) return std::string(name);
+  std::vector<std::string> spellings = plainer_spellings(name);
+  spellings.emplace(spellings.begin(), name);
+  if (std::optional<std::string> model = model_spelled(spellings)) return *std::move(model);
+  return model_of_size(spellings).value_or(std::string(name));
 }
 
 namespace {

@@ -18,12 +18,13 @@ constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"
 /// scale shared by all key heads [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
 /// trained scales as in Yang et al., "Qwen3 technical report", arXiv 2505.09388, section 2]. Each head may have a scale of
 /// its own [Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023, section 2], or one norm may
-/// span all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. Values are unchanged. The operation reads
+/// span all heads [OLMo Team, "2 OLMo 2 Furious", arXiv 2501.00656, section 3.3]. With `bias`, a norm also subtracts the
+/// mean and adds trained numbers [Yang et al., "CogVideoX", ICLR 2025]. Values are unchanged. The operation reads
 /// concatenated queries, keys and values, like attention, or, without key and value heads, queries or keys alone.
 class QueryKeyNorm final : public Operation {
  public:
-  QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, Span span, bool scale)
-      : heads_(heads), kv_heads_(kv_heads), head_size_(head_size), span_(span), scale_(scale) {}
+  QueryKeyNorm(std::int64_t heads, std::int64_t kv_heads, std::int64_t head_size, Span span, bool scale, bool bias)
+      : heads_(heads), kv_heads_(kv_heads), head_size_(head_size), span_(span), scale_(scale), bias_(bias) {}
 
   std::string_view type() const override { return "query_key_norm"; }
   AttributeValues attribute_values() const override {
@@ -44,7 +45,7 @@ class QueryKeyNorm final : public Operation {
   }
   std::int64_t biases(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
     if (!scale_) return 0;
-    return (span_ == Span::head ? kinds() : heads_ + kv_heads_) * head_size_;
+    return (bias_ ? 2 : 1) * (span_ == Span::head ? kinds() : heads_ + kv_heads_) * head_size_;
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     // The work is that of a norm over the channels of a position, where a head takes the place of the position.
@@ -76,7 +77,7 @@ class QueryKeyNorm final : public Operation {
       return std::max<std::int64_t>(std::min<std::int64_t>(1, heads),
                                     heads * output.channels / ((heads_ + 2 * kv_heads_) * head_size_));
     };
-    return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, span_, scale_),
+    return {.operation = std::make_shared<QueryKeyNorm>(part(heads_), part(kv_heads_), head_size_, span_, scale_, bias_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
   /// Backward needs the inverse root mean square of each norm, and the input.
@@ -89,6 +90,7 @@ class QueryKeyNorm final : public Operation {
   void add_span(AttributeValues& values) const {
     if (span_ != Span::head) values.add("of", spans[static_cast<std::size_t>(span_)]);
     if (!scale_) values.add("scale", false);
+    if (bias_) values.add("bias", true);
   }
   /// Returns 2 for queries and keys, and 1 for queries or keys alone, which have no key and value heads.
   [[nodiscard]] std::int64_t kinds() const { return kv_heads_ > 0 ? 2 : 1; }
@@ -99,7 +101,7 @@ class QueryKeyNorm final : public Operation {
 
   std::int64_t heads_, kv_heads_, head_size_;
   Span span_;
-  bool scale_;
+  bool scale_, bias_;
 };
 
 }  // namespace
@@ -114,8 +116,9 @@ std::shared_ptr<const Operation> read_query_key_norm(const Attributes& attribute
                                 channels, heads, kv_heads));
   }
   const auto span = attributes.has("of") ? static_cast<Span>(attributes.choice("of", spans)) : Span::head;
-  return std::make_shared<QueryKeyNorm>(heads, kv_heads, channels / (heads + 2 * kv_heads), span,
-                                        attributes.find_boolean("scale").value_or(true));
+  const bool scale = attributes.find_boolean("scale").value_or(true), bias = attributes.find_boolean("bias").value_or(false);
+  if (bias && !scale) attributes.fail("bias", "a norm without scales has no bias");
+  return std::make_shared<QueryKeyNorm>(heads, kv_heads, channels / (heads + 2 * kv_heads), span, scale, bias);
 }
 
 }  // namespace ddl

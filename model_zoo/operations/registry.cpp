@@ -64,7 +64,7 @@ std::span<const OperationKind> operation_kinds() {
       {"pick", "tokens", {"tokens"}, read_pick},
       {"pool", "", {"kind", "kernel", "stride", "padding", "ceil", "adaptive", "global"}, read_pool},
       {"position_embedding", "positions", {"positions", "repeated"}, read_position_embedding},
-      {"query_key_norm", "heads", {"heads", "kv_heads", "of", "scale"}, read_query_key_norm},
+      {"query_key_norm", "heads", {"heads", "kv_heads", "of", "scale", "bias"}, read_query_key_norm},
       {"reshape", "", {"channels", "size", "tokens"}, read_reshape},
       {"resize", "", {"kind", "size", "factor"}, read_resize},
       {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},

@@ -345,7 +345,13 @@ TEST_CASE("the names that people use lead to machines with these devices") {
         Named{"gaudi3", "Intel Gaudi 3"}, Named{"v5p", "Google TPU v5p"}, Named{"trillium", "Google TPU v6e"},
         Named{"trn2.48xlarge", "AWS Trainium2"}, Named{"910B", "Huawei Ascend 910B"},
         Named{"p5en.48xlarge", "NVIDIA H200 SXM5 141 GB"}, Named{"Standard_ND96isr_MI300X_v5", "AMD Instinct MI300X"},
-        Named{"BM.GPU.H100.8", "NVIDIA H100 SXM5 80 GB"}, Named{"a4-highgpu-8g", "NVIDIA B200 SXM 180 GB"}}) {
+        Named{"BM.GPU.H100.8", "NVIDIA H100 SXM5 80 GB"}, Named{"a4-highgpu-8g", "NVIDIA B200 SXM 180 GB"},
+        // A count, a plural, the shape of a slice, and the size of the memory before or behind a device that has it.
+        Named{"8xH100s", "NVIDIA H100 SXM5 80 GB"}, Named{"dual 4090", "NVIDIA GeForce RTX 4090"},
+        Named{"tpu7x-4x8x8", "Google TPU7x"}, Named{"v5p-2x2x4", "Google TPU v5p"},
+        Named{"8*80GB A100", "NVIDIA A100 SXM4 80 GB"}, Named{"40GB A100", "NVIDIA A100 SXM4 40 GB"},
+        Named{"L40S 48GB", "NVIDIA L40S"}, Named{"2x 24G RTX 3090", "NVIDIA GeForce RTX 3090"},
+        Named{"4090 48G", "NVIDIA GeForce RTX 4090 48 GB"}}) {
     INFO(named.name);
     CHECK(load_machine_sheet(named.name, KernelTables::left_out).machine.device.name == named.device);
   }
@@ -386,6 +392,8 @@ TEST_CASE("fails with an unknown machine") {
         "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For other GPUs, write "
         "a file with the figures of their datasheet: ddl-oracle machines new mi308x --peak bf16=312TFLOP/s --memory 80GiB "
         "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s -o mi308x.yaml");
+  CHECK(error_of([] { (void)load_machine("A10G 48GB"); }).find("'aws-g5' has 22.1 GiB of memory") != std::string::npos);
+  CHECK(error_of([] { (void)load_machine("48GB"); }).find("unknown machine '48GB'") == 0);
   const std::string unlike = error_of([] { (void)load_machine("$(x)"); });
   CHECK(unlike.find("ddl-oracle machines new NAME --peak bf16=") != std::string::npos);
 }

@@ -40,7 +40,7 @@ TEST_CASE("models of images, video and speech have the parameters that their lib
   // The README of tests/data names the libraries. Their classes also count the parameters `left_out`, which do not take part
   // in a training step, or are vectors that the model files leave out.
   const CsvTable table = CsvTable::load(DATA_FOLDER "media_model_parameters.csv");
-  REQUIRE(table.rows() == 120);
+  REQUIRE(table.rows() == 130);
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const std::string name = table.cell(row, table.column("model"));
     INFO(name);
@@ -134,6 +134,11 @@ TEST_CASE("the size of an image and the frames of a video determine the tokens")
   // 81 frames become 21, and 480 × 832 pixels become 30 × 52 tokens.
   CHECK(tokens_of("wan2.1-1.3b", "attention") == 21 * 30 * 52);
   CHECK(tokens_of("wan2.1-1.3b@frames=17", "attention") == 5 * 30 * 52);
+  CHECK(tokens_of("flux.2-dev@height=512", "attention") == 32 * 64 + 512);
+  // A picture that is read has as many tokens as the one that is made.
+  CHECK(tokens_of("flux.2-klein-4b@references=1", "attention") == 2 * 64 * 64 + 512);
+  CHECK(tokens_of("qwen-image-edit", "attention") == 2 * 64 * 64 + 512);
+  CHECK(tokens_of("cogvideox-5b", "attention") == 13 * 30 * 45 + 226);
   // Of 560 × 560 pixels, four patches of 14 × 14 become one token.
   CHECK(tokens_of("qwen2.5-vl-7b@tokens=100", "loss") == 100 + 20 * 20);
   CHECK(tokens_of("qwen2.5-vl-7b@tokens=100@images=3", "loss") == 100 + 3 * 20 * 20);

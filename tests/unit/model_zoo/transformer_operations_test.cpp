@@ -329,6 +329,11 @@ TEST_CASE("norms of queries and keys do not change the values") {
   CHECK(kept_of(layer).statistics == (4 + 2) * 16);
   CHECK(layer.operation->divisible().channel_units == 2);
   CHECK(layer_of(sequence, "  - query_key_norm: {heads: 4, scale: no}\n").parameters() == 0);
+  // A layer norm has a number that it adds for each that it multiplies.
+  CHECK(layer_of("{channels: 48, tokens: 16}", "  - query_key_norm: {heads: 4, kv_heads: 2, bias: yes}\n").parameters() ==
+        2 * layer.parameters());
+  CHECK(error_in(sequence, "  - query_key_norm: {heads: 4, scale: no, bias: yes}\n").find("has no bias") !=
+        std::string::npos);
   CHECK(error_in(sequence, "  - query_key_norm: 5\n") ==
         "the 24 channels of the input do not divide into 5 query and 2 × 5 key and value heads");
   CHECK(error_in("{features: 24}", "  - query_key_norm: 4\n").find("query_key_norm needs a sequence") != std::string::npos);
