@@ -594,6 +594,22 @@ TEST_CASE("gradients are exchanged after the last micro-batch, and only its back
   CHECK(job.estimate().time[Part::gradient_exchange].value() == Approx(0.65));
 }
 
+TEST_CASE("the last backward hides the sum of shards across groups") {
+  const auto estimate = [](int group, const Assumptions& assumptions = {}) {
+    EightBuckets job(Seconds(0.4), assumptions);
+    job.plan.global_batch = 8;
+    job.plan.micro_batches = 4;
+    job.plan.zero_stage = group > 0 ? 2 : 0;
+    job.plan.shard_group = group;
+    return job.estimate();
+  };
+  // In groups of one rank, the sum is the whole exchange, as without ZeRO.
+  CHECK(estimate(1).time[Part::gradient_exchange].value() == Approx(0.65));
+  CHECK(estimate(1).hidden_exchange.value() == Approx(0.35));
+  CHECK(estimate(0).time[Part::gradient_exchange].value() == Approx(0.65));
+  CHECK(estimate(1, without_overlap()).time[Part::gradient_exchange].value() == Approx(1.0));
+}
+
 TEST_CASE("the next forward hides ZeRO-1's gathers of weights if the software overlaps them") {
   // Reduce-scatter and Allgather take half a second each. Seven eighths of backward's 0.4 s hide
   // the Reduce-scatter, except its last bucket and the remaining part: 1/16 + 7/16 - 0.35 s.
