@@ -255,7 +255,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const double micro_batches = each.is_once_a_step ? 1.0 : static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
-  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4]. Frameworks sum the
+  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4]. FSDP sums the
   // shard of a unit or bucket as soon as it is scattered, in a stream of its own [PyTorch,
   // torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: all_reduce_stream].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
