@@ -111,7 +111,11 @@ std::vector<std::string> without_effect_on_all(const PlanOptions& options, const
     if (named && named->empty()) break;
     const std::vector<std::string> own = options_without_effect(options, *outcome.study, outcome.best->plan);
     if (!named) named = own;
-    std::erase_if(*named, [&](const std::string& each) { return std::find(own.begin(), own.end(), each) == own.end(); });
+    // What one model lacks for an option to have an effect, another may not have at all.
+    std::erase_if(*named, [&](const std::string& each) {
+      return std::none_of(own.begin(), own.end(),
+                          [&](const std::string& other) { return each.starts_with(other) || other.starts_with(each); });
+    });
   }
   return without_effect_on("these plans", std::move(named).value_or(std::vector<std::string>()));
 }

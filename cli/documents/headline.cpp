@@ -61,7 +61,8 @@ std::string routing_text(const Assumptions& assumptions) {
     text = fmt::format("the busiest rank has {:.4g} times as many tokens as the mean", *assumptions.expert_imbalance);
   } else if (assumptions.routing) {
     constexpr EnumNames<Routing> routings{"balanced routing", "natural routing with an auxiliary loss",
-                                          "natural routing with a bias for each expert"};
+                                          "natural routing with a bias for each expert",
+                                          "balanced routing to consecutive experts"};
     text = routings[*assumptions.routing];
   }
   if (!assumptions.capacity_factor) return text;

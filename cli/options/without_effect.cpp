@@ -17,6 +17,7 @@
 #include "estimator/explain/power.hpp"
 #include "estimator/explain/staging.hpp"
 #include "estimator/step/step_sensitivity.hpp"
+#include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
 namespace {
@@ -107,6 +108,20 @@ std::string option_text(const SettingRow& row, double value) {
   return fmt::format("--{} {}", option, print_setting(row, value));
 }
 
+/// Returns ` without @fused=yes` for kernels of fused attention, if the model has fused attention with this parameter.
+std::string missing_parameter(std::string_view key, const Study& study) {
+  if (key != "attention") return {};
+  try {
+    const Model model = load_model(study.spec().model + "@fused=yes", study.spec().sequence);
+    const bool fuses = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+      return layer.operation->type() == "attention" && layer.operation->attribute_values().flag("fused", false);
+    });
+    return fuses ? " without @fused=yes" : "";
+  } catch (const Error&) {  // the model has no such parameter, or the user has set it
+    return {};
+  }
+}
+
 std::string key_text(std::string_view key, std::string_view value) { return fmt::format("'{}: {}'", key, value); }
 
 /// Returns whether a value of a choice changes the plan, given the model and the plan's other choices.
@@ -188,7 +203,8 @@ std::vector<std::string> options_without_effect(const PlanOptions& options, cons
   if (!options.placement.empty() && std::popcount(plan.mesh.family()) < 2)
     without_effect.push_back("--placement " + options.placement);
   for (const std::string_view key : settings_without_effect(study, plan, SettingOrigin::option))
-    without_effect.push_back(option_text(*find_setting(key), *study.spec().settings.number(key)));
+    without_effect.push_back(option_text(*find_setting(key), *study.spec().settings.number(key)) +
+                             missing_parameter(key, study));
   return without_effect;
 }
 
@@ -207,7 +223,8 @@ std::vector<std::string> keys_without_effect(const Study& study, const Plan& pla
     without_effect.push_back(std::move(said));
   }
   for (const std::string_view key : settings_without_effect(study, plan, SettingOrigin::job))
-    without_effect.push_back(key_text(key, print_setting(*find_setting(key), *study.spec().settings.number(key))));
+    without_effect.push_back(key_text(key, print_setting(*find_setting(key), *study.spec().settings.number(key))) +
+                             missing_parameter(key, study));
   return without_effect;
 }
 

@@ -28,6 +28,8 @@ constexpr auto packed = argument_words("0=", "*=*");
 constexpr auto attentions =
     argument_words("sdpa=fused", "flash_attention_2=fused", "te=fused", "flex=fused", "eager=unfused");
 
+// The gate without a router gives a token consecutive experts [components/moe/layers.py, FakeBalancedGate].
+constexpr auto gates = argument_words("true=consecutive", "false=");
 constexpr auto kernels = argument_words("te=fused", "sdpa=fused", "flex=fused", "eager=unfused", "*=fused");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -37,6 +39,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.torch_dtype", ConfigField::pure, "", types},
     {"model.attn_implementation", ConfigField::attention, "", attentions},
     weak({"model.backend.attn", ConfigField::attention, "", kernels}),
+    only_read({"model.backend.fake_balanced_gate", ConfigField::routing, "", gates}),
     weak({"peft.dim", ConfigField::adapter, "lora"}),
     {"peft.dim", ConfigField::adapter_rank},
     weak({"quantization.load_in_4bit", ConfigField::base, "", four_bits}),

@@ -27,6 +27,7 @@ void GradientExchange::add(const GradientExchange& other) {
   of_weights += other.of_weights;
   after_update += other.after_update;
   of_copies += other.of_copies;
+  copies_overlap = copies_overlap || other.copies_overlap;
   at_servers += other.at_servers;
   rounds = std::max(rounds, other.rounds);
   messages = std::max(messages, other.messages);
@@ -254,13 +255,16 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const double micro_batches = each.is_once_a_step ? 1.0 : static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
-  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
+  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4]. FSDP sums the
+  // shard of a unit or bucket as soon as it is scattered, in a stream of its own [PyTorch,
+  // torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: all_reduce_stream].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
   const Bytes fragment = shard / each.local_fragments;
   const double sums = each.local_fragments / each.local_steps;  // of a step
   if (copies > 1 && group.parameters > 0) {
     const ExchangeTimes::Choice sum = exchanges.allreduce(fragment, copy_axes(plan.shard_group), Purpose::gradient);
     exchange.of_copies = sum.time * sums;
+    exchange.copies_overlap = each.local_steps <= 1;
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time * each.local_fragments > scatter) exchange.bottleneck = sum.bottleneck;
   }

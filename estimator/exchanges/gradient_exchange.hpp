@@ -33,10 +33,13 @@ struct GradientExchange {
   Seconds of_gradients{};  ///< can overlap with backward
   Seconds of_weights{};    ///< weights gathered for forward and backward; can overlap with forward and backward
   Seconds after_update{};  ///< weights gathered after the update: exposed, or overlapped with the next forward
-  Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches; exposed
-  Seconds at_servers{};    ///< time in which parameter servers without a barrier serve each worker once
-  double rounds = 1;       ///< number of gradient exchanges
-  double gathers = 0;      ///< number of weight gathers
+  Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches
+  /// Whether each message of `of_copies` starts when its shard of the last micro-batch is complete, and can overlap with the
+  /// rest of backward.
+  bool copies_overlap = false;
+  Seconds at_servers{};  ///< time in which parameter servers without a barrier serve each worker once
+  double rounds = 1;     ///< number of gradient exchanges
+  double gathers = 0;    ///< number of weight gathers
   /// Numbers of messages of one gradient exchange and of one gather; 0: the software does not tell them.
   double messages = 0, gather_messages = 0;
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);

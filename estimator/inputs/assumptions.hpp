@@ -95,13 +95,14 @@ enum class BiasKernels {
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
-/// How evenly a router's tokens are spread over experts.
+/// How a router's tokens are spread over experts.
 enum class Routing {
-  balanced,   ///< each expert gets as many tokens, as benchmarks force it
-  natural,    ///< a trained router, balanced by an auxiliary loss
-  loss_free,  ///< a trained router, balanced by a bias for each expert
+  balanced,     ///< each expert gets as many tokens, as benchmarks force it
+  natural,      ///< a trained router, balanced by an auxiliary loss
+  loss_free,    ///< a trained router, balanced by a bias for each expert
+  consecutive,  ///< each expert gets as many tokens, and the experts of a token are consecutive, without a router
 };
-inline constexpr EnumNames<Routing> routing_names{"balanced", "natural", "loss-free"};
+inline constexpr EnumNames<Routing> routing_names{"balanced", "natural", "loss-free", "consecutive"};
 
 /// In which formats the weights of fp8 training are in memory.
 enum class NarrowWeights {

@@ -24,7 +24,8 @@ double expected_maximum(double n) {
 }  // namespace
 
 double routed_load(Routing routing, double experts, double ranks) {
-  if (routing == Routing::balanced || ranks <= 1 || experts <= 1) return 1;
+  const bool is_forced = routing == Routing::balanced || routing == Routing::consecutive;
+  if (is_forced || ranks <= 1 || experts <= 1) return 1;
   const double violation = routing == Routing::natural ? violation_of_loss : violation_of_bias;
   const double spread = violation / expected_maximum(violating_experts);
   // The mean of the independent loads of several experts has a smaller spread.

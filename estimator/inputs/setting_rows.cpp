@@ -688,8 +688,8 @@ std::span<const SettingRow> setting_rows() {
        .counts = has_experts},
       {.key = "routing",
        .help = "how evenly routers spread tokens over experts: balanced (forced, as in benchmarks), natural (a trained "
-               "router with an auxiliary loss) or loss-free (with a bias for each expert); default: balanced, and the "
-               "interval includes natural",
+               "router with an auxiliary loss), loss-free (with a bias for each expert) or consecutive (forced, and a "
+               "token's experts are neighbors); default: balanced, and the interval includes natural",
        .kind = Kind::name,
        .names = routing_names,
        .has_option = true,

@@ -70,6 +70,8 @@ double attention_factor(std::optional<AttentionKernels> kernels, const Device& d
   if (!kernels) return 1;
   const double capability = device.compute_capability.value_or(0);
   const bool has_flash3 = capability >= 9 && capability < 10;
+  const bool has_flash2 = capability == 0 || capability >= 8;
+  if (!has_flash2) return flash1_to_flash2;
   const AttentionKernels fitted = has_flash3 && pass == Pass::forward ? AttentionKernels::flash3 : AttentionKernels::flash2;
   return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
 }

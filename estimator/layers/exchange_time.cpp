@@ -12,6 +12,8 @@ Bytes sent_bytes(const Job& job, const ExchangeTimes& exchanges, const Exchange&
   if (exchange.copies <= 1 || !job.coefficients.software.routes_tokens_once.value_or(false)) return message;
   const Group& group = exchanges.group(exchange.axes);
   const double units = group.outermost == 0 ? group.ranks : group.nodes();
+  if (job.assumptions.routing == Routing::consecutive)
+    return message * share_of_consecutive(units, static_cast<double>(job.facts.experts), exchange.copies);
   const auto groups = static_cast<double>(job.facts.expert_groups), active = static_cast<double>(job.facts.active_groups);
   return message * share_of_copies(units_of_groups(units, groups, active), exchange.copies);
 }

@@ -19,7 +19,8 @@ bool Updates::Stage::takes_as_long_as(const Stage& other) const {
          after_update == other.after_update && unsharded_weight_sync == other.unsharded_weight_sync &&
          of_copies == other.of_copies && of_fragments == other.of_fragments && at_servers == other.at_servers &&
          parts == other.parts && window == other.window && gather_window == other.gather_window &&
-         exchange.rounds == other.exchange.rounds && exchange.gathers == other.exchange.gathers;
+         exchange.rounds == other.exchange.rounds && exchange.gathers == other.exchange.gathers &&
+         exchange.copies_overlap == other.exchange.copies_overlap;
 }
 
 bool Updates::take_as_long_as(const Updates& other) const {

@@ -342,12 +342,18 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     GradientExchangeTimes<T> exchange{own.of_gradients.at(x, step.origin), own.of_weights.at(x, step.origin),
                                       own.after_update.at(x, step.origin), own.exchange.rounds, own.exchange.gathers};
-    const T copies = own.of_copies.at(x, step.origin), fragments = own.of_fragments.at(x, step.origin);
+    T copies = own.of_copies.at(x, step.origin);
+    const T fragments = own.of_fragments.at(x, step.origin);
     const T all = exchange.total() + copies + fragments;
     if (own.gather_window != Window::none && none < exchange.after_update) {
       const GradientExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
       const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step, 1);
       exchange.after_update = exposed(gather, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
+    }
+    if (own.window != Window::none && own.exchange.copies_overlap && none < copies) {
+      const GradientExchangeTimes<T> sum{copies, none, none, 1, 0};
+      const Computing<T> meanwhile = computing_in<T>(Window::backward, stage, step, 1);
+      copies = exposed(sum, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
     }
     T shown = exchange.total();
     if (own.window != Window::none) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "estimator/exchanges/collectives/times.hpp"
 
@@ -36,6 +37,13 @@ double units_of_groups(double units, double groups, double active) {
 double share_of_copies(double units, double copies) {
   if (copies <= 1) return 1;
   return std::min(1.0, units * (1 - std::pow(1 - 1 / units, copies)) / copies);
+}
+
+double share_of_consecutive(double units, double experts, double copies) {
+  if (copies <= 1 || units <= 0) return 1;
+  const double in_unit = std::max(1.0, experts / units);
+  const auto step = static_cast<double>(std::gcd(std::llround(copies), std::llround(in_unit)));
+  return std::min({1.0, units / copies, (1 + (copies - step) / in_unit) / copies});
 }
 
 }  // namespace ddl

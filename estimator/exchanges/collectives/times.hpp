@@ -62,6 +62,10 @@ struct HalvingRound {
 /// Returns on how many of n units the experts are that a token may use on average, if the token first chooses g of G groups
 /// of experts. Units hold consecutive experts [DSV3, section 2.1.2, node-limited routing].
 [[nodiscard]] double units_of_groups(double units, double groups, double active);
+/// Returns the share of a token's copies that is sent if each of n units receives at most one copy, and the k experts of a
+/// token are consecutive among E experts: those of token t begin at t·k modulo E. Units hold E/n consecutive experts, so
+/// that k experts are on 1 + (k − gcd(k, E/n))·n/E units on average.
+[[nodiscard]] double share_of_consecutive(double units, double experts, double copies);
 /// Returns the time of a broadcast along a tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);
 /// Returns the time of a reduce along a tree: (α + mβ + mc)⌈log2 P⌉.

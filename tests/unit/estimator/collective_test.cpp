@@ -113,6 +113,17 @@ TEST_CASE("tokens that are routed once are sent once to each unit") {
   CHECK(share_of_copies(1, 8) == Approx(1.0 / 8));
 }
 
+TEST_CASE("tokens with consecutive experts reach few units") {
+  // All eight experts of a token are on one of eight ranks with 16 experts each, and on two of 64 ranks with four of 256.
+  CHECK(share_of_consecutive(8, 128, 8) == Approx(1.0 / 8));
+  CHECK(share_of_consecutive(64, 256, 8) == Approx(2.0 / 8));
+  // Six experts begin at an even expert. Of eight beginnings on a rank with 16 experts, two reach the next rank.
+  CHECK(share_of_consecutive(8, 128, 6) == Approx((1 + 2.0 / 8) / 6));
+  CHECK(share_of_consecutive(8, 8, 2) == 1);
+  CHECK(share_of_consecutive(2, 8, 8) == Approx(2.0 / 8));
+  CHECK(share_of_consecutive(4, 8, 1) == 1);
+}
+
 TEST_CASE("tokens that first choose groups of experts reach fewer units") {
   // Each of eight nodes holds one of eight groups, of which a token chooses four [DSV3, section 2.1.2].
   CHECK(units_of_groups(8, 8, 4) == Approx(4));

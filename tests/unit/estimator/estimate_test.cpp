@@ -594,6 +594,27 @@ TEST_CASE("gradients are exchanged after the last micro-batch, and only its back
   CHECK(job.estimate().time[Part::gradient_exchange].value() == Approx(0.65));
 }
 
+TEST_CASE("under FSDP, the last backward hides the sum of shards across groups") {
+  const auto estimate = [](bool is_fsdp, bool overlap = true) {
+    Assumptions assumptions;
+    assumptions.overlap = overlap;
+    assumptions.gathers_units = is_fsdp;
+    EightBuckets job(Seconds(0.4), assumptions);
+    job.plan.mesh.set(Axis::data, 4);
+    job.plan.global_batch = 16;
+    job.plan.micro_batches = 4;
+    job.plan.zero_stage = 1;
+    job.plan.shard_group = 2;
+    return job.estimate();
+  };
+  // In groups of two, a Reduce-scatter, the Allreduce of a half across groups, and an Allgather take half a second each.
+  // Seven eighths of 0.4 s hide the first two, except their last buckets.
+  CHECK(estimate(true).time[Part::gradient_exchange].value() == Approx(0.15 + 0.15 + 0.5));
+  CHECK(estimate(true).hidden_exchange.value() == Approx(2 * 0.35));
+  CHECK(estimate(false).time[Part::gradient_exchange].value() == Approx(0.15 + 0.5 + 0.5));
+  CHECK(estimate(true, false).time[Part::gradient_exchange].value() == Approx(1.5));
+}
+
 TEST_CASE("the next forward hides ZeRO-1's gathers of weights if the software overlaps them") {
   // Reduce-scatter and Allgather take half a second each. Seven eighths of backward's 0.4 s hide
   // the Reduce-scatter, except its last bucket and the remaining part: 1/16 + 7/16 - 0.35 s.

@@ -15,6 +15,7 @@ TEST_CASE("the fullest rank of natural routing has the published violation of 64
   CHECK(routed_load(Routing::natural, 64, 64) == Approx(1.62));
   CHECK(routed_load(Routing::loss_free, 64, 64) == Approx(1.04));
   CHECK(routed_load(Routing::balanced, 64, 64) == 1);
+  CHECK(routed_load(Routing::consecutive, 64, 64) == 1);
   // The mean of four independent loads has half the spread of one.
   CHECK(routed_load(Routing::natural, 256, 64) == Approx(1.31));
   // Blom's scores of 8 and 64 values are Φ⁻¹(7.625/8.25) = 1.4342 and Φ⁻¹(63.625/64.25) = 2.3367.

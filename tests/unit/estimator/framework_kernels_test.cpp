@@ -109,6 +109,11 @@ TEST_CASE("generations of fused attention have the published time ratios") {
   CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::backward_data) == 1);
   CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) >= 1.5);
   CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) <= 1.75);
+  // A V100 has no FlashAttention-2.
+  const Device v100 = load_machine("dgx-1-v100").device;
+  CHECK(attention_factor(std::nullopt, v100, Pass::forward) == 1);
+  CHECK(attention_factor(AttentionKernels::flash1, v100, Pass::forward) == Approx(1.8));
+  CHECK(attention_factor(AttentionKernels::flash2, v100, Pass::forward) == Approx(1.8));
 }
 
 TEST_CASE("cross entropy has the memory traffic of its operators") {
