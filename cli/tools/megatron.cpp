@@ -28,6 +28,8 @@ constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=
 constexpr auto optimizers =
     argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon", "adamw>adamw");
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
+// `native` is the default [megatron/core/model_parallel_config.py, cross_entropy_fusion_impl].
+constexpr auto fusions = argument_words("native=compiled", "te=fused");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
 // `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
@@ -159,7 +161,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     // optimizer_config.py, store_param_remainders, which is true by default].
     weak(only_read({"--use-precision-aware-optimizer", ConfigField::master_weights, "half"})),
     only_read({"--exp-avg-dtype", ConfigField::moments, "", moments}),
-    only_read({"--cross-entropy-loss-fusion", ConfigField::loss, "fused"}),
+    weak(only_read({"--cross-entropy-loss-fusion", ConfigField::loss, "compiled"})),
+    only_read({"--cross-entropy-fusion-impl", ConfigField::loss, "", fusions}),
     // The arguments below, `--cpu-optimizer` and `--use-flash-attn-triton` are from deepspeedai/Megatron-DeepSpeed,
     // megatron/arguments.py.
     only_read({"--enable-zbh1-pipeline", PlanChoice::schedule, "zb-h1"}),
@@ -397,9 +400,13 @@ namespace {
 
 /// The settings of a training that the arguments carry.
 const std::vector<std::string_view>& carried_settings() {
-  static const std::vector<std::string_view> carried{
-      "mixed_precision=full half", "gradient_sums",  "master_weights=fp32 half",    "moments",
-      "capacity_factor",           "padded_experts", "cross_entropy=in-place fused"};
+  static const std::vector<std::string_view> carried{"mixed_precision=full half",
+                                                     "gradient_sums",
+                                                     "master_weights=fp32 half",
+                                                     "moments",
+                                                     "capacity_factor",
+                                                     "padded_experts",
+                                                     "cross_entropy=in-place compiled fused"};
   return carried;
 }
 
@@ -426,7 +433,9 @@ std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, con
     arguments.set("--grad-reduce-in-bf16", nullptr);
   if (plan.precision == Precision::fp16 && (mixed == "full" || sums == "full"))
     arguments.set("--accumulate-allreduce-grads-in-fp32", nullptr);
-  if (asked_setting(request, "cross_entropy") == "fused") arguments.set("--cross-entropy-loss-fusion", nullptr);
+  const std::optional<std::string> loss = asked_setting(request, "cross_entropy");
+  if (loss == "compiled" || loss == "fused") arguments.set("--cross-entropy-loss-fusion", nullptr);
+  if (loss == "fused") arguments.set("--cross-entropy-fusion-impl", "te");
   if (model.experts == 1) return std::nullopt;
   const std::optional<std::string> capacity = asked_setting(request, "capacity_factor");
   const bool is_padded = asked_setting(request, "padded_experts") == "yes";
