@@ -193,17 +193,10 @@ class Options {
     const auto state = [&](ConfigField field) { return enum_named(state_precision_names, read_.word(field)); };
     set("--master-weights", "master_weights", state(ConfigField::master_weights));
     set("--moments", "moments", state(ConfigField::moments));
-    const auto is_set = [&](std::string_view key) {
-      return std::any_of(all_.study.setting_words.begin(), all_.study.setting_words.end(),
-                         [&](const std::string& each) { return each.starts_with(key); });
-    };
-    // [PyTorch, docs/source/notes/cuda.rst, "Optimizing memory usage with PYTORCH_ALLOC_CONF"]
-    const bool is_expandable = read_.word(ConfigField::allocator).find("expandable_segments:True") != std::string::npos;
-    if (is_expandable && !is_set("expandable_segments="))
-      all_.study.settings.set("expandable_segments", {1, SettingOrigin::job, {}});
+    choose_allocator(read_, all_.study);
+    const bool is_set = says_setting(all_.study, "cross_entropy");
     const auto loss = enum_named(cross_entropy_names, read_.word(ConfigField::loss));
-    if (loss && !is_set("cross_entropy="))
-      all_.study.settings.set("cross_entropy", {static_cast<double>(*loss), SettingOrigin::job, {}});
+    if (loss && !is_set) all_.study.settings.set("cross_entropy", {static_cast<double>(*loss), SettingOrigin::job, {}});
   }
 
   /// Sets how evenly tokens are spread over experts.
