@@ -18,6 +18,7 @@ constexpr auto optimizers = argument_words("torch.optim.Adam=adam", "torch.optim
                                            "transformer_engine.pytorch.optimizers.FusedAdam=adam", "*.Muon=muon");
 constexpr auto losses = argument_words("nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy=linear",
                                        "nemo_automodel.components.loss.te_parallel_ce.*=fused", "*=");
+constexpr auto upcasts = argument_words("true=", "false=fused");
 constexpr auto schedules =
     argument_words("1f1b=1f1b", "gpipe=gpipe", "interleaved1f1b=1f1b", "interleavedzerobubble>zb-h1", "zbvzerobubble=zb-v");
 // 4-bit weights: NF4, with double quantization if the file asks for it.
@@ -65,6 +66,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"distributed.pipeline.layers_per_stage", ConfigField::layers_per_virtual_stage},
     weak({"compile.enabled", ConfigField::compiled, "", flags}),
     {"loss_fn._target_", ConfigField::loss, "", losses},
+    // [nemo_automodel/components/loss/masked_ce.py]
+    only_read(weak({"loss_fn.fp32_upcast", ConfigField::loss, "", upcasts})),
     {"optimizer._target_", ConfigField::optimizer, "", optimizers},
     {"benchmark.num_nodes", ConfigField::nodes},
 });

@@ -96,6 +96,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::sequence, "512"},
                                                   {ConfigField::precision, "bf16"},
+                                                  // [src/axolotl/utils/config/__init__.py, normalize_config]
+                                                  {ConfigField::loaded, "half"},
                                                   {ConfigField::optimizer, "adamw"}});
 
 constexpr auto not_modelled =

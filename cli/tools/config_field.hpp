@@ -107,9 +107,10 @@ enum class ConfigField {
   loss,            ///< implementation of cross entropy
   pure,            ///< yes: weights, gradients and optimizer state are in half precision
   optimizer,
-  momentum,  ///< the momentum of SGD
-  overlap,   ///< yes or no: the gradient exchange is overlapped
-  compiled,  ///< yes or no: the model is compiled
+  momentum,   ///< the momentum of SGD
+  overlap,    ///< yes or no: the gradient exchange is overlapped
+  compiled,   ///< yes or no: the model is compiled
+  allocator,  ///< options of PyTorch's allocator, separated by commas
   distributed_type,
   // Further configuration files.
   deepspeed_file,

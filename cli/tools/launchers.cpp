@@ -63,6 +63,8 @@ std::span<const ArgumentRow> launcher_rows() {
       weak({"environment:-NNODES", ConfigField::nodes}),
       weak({"environment:-NPROC_PER_NODE", ConfigField::gpus_per_node}),
       weak({"environment:-CUDA_VISIBLE_DEVICES", ConfigField::gpus_per_node}),
+      only_read({"environment:-PYTORCH_ALLOC_CONF", ConfigField::allocator}),
+      only_read(weak({"environment:-PYTORCH_CUDA_ALLOC_CONF", ConfigField::allocator})),
       {"--deepspeed", ConfigField::deepspeed_file},
       {"--deepspeed_config", ConfigField::deepspeed_file},
       {"--job.config_file", ConfigField::trainer_file},

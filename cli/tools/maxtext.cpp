@@ -17,12 +17,18 @@ constexpr auto quantized = argument_words("fp8=yes", "fp8_full=yes", "nanoo_fp8=
 // `minimal` keeps all matrix products, but not the output of attention. Its other forms keep this output, too.
 // The policies `save_…` keep some products by name, and recompute all other layers of a block. The smallest of them keeps
 // one product.
-constexpr auto policies = argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none",
-                                         "save_dot_with_context_except_mlp=selective", "save_dot_except_mlp=selective",
-                                         "save_qkv_proj=selective", "save_out_proj=full");
+constexpr auto policies =
+    argument_words("full=full", "minimal=selective", "minimal_with_context=none", "minimal_flash=none",
+                   "save_dot_with_context_except_mlp=selective", "save_dot_except_mlp=selective", "save_qkv_proj=selective",
+                   "save_out_proj=full", "qkv_proj_offloaded=selective", "minimal_offloaded=selective", "custom=full");
 constexpr auto recomputed =
     argument_words("save_dot_with_context_except_mlp=layernorm mlp", "save_dot_except_mlp=core_attn layernorm mlp",
-                   "save_qkv_proj=core_attn layernorm mlp", "*=");
+                   "save_qkv_proj=core_attn layernorm mlp", "qkv_proj_offloaded=core_attn layernorm mlp", "*=");
+constexpr auto moved = argument_words("qkv_proj_offloaded=yes", "minimal_offloaded=yes", "*=");
+// The policy `custom` gives each tensor a place [src/MaxText/configs/base.yml, decoder_layer_input, query_proj].
+constexpr auto moved_tensor = argument_words("offload=yes", "device=", "remat=");
+constexpr auto kept_tensor = argument_words("offload=selective", "device=selective", "remat=");
+constexpr auto kept_products = argument_words("offload=core_attn layernorm mlp", "device=core_attn layernorm mlp", "remat=");
 constexpr auto attentions = argument_words("autoselected=fused", "flash=fused", "cudnn_flash_te=fused",
                                            "cudnn_flash_jax=fused", "dot_product=unfused");
 constexpr auto optimizers = argument_words("adamw=adamw", "adam_pax=adam", "sgd=sgd", "muon=muon");
@@ -60,8 +66,13 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"ici_context_parallelism", ConfigField::context},
     {"ici_expert_parallelism", ConfigField::expert},
     {"num_slices", ConfigField::nodes, "", slices},
-    {"remat_policy", PlanChoice::recompute, "", policies},
-    only_read({"remat_policy", PlanChoice::recompute_modules, "", recomputed}),
+    weak({"remat_policy", PlanChoice::recompute, "", policies}),
+    only_read(weak({"remat_policy", PlanChoice::recompute_modules, "", recomputed})),
+    only_read(weak({"remat_policy", PlanChoice::offload_activations, "", moved})),
+    only_read({"query_proj", PlanChoice::recompute, "", kept_tensor}),
+    only_read({"query_proj", PlanChoice::recompute_modules, "", kept_products}),
+    only_read({"query_proj", PlanChoice::offload_activations, "", moved_tensor}),
+    only_read({"decoder_layer_input", PlanChoice::offload_activations, "", moved_tensor}),
     {"optimizer_memory_host_offload", PlanChoice::offload, "", offloads},
     {"parameter_memory_host_offload", ConfigField::offload_weights, "", weights},
     {"opt_type", ConfigField::optimizer, "", optimizers},

@@ -28,6 +28,7 @@ constexpr auto shardings = argument_words("no_shard=0", "optim=1", "optim_grads=
 constexpr auto optimizers =
     argument_words("adam=adam", "adam=adamw", "sgd=momentum", "muon=muon", "dist_muon>muon", "adamw>adamw");
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
+constexpr auto fusions = argument_words("native=compiled", "te=fused");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
 // `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
@@ -159,7 +160,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     // optimizer_config.py, store_param_remainders, which is true by default].
     weak(only_read({"--use-precision-aware-optimizer", ConfigField::master_weights, "half"})),
     only_read({"--exp-avg-dtype", ConfigField::moments, "", moments}),
-    only_read({"--cross-entropy-loss-fusion", ConfigField::loss, "fused"}),
+    weak(only_read({"--cross-entropy-loss-fusion", ConfigField::loss, "compiled"})),
+    only_read({"--cross-entropy-fusion-impl", ConfigField::loss, "", fusions}),
     // The arguments below, `--cpu-optimizer` and `--use-flash-attn-triton` are from deepspeedai/Megatron-DeepSpeed,
     // megatron/arguments.py.
     only_read({"--enable-zbh1-pipeline", PlanChoice::schedule, "zb-h1"}),
@@ -394,12 +396,11 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
 }
 
 namespace {
-
 /// The settings of a training that the arguments carry.
 const std::vector<std::string_view>& carried_settings() {
   static const std::vector<std::string_view> carried{
-      "mixed_precision=full half", "gradient_sums",  "master_weights=fp32 half",    "moments",
-      "capacity_factor",           "padded_experts", "cross_entropy=in-place fused"};
+      "mixed_precision=full half", "gradient_sums",  "master_weights=fp32 half",     "moments",
+      "capacity_factor",           "padded_experts", "cross_entropy=in-place fused", "cross_entropy=compiled"};
   return carried;
 }
 
@@ -409,24 +410,23 @@ std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, con
   const Plan& plan = request.plan();
   const auto word = [&](std::string_view value) { return value == "half" ? "fp16" : std::string(value); };
   const std::optional<std::string> masters = asked_setting(request, "master_weights"),
-                                   moments = asked_setting(request, "moments"),
-                                   mixed = asked_setting(request, "mixed_precision"),
-                                   sums = asked_setting(request, "gradient_sums");
+                                   moments = asked_setting(request, "moments");
+  const auto sums_in = [&](std::string_view value) {
+    return asked_setting(request, "mixed_precision") == value || asked_setting(request, "gradient_sums") == value;
+  };
   const bool is_asked =
       is_mixed(plan.precision) && (masters.value_or("fp32") != "fp32" || moments.value_or("fp32") != "fp32");
   if (is_asked && plan.zero_stage == 0)
     return CannotLaunch{"only its distributed optimizer has other formats of moments and master weights: --zero 1"};
   if (is_asked || plan.offload == Offload::optimizer) arguments.set("--use-precision-aware-optimizer", nullptr);
   if (is_asked && masters) arguments.set("--main-params-dtype", word(*masters));
-  if (is_asked && moments) {
-    arguments.set("--exp-avg-dtype", word(*moments));
-    arguments.set("--exp-avg-sq-dtype", word(*moments));
-  }
-  if (plan.precision == Precision::bf16 && (mixed == "half" || sums == "half"))
-    arguments.set("--grad-reduce-in-bf16", nullptr);
-  if (plan.precision == Precision::fp16 && (mixed == "full" || sums == "full"))
-    arguments.set("--accumulate-allreduce-grads-in-fp32", nullptr);
-  if (asked_setting(request, "cross_entropy") == "fused") arguments.set("--cross-entropy-loss-fusion", nullptr);
+  if (is_asked && moments) arguments.set("--exp-avg-dtype", word(*moments));
+  if (is_asked && moments) arguments.set("--exp-avg-sq-dtype", word(*moments));
+  if (plan.precision == Precision::bf16 && sums_in("half")) arguments.set("--grad-reduce-in-bf16", nullptr);
+  if (plan.precision == Precision::fp16 && sums_in("full")) arguments.set("--accumulate-allreduce-grads-in-fp32", nullptr);
+  const std::optional<std::string> loss = asked_setting(request, "cross_entropy");
+  if (loss == "compiled" || loss == "fused") arguments.set("--cross-entropy-loss-fusion", nullptr);
+  if (loss == "fused") arguments.set("--cross-entropy-fusion-impl", "te");
   if (model.experts == 1) return std::nullopt;
   const std::optional<std::string> capacity = asked_setting(request, "capacity_factor");
   const bool is_padded = asked_setting(request, "padded_experts") == "yes";

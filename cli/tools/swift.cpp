@@ -51,6 +51,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
                                                   {ConfigField::adapter_rank, "8"},
                                                   {ConfigField::precision, "bf16"},
+                                                  // [swift/arguments/base_args/model_args.py, torch_dtype]
+                                                  {ConfigField::loaded, "half"},
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::optimizer, "adamw"},
                                                   {ConfigField::frozen_vision, "yes"},
@@ -77,6 +79,11 @@ constexpr auto harmless = argument_names(
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto as_trained = "give the command that trains: swift sft, or swift pt";
 constexpr auto refused = std::to_array<RefusedArgument>({
+    // [docs/source_en/Instruction/Command-line-parameters.md, device_map]
+    {"environment:-CUDA_VISIBLE_DEVICES", "one process spreads the layers over these GPUs, of which one computes at a time",
+     "start a process for each GPU with NPROC_PER_NODE, or name one GPU", false, "", "1", "",
+     "--environment:-NPROC-PER-NODE --torchrun:--nproc-per-node --torchrun:--nnodes --accelerate:--num-processes "
+     "--deepspeed:--num-gpus"},
     {"tool:-command", "it trains nothing", as_trained, false,
      "infer eval export deploy app merge-lora sample rollout web-ui webui merge_lora"},
     {"tool:-command", "it runs further models, or generates samples, in addition to training", as_trained, false, "rlhf"},

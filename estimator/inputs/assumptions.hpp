@@ -54,13 +54,16 @@ enum class CrossEntropy {
   operators,  ///< one operator after the other; keeps the log-softmax of an fp32 copy, and writes the gradients of both
   /// one fp32 copy, overwritten by softmax and gradient [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]
   in_place,
+  /// compiled functions between the exchanges of tensor parallelism, of which the second writes a second fp32 copy
+  /// [Megatron-LM, megatron/core/fusions/fused_cross_entropy.py]
+  compiled,
   fused,  ///< one kernel each for forward and backward, as torch.compile generates; no fp32 tensor is written
   /// The head and the loss run together in chunks of tokens, in forward. The logits of one chunk exist at a time [Hsu et
   /// al., "Liger Kernel", 2024, section 3.2, FusedLinearCrossEntropy].
   linear,
 };
 
-inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "fused", "linear"};
+inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "compiled", "fused", "linear"};
 
 /// The kernels that run fused attention. Fused attention never writes its scores.
 enum class AttentionKernels { flash1, flash2, flash3, cudnn };

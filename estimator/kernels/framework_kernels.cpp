@@ -166,6 +166,9 @@ double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
       // In forward, an element is read and written for the maximum 1, the subtraction 2, the
       // exponential 2, the sum 1 and the division 2 times; in backward, for the scaling 2 times.
       return copy + (forward ? 8 : 2) * wide;
+    case CrossEntropy::compiled:
+      // Forward converts the logits, writes exponentials, and divides them. Backward converts the gradient.
+      return copy + (forward ? 4 : 0) * wide;
     case CrossEntropy::fused:
     case CrossEntropy::linear:
       break;

@@ -278,6 +278,10 @@ MemoryState kept_by_micro_batch(const StageOf& stage) {
   return tally.mark();
 }
 
+bool is_interleaved(const Plan& plan) {
+  return plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward;
+}
+
 bool shards_gradients(const Plan& plan) { return plan.zero_stage >= 2 && plan.shards() > 1; }
 
 PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
@@ -289,7 +293,8 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
       gathered_ranks(assumptions.gathers_units && plan.zero_stage >= 3 && plan.reshard && !holds_whole(plan, assumptions)
                          ? plan.shards()
                          : 0.0),
-      streams_weights(assumptions.gathers_units && ddl::streams_weights(plan)) {}
+      streams_weights(assumptions.gathers_units && ddl::streams_weights(plan)),
+      is_interleaved(ddl::is_interleaved(plan)) {}
 
 PassPeaks pass_peaks(const StageOf& rank) {
   // The parameters of layers outside this stage do not affect a pass.
@@ -371,7 +376,8 @@ MemoryChoices::MemoryChoices(const Plan& plan)
       reshard(plan.reshard),
       second_shards(plan.second_shards()),
       offload(plan.offload),
-      offload_activations(plan.offload_activations) {}
+      offload_activations(plan.offload_activations),
+      is_interleaved(ddl::is_interleaved(plan)) {}
 
 MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, const MemoryState* mirrored) {
   const Job& job = stage.job;

@@ -202,8 +202,12 @@ struct MemoryChoices {
   double second_shards;
   Offload offload;
   bool offload_activations;
+  bool is_interleaved;  ///< whether the head has fewer micro-batches in flight than the blocks of its stage
   friend auto operator<=>(const MemoryChoices&, const MemoryChoices&) = default;
 };
+
+/// Returns whether stages have several model chunks, whose forward and backward alternate.
+[[nodiscard]] bool is_interleaved(const Plan& plan);
 
 /// Returns whether a rank keeps only its shard of a gradient after backward has computed the gradient.
 [[nodiscard]] bool shards_gradients(const Plan& plan);
@@ -219,6 +223,7 @@ struct PassChoices {
   bool moves_gradients;
   double gathered_ranks;  ///< number of ranks that gather blocks of weights from each other; else 0
   bool streams_weights;   ///< whether blocks of weights come from the host
+  bool is_interleaved;
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };
 

@@ -176,16 +176,20 @@ class StageRequests {
   }
 
   /// Allocates the activations that `count` micro-batches keep between their forward and their
-  /// backward. A sink may allocate a separate block for each micro-batch.
+  /// backward. A sink may allocate a separate block for each micro-batch. With interleaved stages, backward of the last
+  /// chunk follows its forward at once, so that the head keeps one micro-batch, which pass() allocates [NVIDIA, Megatron-LM,
+  /// megatron/core/pipeline_parallel/schedules.py, forward_backward_pipelining_with_interleaving].
   void keep(double count) {
     if (count <= 0) return;
+    const int end = is_interleaved(plan_) ? end_of_blocks() : last_;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
     (void)sink_.allocate(received_, MemoryItem::activations, first_, count);
     (void)sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1, count);
     each_repetition([&](const Segment& segment) {
-      for (int i = segment.first; i < segment.last; ++i) {
+      for (int i = segment.first; i < std::min(segment.last, end); ++i) {
         const Bytes output = output_of(i);
-        if (output > Bytes{} && keeper_of(i) >= 0) (void)sink_.allocate(output, MemoryItem::activations, i, count);
+        const int keeper = keeper_of(i);
+        if (output > Bytes{} && keeper >= 0 && keeper < end) (void)sink_.allocate(output, MemoryItem::activations, i, count);
         if (segment.again && !keeps_own(i)) continue;
         for (std::size_t k = 0; k < LayerMemory::blocks; ++k)
           (void)sink_.allocate(kept_block(i, k), MemoryItem::activations, i, count);
@@ -227,6 +231,13 @@ class StageRequests {
   }
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
+
+  /// Returns the first layer of the stage behind its last block.
+  [[nodiscard]] int end_of_blocks() const {
+    int end = last_;
+    while (end > first_ && facts_.model->layers[index(end - 1)].block < 0) --end;
+    return end > first_ ? end : last_;
+  }
 
   /// Returns the module with which selective recomputation recomputes a layer.
   [[nodiscard]] std::optional<RecomputeModule> module_of(int layer) const {

@@ -126,6 +126,10 @@ void add_wide_loss(CrossEntropy kind, double widening, ShardMemory& memory) {
     case CrossEntropy::in_place:
       memory.scratch_forward = memory.scratch_backward = Bytes{};
       break;
+    case CrossEntropy::compiled:
+      memory.scratch_forward = wide;
+      memory.scratch_backward = Bytes{};
+      break;
     case CrossEntropy::fused:
       // The loss keeps its input in the input's precision, and does not keep the softmax in fp32.
     case CrossEntropy::linear:

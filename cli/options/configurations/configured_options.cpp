@@ -166,10 +166,11 @@ class Options {
     const bool is_full = read_.word(ConfigField::loaded) == "full" && all_.study.settings.find("base") == nullptr;
     const bool is_autocast =
         (!has_adapters() || is_full) && (kind == "ddp" || read_.format->is_trainer) && software.starts_with("pytorch");
-    if (is_autocast && !is_given_("--mixed-precision") &&
+    // Weights that are loaded in half precision are trained in it, unless ZeRO has master copies.
+    const bool is_pure = !has_adapters() && read_.word(ConfigField::loaded) == "half" && software.starts_with("pytorch") &&
+                         !read_.says(PlanChoice::zero);
+    if ((is_autocast || is_pure) && !is_given_("--mixed-precision") &&
         (all_.study.precision == "bf16" || all_.study.precision == "fp16")) {
-      // Weights that are loaded in half precision are trained in it.
-      const bool is_pure = !has_adapters() && read_.word(ConfigField::loaded) == "half";
       const MixedPrecision mixed = is_pure ? MixedPrecision::pure : MixedPrecision::autocast;
       all_.study.settings.set("mixed_precision", {static_cast<double>(mixed), SettingOrigin::job, {}});
       say("--mixed-precision");
@@ -192,8 +193,8 @@ class Options {
     const auto state = [&](ConfigField field) { return enum_named(state_precision_names, read_.word(field)); };
     set("--master-weights", "master_weights", state(ConfigField::master_weights));
     set("--moments", "moments", state(ConfigField::moments));
-    const bool is_set = std::any_of(all_.study.setting_words.begin(), all_.study.setting_words.end(),
-                                    [](const std::string& each) { return each.starts_with("cross_entropy="); });
+    choose_allocator(read_, all_.study);
+    const bool is_set = says_setting(all_.study, "cross_entropy");
     const auto loss = enum_named(cross_entropy_names, read_.word(ConfigField::loss));
     if (loss && !is_set) all_.study.settings.set("cross_entropy", {static_cast<double>(*loss), SettingOrigin::job, {}});
   }

@@ -180,6 +180,19 @@ std::optional<BaseWeights> configured_base(const Configuration& configuration, c
   return BaseWeights::half;
 }
 
+bool says_setting(const StudyOptions& study, const std::string& key) {
+  return std::any_of(study.setting_words.begin(), study.setting_words.end(),
+                     [&](const std::string& each) { return each.starts_with(key + "="); });
+}
+
+// [PyTorch, docs/source/notes/cuda.rst, "Optimizing memory usage with PYTORCH_ALLOC_CONF"]
+void choose_allocator(const Configuration& configuration, StudyOptions& study) {
+  const bool is_expandable =
+      configuration.word(ConfigField::allocator).find("expandable_segments:True") != std::string::npos;
+  if (is_expandable && !says_setting(study, "expandable_segments"))
+    study.settings.set("expandable_segments", {1, SettingOrigin::job, {}});
+}
+
 bool has_own_length(const std::string& model, std::int64_t tokens) {
   const std::size_t changes = model.find('@');
   if (changes != std::string::npos && model.find("@lora=") != changes) return false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/study_options.hpp"
 #include "estimator/inputs/assumptions.hpp"
 
 namespace ddl {
@@ -21,6 +22,12 @@ namespace ddl {
 /// configuration without adapters trains a quantized checkpoint.
 [[nodiscard]] std::optional<BaseWeights> configured_base(const Configuration& configuration, const std::string& model,
                                                          std::string_view checkpoint, std::vector<std::string>& warnings);
+
+/// Returns whether the user's options set a setting.
+[[nodiscard]] bool says_setting(const StudyOptions& study, const std::string& key);
+
+/// Sets what a configuration tells PyTorch's allocator, unless the user's options set it.
+void choose_allocator(const Configuration& configuration, StudyOptions& study);
 
 /// Whether a model without other changes than adapters has samples of this length by itself.
 [[nodiscard]] bool has_own_length(const std::string& model, std::int64_t tokens);

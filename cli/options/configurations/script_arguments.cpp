@@ -240,9 +240,10 @@ class ArgumentsReader {
     }
   }
 
-  /// Reads the environment variables that give launchers the number of devices.
+  /// Reads the environment variables that give launchers the number of devices, and options to PyTorch's allocator.
   void read_environment() {
-    constexpr std::array<std::string_view, 3> names{"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES"};
+    constexpr std::array<std::string_view, 5> names{"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF",
+                                                    "PYTORCH_CUDA_ALLOC_CONF"};
     for (const std::string_view name : names) {
       for (auto each = script_.assigned.rbegin(); each != script_.assigned.rend(); ++each) {
         if (each->name != name || each->words.size() != 1) continue;

@@ -129,6 +129,9 @@ TEST_CASE("cross entropy has the memory traffic of its operators") {
   // has the scaling 8 and the copy 6.
   CHECK(entropy_bytes(in_place, Pass::forward, true) == 6 + 4 + 8 + 8 + 4 + 8);
   CHECK(entropy_bytes(in_place, Pass::backward_data, true) == 8 + 6);
+  // Forward has the copy 6, the exponential 8 and the division 8; backward has the copy 6.
+  CHECK(entropy_bytes(compiled, Pass::forward, true) == 6 + 8 + 8);
+  CHECK(entropy_bytes(compiled, Pass::backward_data, true) == 6);
   for (const bool mixed : {false, true}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data}) {
       CHECK(entropy_bytes(fused, pass, mixed) <= entropy_bytes(operators, pass, mixed));

@@ -218,6 +218,7 @@ TEST_CASE("measured peaks of language models are predicted") {
     // operators, because in December 2024 its loss was not compiled [pytorch/torchtitan, train.py:
     // "compiling loss function causes CUDA errors, turning off for now"].
     assumptions.cross_entropy = row.text("set") == "torchtitan" ? CrossEntropy::operators : CrossEntropy::in_place;
+    if (row.text("loss") == "compiled") assumptions.cross_entropy = CrossEntropy::compiled;
     const OwnedJob owned(model, deepspeed ? a100() : nodes_of_four(), assumptions, 1000, std::nullopt, Precision::fp16,
                          Optimizer::adam);
     Plan plan;
@@ -227,6 +228,7 @@ TEST_CASE("measured peaks of language models are predicted") {
     plan.global_batch = static_cast<std::int64_t>(row.number("global_batch"));
     plan.micro_batches =
         static_cast<std::int64_t>(row.number("global_batch") / row.number("data") / row.number("micro_batch"));
+    plan.virtual_stages = static_cast<int>(row.number("chunks"));
     plan.zero_stage = static_cast<int>(row.number("zero"));
     plan.recompute = row.text("recompute") == "full" ? Recompute::full : Recompute::none;
     // Both programs use sequence parallelism with a tensor split, except in Megatron-LM's tests.
