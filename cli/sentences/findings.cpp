@@ -64,8 +64,7 @@ std::string describe(const Finding& finding, const Model& model) {
       if (const auto* images = std::get_if<Finding::Images>(&finding.facts); images != nullptr && !images->waits) {
         return fmt::format(
             "the host of a node would decode {:.0f} images in a second, and its devices train {:.0f}: --image-loader "
-            "predicts "
-            "the time with decoding",
+            "predicts the time with decoding",
             images->decoded, images->decoded * finding.share);
       }
       [[fallthrough]];

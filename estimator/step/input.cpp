@@ -15,9 +15,9 @@ bool fits_memory(const Storage& storage, Bytes held) {
 }
 
 /// Pixels that one core of a host of speed 1 decodes in a second. Pillow: a JPEG of 512 by 512 pixels takes 3.19 ms, one of
-/// 1024 by 1024 12.29 ms, on the EPYC 7R32 of an A10G instance of AWS, which has the cores of the EPYC 7742 of DGX A100
-/// [huggingface/transformers#45195]. Others: their images per second relative to Pillow's 537 on an EPYC 9B14, OpenCV 664,
-/// TensorFlow 596 [Iglovikov and Kosarevsky, arXiv 2605.08731].
+/// 1024 by 1024 12.29 ms, on an A10G instance of AWS [huggingface/transformers#45195], whose EPYC 7R32 has the cores of the
+/// EPYC 7742 of DGX A100 (from memory). Others: their images per second relative to Pillow's 537 on an EPYC 9B14, OpenCV
+/// 664, TensorFlow 596 [Iglovikov and Kosarevsky, arXiv 2605.08731].
 double pixel_rate(ImageLoader loader) {
   constexpr double pillow = 84e6;
   switch (loader) {
