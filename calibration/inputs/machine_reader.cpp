@@ -44,6 +44,7 @@ constexpr std::int64_t most_links = 4'000'000;
 /// Host speeds outside of these bounds are probably typing errors.
 constexpr double least_host_speed = 0.01;
 constexpr double largest_host_speed = 100;
+constexpr double most_cores = 65536;
 
 /// Larger numbers of rails, over-subscriptions, reciprocals of fractions, and prices are probably typing errors.
 constexpr double largest_ratio = 1'000'000;
@@ -465,12 +466,14 @@ class SheetReader {
   }
 
   void read_host(const MachineSection& node) {
-    node.only_keys({"bandwidth", "devices_per_link", "latency", "memory_bandwidth", "power"});
+    node.only_keys({"bandwidth", "devices_per_link", "latency", "memory_bandwidth", "cores_per_device", "power"});
     HostPath host;
     host.bandwidth = number(node, "bandwidth", "host").bandwidth();
     host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
     host.latency = number(node, "latency", "host").seconds(true, plausible_latency);
     if (const auto value = optional_number(node, "memory_bandwidth", "host")) host.memory_bandwidth = value->bandwidth();
+    if (const auto value = optional_number(node, "cores_per_device", "host"))
+      host.cores_per_device = value->number(0.01, most_cores);
     if (const auto value = optional_number(node, "power", "host")) host.power = value->number(1, most_watts);
     sheet_.machine.host = host;
   }

@@ -194,16 +194,19 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
 }
 
 std::string default_dataset(const Model& model) {
+  const std::string_view kind = kind_of(model);
   for (const std::string& name : dataset_names()) {
-    if (load_dataset(name).sample == model.input) return name;
+    const Dataset dataset = load_dataset(name);
+    if (dataset.sample == model.input || (!kind.empty() && dataset.task == kind)) return name;
   }
   if (model.input.sequence) return "openwebtext";
   // Finds the data set that is nearest in size among those with the model's number of channels.
   std::string nearest;
   double distance = 0;
   for (const std::string& name : dataset_names()) {
-    const TensorShape sample = load_dataset(name).sample;
-    if (model.input.rank == 0 || sample.sequence || sample.rank != model.input.rank) continue;
+    const Dataset dataset = load_dataset(name);
+    const TensorShape& sample = dataset.sample;
+    if (!dataset.task.empty() || model.input.rank == 0 || sample.sequence || sample.rank != model.input.rank) continue;
     if (sample.channels != model.input.channels) continue;
     const double ratio = static_cast<double>(model.input.positions()) / static_cast<double>(sample.positions());
     if (nearest.empty() || std::abs(std::log(ratio)) < distance) {
@@ -218,8 +221,8 @@ std::string default_dataset(const Model& model) {
 
 bool is_of_task(const Dataset& dataset, const Model& model) {
   const TensorShape& sample = dataset.sample;
-  if (sample == model.input) return true;
   const std::string_view kind = kind_of(model);
+  if (sample == model.input || (!kind.empty() && dataset.task == kind)) return true;
   if (sample.sequence && model.input.sequence) return kind.empty() || kind == "language" || kind == "moe";
   constexpr int image = 2;
   return kind == "classification" && sample.rank == image && model.input.rank == image &&
@@ -464,6 +467,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .sample_bytes = bytes_per_sample(dataset_, model_),
                                    .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_),
                                    .files_per_sample = files_per_sample(dataset_, model_),
+                                   .image_pixels = static_cast<double>(dataset_.image_pixels),
+                                   .named_dataset = !spec_.dataset.empty(),
                                    .stored_raw = is_stored_raw(dataset_)});
 }
 

@@ -22,6 +22,8 @@ std::string doing_in_words(const Finding& finding) {
   }
   if (const auto* host = std::get_if<Finding::Host>(&finding.facts))
     return fmt::format("waiting for the host ({} per kernel launch)", humanize(host->launch_overhead));
+  if (const auto* images = std::get_if<Finding::Images>(&finding.facts))
+    return fmt::format("waiting for images, of which the host of a node decodes {:.0f} in a second,", images->decoded);
   if (std::holds_alternative<Finding::Pages>(finding.facts)) return "loading managed memory from the host";
   if (finding.kind == Finding::Kind::waiting) return "waiting for the slowest rank and for the framework";
   return std::string(doing_phrase(finding.kind));
@@ -58,6 +60,14 @@ std::string describe(const Finding& finding, const Model& model) {
           humanize(data.size), humanize(data.storage),
           data.shared_known ? "" : ", whose bandwidth the machine file does not give, so its read time counts as zero");
     }
+    case Kind::input:
+      if (const auto* images = std::get_if<Finding::Images>(&finding.facts); images != nullptr && !images->waits) {
+        return fmt::format(
+            "the host of a node would decode {:.0f} images in a second, and its devices train {:.0f}: --image-loader "
+            "predicts the time with decoding",
+            images->decoded, images->decoded * finding.share);
+      }
+      [[fallthrough]];
     default:
       return fmt::format("{}{} {} {} of the time", finding.bounds ? "bound by: " : "", doing_in_words(finding),
                          finding.kind == Kind::layer_collectives ? "take" : "takes", percent);

@@ -141,7 +141,8 @@ struct PhaseInWords {
   }
 
   std::string operator()(const InputOf& input) const {
-    return fmt::format("{}, {} on disk", plural(static_cast<double>(plan.global_batch), "sample"), humanize(input.bytes));
+    return fmt::format("{}, {} on disk{}", plural(static_cast<double>(plan.global_batch), "sample"), humanize(input.bytes),
+                       input.decoding > Seconds{} ? fmt::format(", decoded in {}", humanize(input.decoding)) : "");
   }
 };
 

@@ -11,6 +11,7 @@
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/verdict.hpp"
+#include "estimator/step/input.hpp"
 #include "estimator/step/step_of.hpp"
 #include "estimator/step/tasks.hpp"
 
@@ -413,7 +414,7 @@ class Explainer {
     } else {
       phase.hidden = max(Seconds{}, estimate().hidden_input);
       if (job_.assumptions.include_input)
-        phase.made_of = InputOf{job_.sample_bytes * static_cast<double>(plan_.global_batch)};
+        phase.made_of = InputOf{job_.sample_bytes * static_cast<double>(plan_.global_batch), decoding_time(job_, plan_)};
     }
     out_.phases.push_back(std::move(phase));
   }

@@ -85,7 +85,8 @@ struct UpdateOf {
   double parameters = 0, ranks = 1;  ///< trained parameters of the stage, and the ranks that share their update
 };
 struct InputOf {
-  Bytes bytes{};  ///< bytes on disk
+  Bytes bytes{};       ///< bytes on disk
+  Seconds decoding{};  ///< time in which hosts decode the samples
 };
 
 struct PhaseShare {

@@ -53,7 +53,11 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   add_time(Kind::pipeline, time[Part::pipeline]);
   add_time(Kind::bubble, time[Part::bubble], Finding::Pipeline{plan.mesh[Axis::pipeline], plan.micro_batches});
   add_time(Kind::weight_update, time[Part::weight_update]);
-  add_time(Kind::input, time[Part::input]);
+  if (decoding_time(job, plan) > file_time(job, plan)) {
+    add_time(Kind::input, time[Part::input], Finding::Images{decoding_rate(job, plan), true});
+  } else {
+    add_time(Kind::input, time[Part::input]);
+  }
   add_time(Kind::waiting, estimate.host_waiting, Finding::Host{launch_overhead(job)});
   add_time(Kind::waiting, estimate.paging, Finding::Pages{});
   add_time(Kind::waiting, time[Part::waiting] - estimate.host_waiting - estimate.paging);
@@ -67,6 +71,12 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
       if (behind_tiles.first < behind_tiles.last) replicated.facts = Finding::TilesEnd{behind_tiles.first};
     }
     findings.push_back(replicated);
+  }
+  if (job.named_dataset && job.assumptions.include_input && !job.assumptions.decodes_images) {
+    const double trained = static_cast<double>(plan.global_batch) / whole / reading_nodes(job, plan);
+    const double decoded = decoding_rate(job, plan);
+    if (decoded > 0 && decoded < trained)
+      findings.push_back({Kind::input, trained / decoded, Finding::Images{decoded, false}});
   }
   if (plan.mesh[Axis::pipeline] > 1 && estimate.imbalance >= worth_saying)
     findings.push_back({Kind::load_imbalance, estimate.imbalance});

@@ -41,6 +41,11 @@ struct Finding {
   struct Host {
     Seconds launch_overhead;
   };
+  /// Hosts decode images while the devices train, or could not decode as many images as the devices train.
+  struct Images {
+    double decoded;  ///< in a second by the host of one node
+    bool waits;      ///< whether the predicted time contains decoding
+  };
   /// Ranks wait for pages of managed memory, which the host holds.
   struct Pages {};
   /// The first layer that a spatial strategy does not split.
@@ -62,7 +67,7 @@ struct Finding {
   Kind kind = Kind::compute;
   double share = 0;
   /// Details of the cause. Two causes have none: waiting for the slowest rank, and replicas of a single sample.
-  std::variant<std::monostate, Gradients, Pipeline, Host, Pages, TilesEnd, Copies, Samples, DataSet> facts{};
+  std::variant<std::monostate, Gradients, Pipeline, Host, Images, Pages, TilesEnd, Copies, Samples, DataSet> facts{};
   bool bounds = false;  ///< the cause has the largest share of the time
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);

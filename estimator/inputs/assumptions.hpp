@@ -288,6 +288,8 @@ struct Assumptions {
   bool learned = true;        ///< uses factors that are fitted to measured runs of the software
   bool include_input = true;  ///< includes reading and staging of samples
   bool input_overlapped = true;
+  /// Whether samples are images that hosts decode while they train; else they were decoded before, or devices decode them.
+  bool decodes_images = false;
   InputMode input_mode = InputMode::every_rank;
   Staging staging = Staging::none;
   double exchanged_samples = 0;   ///< with `shards`: share of its samples that a rank exchanges in each epoch

@@ -104,6 +104,8 @@ struct HostPath {
   Seconds latency{};         ///< start-up of a message between neighbors that is staged through the host
   /// memory bandwidth of one node's host; unset if the datasheet does not give it
   std::optional<Bandwidth> memory_bandwidth{};
+  /// processor cores of a node, which decode images, divided by the node's devices; unset if unknown
+  std::optional<double> cores_per_device{};
   std::optional<double> power{};  ///< watts of a node without its devices, while they train; unset if unknown
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective.hpp"
+#include "estimator/inputs/image_loader.hpp"
 
 namespace ddl {
 
@@ -97,6 +98,10 @@ struct Software {
   /// The slowdown of kernels that overlap with communication, used if the slowdown is not measured
   /// on the machine (OverlapSlowdown).
   std::optional<double> overlap_slowdown;
+  /// What decodes images; unset: decoding takes no time.
+  std::optional<ImageLoader> image_loader;
+  /// Processes or threads of each rank that decode images. Unset: each rank has its share of the node's cores.
+  std::optional<double> loader_workers;
   /// Spatial splits stop after this many weighted layers (model name → layer count). In other models, spatial splits
   /// continue as far as possible.
   std::vector<std::pair<std::string, int>> spatial_layers;

@@ -33,6 +33,16 @@ void set_number(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value;
 }
 
+/// Images are decoded in a training whose user sets how, and not because a software could decode them.
+void set_image_loader(const SettingValue& setting, SettingEffects& effects) {
+  effects.software.image_loader = static_cast<ImageLoader>(setting.value);
+  if (setting.origin > SettingOrigin::coefficients) effects.assumptions.decodes_images = true;
+}
+void set_loader_workers(const SettingValue& setting, SettingEffects& effects) {
+  effects.software.loader_workers = setting.value;
+  effects.assumptions.decodes_images = true;
+}
+
 void set_staging(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.staging = static_cast<Staging>(setting.value);
 }
@@ -183,6 +193,26 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .only_with_key = "staging",
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_number<&Assumptions::exchanged_samples>},
+      {.key = "image_loader",
+       .help = "what decodes and transforms images while the devices compute: pillow (in processes of PyTorch), opencv or "
+               "tensorflow (in threads), or device (as DALI can); default: images are decoded ahead",
+       .kind = Kind::name,
+       .names = image_loader_names,
+       .by_software = true,
+       .has_option = true,
+       .with_ideal = false,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_image_loader},
+      {.key = "loader_workers",
+       .help = "processes of each rank that decode images, as num_workers of PyTorch's DataLoader; default with "
+               "--image-loader: the rank's share of the node's cores",
+       .kind = Kind::whole_number,
+       .least = 1,
+       .most = 4096,
+       .has_option = true,
+       .with_ideal = false,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_loader_workers},
       {.key = "precondition_every",
        .help = "steps between two decompositions of the matrices of kfac, shampoo or soap; default: 100 (kfac, shampoo), 10 "
                "(soap)",

@@ -147,7 +147,7 @@ Seconds TimeBounds::of_step(const Plan& plan) const { return with_input(steps_.s
 
 Seconds TimeBounds::with_input(Seconds rest, const Plan& plan) const {
   if (!job_.assumptions.include_input) return rest;
-  const Seconds reading = file_time(job_, plan);
+  const Seconds reading = reading_time(job_, plan);
   return window_of_input(job_.assumptions) == Window::step ? max(rest, reading) : rest + reading;
 }
 

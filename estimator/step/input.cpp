@@ -14,6 +14,35 @@ bool fits_memory(const Storage& storage, Bytes held) {
   return storage.host_memory && held <= *storage.host_memory * left_to_files;
 }
 
+/// Pixels that one core of a host of speed 1 decodes in a second. Pillow: a JPEG of 512 by 512 pixels takes 3.19 ms, one of
+/// 1024 by 1024 12.29 ms, on an A10G instance of AWS [huggingface/transformers#45195], whose EPYC 7R32 has the cores of the
+/// EPYC 7742 of DGX A100 (from memory). Others: their images per second relative to Pillow's 537 on an EPYC 9B14, OpenCV
+/// 664, TensorFlow 596 [Iglovikov and Kosarevsky, arXiv 2605.08731].
+double pixel_rate(ImageLoader loader) {
+  constexpr double pillow = 84e6;
+  switch (loader) {
+    case ImageLoader::opencv:
+      return pillow * 664 / 537;
+    case ImageLoader::tensorflow:
+      return pillow * 596 / 537;
+    default:
+      return pillow;
+  }
+}
+
+/// Seconds of one core of a host of speed 1 for each element of a sample: torchvision's crop, resize, flip, conversion to
+/// float and normalization of an image take 1,997 us for 3 * 224 * 224 elements [pytorch/vision#7497, tensors, v1, without
+/// AutoAugment and erasing]. Assumed for other libraries.
+constexpr double transform_time = 1997e-6 / (3 * 224 * 224);
+
+/// How much workers that decode images slow down each other: u workers on each core decode u / (1 + crowding * u) times as
+/// many images as one worker on one core. Workers of Pillow are processes, which send their images to the rank: eight
+/// processes of PyTorch's DataLoader on eight cores decode 2.2 (1,521 / 690, EPYC 9B14), 2.4 (1,754 / 735, Xeon 8581C)
+/// and 3.2 (2,739 / 857, EPYC 9B45) times as many images as one thread, 0.32 for each core on average [Iglovikov and
+/// Kosarevsky, arXiv 2605.08731, simplejpeg]. Workers of OpenCV and TensorFlow are assumed to be threads, which share
+/// memory.
+double crowding(ImageLoader loader) { return loader == ImageLoader::pillow ? 1 / 0.32 - 1 : 0; }
+
 /// Returns the number of ranks of one split group, which need the same samples. In a pipeline, only
 /// the first stage reads samples.
 double split_group(const Plan& plan) {
@@ -103,9 +132,49 @@ Seconds file_time(const Job& job, const Plan& plan) {
   return read;
 }
 
+namespace {
+
+/// The cores that decode a plan's images, and the workers on each of these cores.
+struct Decoders {
+  double cores = 0;  ///< of a node; 0 if no host decodes images, or if the datasheet does not state the cores
+  double workers = 0;
+};
+Decoders decoders_of(const Job& job, const Plan& plan) {
+  const Software& software = job.coefficients.software;
+  const std::optional<HostPath>& host = job.machine.host;
+  if (job.image_pixels <= 0 || !host || !host->cores_per_device) return {};
+  if (!software.image_loader || *software.image_loader == ImageLoader::device) return {};
+  const double ranks = static_cast<double>(plan.mesh.devices()) / plan.mesh[Axis::pipeline] / reading_nodes(job, plan);
+  const double cores = *host->cores_per_device * job.machine.devices_per_node();
+  const double workers = ranks * software.loader_workers.value_or(*host->cores_per_device);
+  return {cores, std::min(1.0, workers / cores)};
+}
+
+}  // namespace
+
+double decoding_rate(const Job& job, const Plan& plan) {
+  const Decoders decoders = decoders_of(job, plan);
+  if (decoders.cores <= 0) return 0;
+  const ImageLoader loader = *job.coefficients.software.image_loader;
+  const double image = job.image_pixels / pixel_rate(loader) + job.facts.sample_items * transform_time;
+  const double alone = job.machine.device.host_speed / image;
+  return alone * decoders.cores * decoders.workers / (1 + crowding(loader) * decoders.workers);
+}
+
+Seconds decoding_time(const Job& job, const Plan& plan) {
+  const double rate = job.assumptions.decodes_images ? decoding_rate(job, plan) : 0;
+  if (rate <= 0) return {};
+  return Seconds(static_cast<double>(plan.global_batch) * readers_of(job, plan) / reading_nodes(job, plan) / rate);
+}
+
+Seconds reading_time(const Job& job, const Plan& plan) {
+  const Seconds files = file_time(job, plan), decoding = decoding_time(job, plan);
+  return job.assumptions.input_overlapped ? max(files, decoding) : files + decoding;
+}
+
 Term input_time(const Job& job, const Plan& plan, const ExchangeTimes& exchanges, bool with_slopes) {
   if (job.sample_bytes.value() <= 0) return {};
-  Term reading(file_time(job, plan));
+  Term reading(reading_time(job, plan));
   if (sample_place(job, plan) != SamplePlace::shared_storage) reading.add(shuffle_time(job, plan, exchanges));
   if (job.assumptions.input_mode == InputMode::leader && split_group(plan) > 1) {
     // Tiles are scattered with one message to each rank, which takes as long as a ring Allgather. Ranks that split layers

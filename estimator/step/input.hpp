@@ -16,6 +16,15 @@ namespace ddl {
 /// only on the degrees and the batch of the plan.
 [[nodiscard]] Seconds file_time(const Job& job, const Plan& plan);
 
+/// Returns the images that the host of one node decodes and transforms in a second, with the workers of the plan's ranks; 0
+/// if the data set has no encoded images, if the datasheet does not state the cores, or if the software decodes no images.
+[[nodiscard]] double decoding_rate(const Job& job, const Plan& plan);
+/// Returns the time per step in which hosts decode images; zero if they do not decode while they train.
+[[nodiscard]] Seconds decoding_time(const Job& job, const Plan& plan);
+/// Returns the time in which nodes read files and decode images: the longer of the two times, because loaders do both at
+/// once, or their sum if samples are not prefetched.
+[[nodiscard]] Seconds reading_time(const Job& job, const Plan& plan);
+
 /// Where a node finds the samples that it reads in an epoch after the first one.
 enum class SamplePlace { host_memory, local_disk, shared_storage };
 [[nodiscard]] SamplePlace sample_place(const Job& job, const Plan& plan);

@@ -18,7 +18,9 @@ struct Dataset {
   std::int64_t samples = 0;
   TensorShape sample;  ///< shape of a sample as fed to a network; a sample of tokens is a sequence
   std::int64_t samples_per_file = 1;
-  Bytes size_on_disk{};  ///< bytes on disk of all samples together
+  std::int64_t image_pixels = 0;  ///< pixels of an encoded image on average; 0: samples are not encoded
+  std::string task;               ///< kind of the models that train on it by default; empty: any
+  Bytes size_on_disk{};           ///< bytes on disk of all samples together
   [[nodiscard]] Bytes sample_bytes() const { return size_on_disk / static_cast<double>(samples); }
 };
 

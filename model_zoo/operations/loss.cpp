@@ -6,8 +6,14 @@
 namespace ddl {
 namespace {
 
-enum class LossKind { cross_entropy, mse };
-constexpr std::array<std::string_view, 2> loss_kinds{"cross_entropy", "mse"};
+enum class LossKind { cross_entropy, mse, focal };
+constexpr std::array<std::string_view, 3> loss_kinds{"cross_entropy", "mse", "focal"};
+
+/// The tensors that the operators of a focal loss read and write, without the sigmoid and its gradient: those of
+/// sigmoid_focal_loss (torchvision, torchvision/ops/focal_loss.py) and of binary_cross_entropy_with_logits (PyTorch,
+/// aten/src/ATen/native/Loss.cpp), and their derivatives (tools/autograd/derivatives.yaml).
+constexpr std::array<double, 18> focal_forward{2, 3, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 2, 2, 2, 3, 3, 1};
+constexpr std::array<double, 15> focal_backward{3, 3, 3, 2, 2, 3, 2, 3, 3, 2, 3, 2, 3, 3, 3};
 
 /// Computes the loss, a single number, from one output, or as the sum of the losses of several outputs.
 class Loss final : public Operation {
@@ -31,6 +37,7 @@ class Loss final : public Operation {
     const double capped = soft_cap_ ? count : 0;
     // For cross entropy, forward reads the output and writes its softmax, and backward turns the softmax into the gradient.
     // The mean square error reads output and target in each pass.
+    if (kind_ == LossKind::focal) return focal_work(pass, count);
     if (pass == Pass::forward) {
       return {.flops = (entropy ? 5 : 3) * count + cap_flops,
               .activation_items = 2 * count + 2 * capped,
@@ -43,6 +50,20 @@ class Loss final : public Operation {
     }
     return {};
   }
+  std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    std::vector<Work> kernels = Operation::kernels(pass, inputs, output);
+    if (kind_ != LossKind::focal || kernels.empty()) return kernels;
+    const double count = items(inputs);
+    const auto add = [&](double tensors) {
+      kernels.push_back({.flops = count, .activation_items = tensors * count, .is_separate = true});
+    };
+    if (pass == Pass::forward) {
+      for (const double tensors : focal_forward) add(tensors);
+    } else {
+      for (const double tensors : focal_backward) add(tensors);
+    }
+    return kernels;
+  }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& /*output*/,
                double samples) const override {
     return pass == Pass::forward ? reduction_depth({items(inputs), samples}) : 1;
@@ -51,6 +72,8 @@ class Loss final : public Operation {
   Divisible divisible() const override { return {.spatial = positions_}; }
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& /*output*/) const override {
     const double capped = soft_cap_ ? items(inputs) : 0;  // the hyperbolic tangents
+    // The operators of a focal loss also keep targets, probabilities, their complements, powers, weights and entropies.
+    if (kind_ == LossKind::focal) return {.input = true, .extra_items = capped, .operator_items = 7 * items(inputs)};
     if (kind_ == LossKind::mse) return {.input = true, .extra_items = capped};
     // The softmax is computed and kept in fp32 in every precision: 4 bytes, according to [Kort22], section 4.3. The sum of
     // the class weights, one number, is kept as well.
@@ -67,6 +90,13 @@ class Loss final : public Operation {
   }
 
  private:
+  /// One fused kernel of a pass: about as many FLOPs as the operators have. Backward reads outputs and targets.
+  static Work focal_work(Pass pass, double count) {
+    if (pass == Pass::forward) return {.flops = 20 * count, .activation_items = 2 * count};
+    if (pass == Pass::backward_data) return {.flops = 16 * count, .activation_items = 3 * count};
+    return {};
+  }
+
   LossKind kind_;
   bool soft_cap_;   ///< whether a hyperbolic tangent first caps the output
   bool positions_;  ///< whether the only input is an image or a volume

@@ -92,6 +92,59 @@ TEST_CASE("if samples are stored item by item, a rank reads its tile only") {
   CHECK(reading.time() == Approx(16.0));
 }
 
+TEST_CASE("the hosts decode encoded images on the cores of their ranks, or on as many as there are workers") {
+  Assumptions assumptions;
+  assumptions.decodes_images = true;
+  Reading reading(assumptions);
+  Software& software = reading.coefficients.software;
+  reading.plan.mesh.set(Axis::data, 8);
+  reading.machine.host = HostPath{.cores_per_device = 2};
+  software.image_loader = ImageLoader::pillow;
+  // Samples that are not encoded need no time.
+  CHECK(reading.time() == 0.0);
+  // Pillow decodes 84 million pixels in a second. A node has 16 images and eight cores. With a process on each of them, a
+  // core decodes 0.32 images in a second: 16 / (8 * 0.32) s. Transforming 25 elements takes less than a microsecond.
+  reading.job.image_pixels = 84e6;
+  CHECK(reading.time() == Approx(6.25));
+  reading.machine.device.host_speed = 2;
+  CHECK(reading.time() == Approx(3.125));
+  reading.machine.device.host_speed = 1;
+  // One worker for each of four ranks: half a process on each core, which decodes 0.5 / (1 + 2.125 * 0.5) images in a
+  // second.
+  software.loader_workers = 1;
+  CHECK(reading.time() == Approx(16 / (8 * 0.5 / 2.0625)));
+  // More workers than cores decode as many images as one worker for each core.
+  software.loader_workers = 100;
+  CHECK(reading.time() == Approx(6.25));
+  // A job on a part of a node has its share of the workers: two ranks decode 32 images with four processes.
+  software.loader_workers.reset();
+  reading.plan.mesh.set(Axis::data, 2);
+  CHECK(reading.time() == Approx(32 / (8 * 0.5 / 2.0625)));
+  // Loaders read files while they decode. The files take 320 / 10 s, or 320 / 80 s.
+  reading.storage().shared_per_node = Bandwidth(10);
+  CHECK(reading.time() == Approx(32.0));
+  reading.storage().shared_per_node = Bandwidth(80);
+  CHECK(reading.time() == Approx(16.5));
+  // OpenCV decodes 664 / 537 times as fast, in four threads. A device decodes in no time of the host.
+  software.image_loader = ImageLoader::opencv;
+  CHECK(decoding_time(reading.job, reading.plan).value() == Approx(32.0 / 4 * 537 / 664));
+  software.image_loader = ImageLoader::device;
+  CHECK(reading.time() == Approx(4.0));
+}
+
+TEST_CASE("without prefetching, files are read before images are decoded") {
+  Assumptions exposed;
+  exposed.input_overlapped = false;
+  exposed.decodes_images = true;
+  Reading reading(exposed);
+  reading.coefficients.software.image_loader = ImageLoader::pillow;
+  reading.machine.host = HostPath{.cores_per_device = 2};
+  reading.job.image_pixels = 84e6;
+  reading.storage().shared_per_node = Bandwidth(20);
+  // A quarter of a process on each of eight cores decodes 32 images, and files take 320 / 20 s.
+  CHECK(reading.time() == Approx(32 / (8 * 0.25 / (1 + 2.125 * 0.25)) + 16));
+}
+
 TEST_CASE("a data set of up to half of a node's memory is read once") {
   Reading reading;
   reading.storage().shared_per_node = Bandwidth(20);

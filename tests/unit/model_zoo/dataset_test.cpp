@@ -27,6 +27,8 @@ TEST_CASE("the bundled data sets have the published numbers") {
   CHECK(imagenet.samples == 1'281'167);
   CHECK(imagenet.sample == TensorShape{.channels = 3, .extent = {224, 224, 1}, .rank = 2});
   CHECK(imagenet.size_on_disk == Bytes(147897477120.0));
+  // The mean size of its images is 469 by 387.
+  CHECK(imagenet.image_pixels == 469 * 387);
   // CIFAR-10 has five batches of 10,000 records of 1 + 3072 bytes.
   const Dataset cifar = load_dataset("CIFAR-10");
   CHECK(cifar.samples == 50'000);
@@ -49,9 +51,19 @@ TEST_CASE("the bundled data sets have the published numbers") {
   CHECK(load_dataset("WMT16 en-de").sample_bytes() == Bytes(200));
 }
 
+TEST_CASE("images may be encoded, and a data set may belong to a kind of model") {
+  const Dataset dataset = parse_dataset(valid + "image_pixels: 300000\ntask: detection\n", "d.yaml");
+  CHECK(dataset.image_pixels == 300'000);
+  CHECK(dataset.task == "detection");
+  CHECK_THAT(error_in(valid + "task: detecting\n"),
+             ContainsSubstring("unknown kind of model 'detecting'") && ContainsSubstring("detection"));
+  CHECK_THAT(error_in("format: 1\ndataset: mine\nsamples: 10\nsample: {tokens: 8}\nsize_on_disk: 1 MB\nimage_pixels: 9\n"),
+             ContainsSubstring("samples of this data set are no images"));
+}
+
 TEST_CASE("every bundled data set passes the checks") {
-  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "cosmoflow", "criteo-1tb", "deepcam", "imagenet", "kits19",
-                                                    "openwebtext", "wmt16-en-de"});
+  CHECK(dataset_names() == std::vector<std::string>{"cifar10", "coco", "cosmoflow", "criteo-1tb", "deepcam", "imagenet",
+                                                    "kits19", "openwebtext", "wmt16-en-de"});
   for (const std::string& name : dataset_names()) {
     const Dataset dataset = load_dataset(name);
     INFO(name);

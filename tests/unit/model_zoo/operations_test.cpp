@@ -529,6 +529,22 @@ TEST_CASE("softmax and losses") {
   CHECK(kept_of(layer_of(vector, "  - loss: mse\n")).input);
 }
 
+TEST_CASE("a focal loss has a kernel for each operator, or one fused kernel") {
+  const Layer layer = layer_of(vector, "  - loss: focal\n");
+  // One kernel reads the 12 outputs and their targets; backward also writes the gradient.
+  CHECK(work_of(layer, Pass::forward).activation_items == 2 * 12);
+  CHECK(work_of(layer, Pass::backward_data).activation_items == 3 * 12);
+  // Operators of torchvision's sigmoid_focal_loss: the sigmoid, 4 of the cross entropy, 5 of the probability of the target,
+  // 3 of its power, 5 of the weights and one sum. Their tensors are 2 + (2 + 3 + 2 + 3) + (3 + 2 + 2 + 3 + 3) + (2 + 2 + 3)
+  // + (2 + 2 + 2 + 3 + 3) + 1.
+  double tensors = 0;
+  const std::vector<Work> kernels = layer.operation->kernels(Pass::forward, layer.input_shapes, layer.output_shape);
+  for (const Work& each : kernels) tensors += each.activation_items / 12;
+  CHECK(kernels.size() == 1 + 18);
+  CHECK(tensors == 2 + 10 + 13 + 7 + 12 + 1);
+  CHECK(kept_of(layer).input);
+}
+
 TEST_CASE("attributes read back in the syntax of model files") {
   const auto attributes = [](const std::string& input, const std::string& item) {
     return layer_of(input, "  - " + item + "\n").operation->attributes();

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/enum_array.hpp"
+
+namespace ddl {
+
+/// What decodes the images of a data set: a library on the cores of the host, or the device. Pillow is used in processes, as
+/// by torchvision; OpenCV and TensorFlow in threads, as by MXNet and tf.data.
+enum class ImageLoader { pillow, opencv, tensorflow, device };
+inline constexpr EnumNames<ImageLoader> image_loader_names{"pillow", "opencv", "tensorflow", "device"};
+
+}  // namespace ddl
