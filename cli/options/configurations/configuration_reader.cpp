@@ -363,12 +363,6 @@ class ConfigurationReader {
     return true;
   }
 
-  /// Whether command lines of other tools may contain arguments of this format. Formats with
-  /// program names do not lend arguments.
-  static bool lends_arguments(const ConfigurationFormat& format) {
-    return format.language == ConfigurationLanguage::script && format.programs.empty();
-  }
-
   /// Reads arguments of a second tool on the command line, such as those of transformers on a command line of accelerate.
   void read_others() {
     for (const ConfigurationFormat* format : configuration_formats()) {
@@ -397,10 +391,7 @@ class ConfigurationReader {
       if (document == documents_.end() && !named->from->is_known && !named->from->is_of_branches)
         path = configuration_behind_variable(path_, named->value);
       if (document == documents_.end() && !named->from->is_known && !path) {
-        result_.unread_files.push_back(*named->from);
-        result_.skipped.push_back(
-            fmt::format("{}:{}: this file does not set {}, which names a file: its contents are unknown", path_,
-                        named->from->place().line, quote(named->value)));
+        skip_file(*named, fmt::format("this file does not set {}, which names a file", quote(named->value)));
         continue;
       }
       // The value may be a name that the tool knows, such as zero3, instead of a file name.
@@ -408,19 +399,27 @@ class ConfigurationReader {
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
       if (document != documents_.end()) {
-        merge(field, ConfigurationReader(document->name, depth_ + 1, values_).read(document->text));
+        try {
+          merge(field, ConfigurationReader(document->name, depth_ + 1, values_).read(document->text));
+        } catch (const Error&) {
+          if (document->written.is_known()) throw;
+          skip_file(*named, fmt::format("the script does not set a part of {}", quote(named->value)));
+        }
       } else if (path) {
         warn_of_container(*named, *path);
         const bool is_launcher = format_ == nullptr || language_ == ConfigurationLanguage::script;
         merge(field, ConfigurationReader(*path, depth_ + 1, values_, is_launcher ? "" : kind_)
                          .read(read_file(*path, max_configuration_file_bytes)));
       } else {
-        result_.unread_files.push_back(*named->from);
-        result_.skipped.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
-                                              named->from->place().line, quote(named->value)));
+        skip_file(*named, fmt::format("there is no file {}", quote(named->value)));
         refuse_default_sizes(*named);
       }
     }
+  }
+
+  void skip_file(const Fact& named, const std::string& reason) {
+    result_.unread_files.push_back(*named.from);
+    result_.skipped.push_back(fmt::format("{}:{}: {}: its contents are unknown", path_, named.from->place().line, reason));
   }
 
   /// Merges a configuration that this one names or contains. `field`: the field that names it.

@@ -118,6 +118,10 @@ void list_unknown(const ConfigEntries& settings, const std::vector<std::string>&
   }
 }
 
+bool lends_arguments(const ConfigurationFormat& format) {
+  return format.language == ConfigurationLanguage::script && format.programs.empty();
+}
+
 std::string argument_text(const ConfigEntry& setting) {
   if (setting.key == "tool:-command") return setting.value;
   const std::size_t launcher = setting.key.find(":-");

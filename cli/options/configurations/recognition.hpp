@@ -24,6 +24,9 @@ struct ConfiguredText {
 [[nodiscard]] const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key);
 /// Returns the row whose key was probably meant by a misspelled key; null if there is none.
 [[nodiscard]] const ArgumentRow* misspelled_row(std::span<const ArgumentRow> rows, const std::string& key);
+/// Whether command lines of other tools may contain arguments of this format. Formats with program names do not lend
+/// arguments.
+[[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
 /// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.

@@ -85,7 +85,7 @@ std::optional<PlacedText> replaced(const PlacedText& text, const Substitution& o
 /// Returns the text of a written file. A value that the script does not set, or that differs among branches, becomes `auto`:
 /// tools take such a value from their arguments. A part that only some of the branches write is left out.
 std::string settled(const PlacedText& text) {
-  constexpr std::string_view before_values = " \t:=[,\"", behind_values = " \t\r\n,]}\"";
+  constexpr std::string_view before_values = ":=[,-", behind_values = " \t\r\n,]}";
   const auto is_uncertain = [&](std::size_t at) {
     const Certainty certainty = text.origins[at].certainty;
     return certainty == Certainty::outside || certainty == Certainty::of_branches;
@@ -99,13 +99,17 @@ std::string settled(const PlacedText& text) {
     }
     std::size_t end = at;
     while (end < text.text.size() && is_uncertain(end)) ++end;
-    const char before = all.empty() ? '\n' : all.back(), behind = end < text.text.size() ? text.text[end] : '\n';
-    const bool is_whole = before_values.find(before) != std::string_view::npos &&
-                          behind_values.find(behind) != std::string_view::npos && (before == '"') == (behind == '"');
+    // The value begins behind a colon or a comma, or it is in quotes.
+    const std::size_t last = all.find_last_not_of(" \t");
+    const char before = last == std::string::npos ? '\n' : all[last],
+               behind = end < text.text.size() ? text.text[end] : '\n';
+    const bool is_quoted = !all.empty() && all.back() == '"' && behind == '"';
+    const bool is_whole = is_quoted || (before_values.find(before) != std::string_view::npos && behind != '"' &&
+                                        behind_values.find(behind) != std::string_view::npos);
     if (!is_whole) {
       all.append(text.text, at, end - at);
     } else {
-      all += before == '"' ? "auto" : "\"auto\"";
+      all += is_quoted ? "auto" : "\"auto\"";
     }
     at = end - 1;
   }
