@@ -380,8 +380,11 @@ class ConfigurationReader {
   /// precedence over values in these files.
   void merge_files() {
     for (const ConfigField field : file_fields) {
-      if (field == ConfigField::deepspeed_file && !inner_.empty())
-        merge(field, ConfigurationReader(path_, depth_ + 1, values_).read(std::move(inner_)));
+      if (field == ConfigField::deepspeed_file && !inner_.empty()) {
+        std::optional<Configuration> other = ConfigurationReader(path_, depth_ + 1, values_).read(inner_);
+        if (!other) result_.not_modelled.insert(result_.not_modelled.end(), inner_.begin(), inner_.end());
+        merge(field, std::move(other));
+      }
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from) continue;
       const auto document = std::find_if(documents_.begin(), documents_.end(),

@@ -331,9 +331,10 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool submits = name == "sbatch" || name == "qsub" || name == "bsub";
-    const bool is_script = (words[i].text.ends_with(".sh") && words[i].text.size() > 3 &&
-                            (i == 0 || is_inner_shell(words[i - 1].text) || submits || name == "srun")) ||
-                           (submits && i > 0 && is_script_name(words[i].text));
+    const bool is_script =
+        (words[i].text.ends_with(".sh") && words[i].text.size() > 3 &&
+         (i == 0 || is_inner_shell(words[i - 1].text) || submits || name == "srun")) ||
+        (submits && i > 0 && is_script_name(words[i].text) && words[i].text.find('=') == std::string::npos);
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
       // A script that is not at hand may start the command behind it: srun launch.sh python train.py …
       const auto behind = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;

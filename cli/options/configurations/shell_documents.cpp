@@ -128,9 +128,11 @@ const ShellDocument* ShellReader::document_named(const std::string& name) const 
 std::optional<PlacedText> ShellReader::text_of_file(const PlacedText& name) const {
   if (const ShellDocument* document = document_named(name.text)) return document->written;
   std::optional<std::string> text;
+  if (state_.inner_bytes > most_inner_bytes) return std::nullopt;
   if (name.is_known() && inputs_.load_configuration) text = inputs_.load_configuration(name.text);
   if (!text || text->size() > most_document_bytes) return std::nullopt;
   const std::size_t size = text->size();
+  state_.inner_bytes += size;
   return PlacedText{
       .text = std::move(*text), .origins = std::vector<ByteOrigin>(size, name.origin()), .start = name.origin()};
 }
@@ -162,7 +164,11 @@ std::optional<PlacedText> ShellReader::output_of_sed(const Simple& simple, std::
   for (const PlacedText& program : programs) {
     const auto all = substitutions_of(program, is_extended);
     if (!all) return std::nullopt;
-    for (const Substitution& one : *all) text = text ? replaced(*text, one) : std::nullopt;
+    for (const Substitution& one : *all) {
+      if (!text || state_.inner_bytes > most_inner_bytes) return std::nullopt;
+      state_.inner_bytes += text->text.size();
+      text = replaced(*text, one);
+    }
   }
   if (is_in_place && file != nullptr) edited = file->text;
   return text;
@@ -184,7 +190,8 @@ void ShellReader::write_document(const Simple& simple, ScriptRun run) {
   } else if (name == "sed") {
     written_ = output_of_sed(simple, target);
   }
-  if (!written_ || target.empty()) return;
+  if (!written_ || target.empty() || state_.inner_bytes > most_inner_bytes) return;
+  state_.inner_bytes += written_->text.size();
   ShellDocument document{.name = std::move(target), .text = settled(*written_), .written = *written_};
   std::vector<ShellDocument>& all = state_.script.documents;
   const auto same =
