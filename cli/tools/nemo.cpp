@@ -203,6 +203,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.text.*", "a loss compares all images and texts of a batch", as_options},
     {"model.unet*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
     {"model.denoiser_config*", "a diffusion model is trained", other_model, true, "", "", "diffusion_unet"},
+    // Blocks of Wan and Flux [NVIDIA-NeMo/Megatron-Bridge, src/megatron/bridge/diffusion/models].
+    {"model.crossattn_emb_size", "a diffusion model is trained", other_model, true, "*", "", "diffusion_unet"},
+    {"model.num_joint_layers", "a diffusion model is trained", other_model, true, "*", "", "diffusion_unet"},
     {"model.retro.*", "the model retrieves text", other_model, true},
     {"model.mm_cfg*", "a vision model is trained as well", other_model, true},
     {"model.vision*", "a vision model is trained as well", other_model, true},

@@ -13,6 +13,9 @@ constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto stages = argument_words("zero0=0", "zero1=1", "zero2=2", "zero3=3", "zero2_offload>2", "zero3_offload>3");
 constexpr auto offloads = argument_words("zero2_offload=optimizer", "zero3_offload=weights");
+// `fsdp2` is a file of FSDP's usual choices in the package [swift/config/fsdp2.json].
+constexpr auto shards = argument_words("fsdp2=3", "full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "no_shard=0");
+constexpr auto weight_offloads = argument_words("offload=weights");
 // Double quantization is on by default [base_args/quant_args.py, bnb_4bit_use_double_quant].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
@@ -46,6 +49,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     listed({"--deepspeed", PlanChoice::zero, "", stages}),
     listed({"--deepspeed", PlanChoice::offload, "", offloads}),
     {"--deepspeed", ConfigField::deepspeed_file},
+    listed({"--fsdp", PlanChoice::zero, "", shards}),
+    listed({"--fsdp", PlanChoice::offload, "", weight_offloads}),
+    only_read({"--fsdp", ConfigField::trainer_file}),
 });
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},

@@ -51,6 +51,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     listed({"--fsdp", PlanChoice::zero, "", shards}),
     listed({"--fsdp", ConfigField::shards_nodes, "", hybrids}),
     listed({"--fsdp", PlanChoice::offload, "", offloads}),
+    // Keys of `fsdp_config` [huggingface/transformers, src/transformers/training_args.py].
+    listed({"--fsdp_config.activation_checkpointing", PlanChoice::recompute, "full", recomputed}),
+    listed({"--fsdp_config.reshard_after_forward", ConfigField::reshards, "", flags}),
     {"--use_peft", ConfigField::adapter, "lora", adapters},
     {"--use_lora", ConfigField::adapter, "lora", adapters},
     {"--lora_enable", ConfigField::adapter, "lora", adapters},
@@ -79,7 +82,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 constexpr auto not_modelled =
     argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config");
 
-constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path");
+constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path", "fsdp_config.auto_wrap_policy");
 
 constexpr auto harmless = argument_names(
     "--output_dir", "--overwrite_*", "--do_*", "--num_train_epochs", "--max_steps", "--learning_rate", "--lr_*",
@@ -96,7 +99,7 @@ constexpr auto harmless = argument_names(
     "--wait_for_*", "--bos_*", "--add_*", "--attn_*", "--use_flash_attn", "--keep_*", "--clean_*", "--checkpointing_steps",
     "--use_slow_tokenizer", "--reduce_loss", "--completion_only_loss", "--neftune_*", "--streaming", "--model_revision",
     "--use_auth_token", "--token", "--version", "--conv_type", "--flash_attn", "--model_type", "--dataloader_*",
-    "--seq_parallel_*", "--ignore_data_skip", "--auto_find_batch_size");
+    "--seq_parallel_*", "--fsdp_config.*", "--ignore_data_skip", "--auto_find_batch_size");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({

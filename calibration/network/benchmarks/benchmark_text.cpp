@@ -51,7 +51,8 @@ std::vector<std::string_view> BenchmarkLine::columns() const {
 }
 
 BenchmarkText::BenchmarkText(std::string text, std::string origin)
-    : source_(std::make_shared<const SourceText>(without_terminal_codes(std::move(text)), std::move(origin))) {
+    : source_(std::make_shared<const SourceText>(without_inner_labels(without_terminal_codes(std::move(text))),
+                                                 std::move(origin))) {
   LinePrefixes prefixes;
   const std::string_view all = source_->text();
   for (std::size_t at = 0; at < all.size();) {

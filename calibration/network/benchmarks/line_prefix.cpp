@@ -146,6 +146,17 @@ std::string without_terminal_codes(std::string text) {
   return text;
 }
 
+std::string without_inner_labels(std::string text) {
+  for (std::size_t at = text.find('['); at != std::string::npos; at = text.find('[', at + 1)) {
+    const std::size_t end = end_of(text, digits, at + 1);
+    const bool is_behind_number = at > 0 && digits.find(text[at - 1]) != std::string_view::npos;
+    const bool is_label = end > at + 1 && end + 1 < text.size() && text[end] == ']' && text[end + 1] == ' ';
+    if (is_behind_number && is_label)
+      std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end) + 1, ' ');
+  }
+  return text;
+}
+
 std::size_t known_label_length(std::string_view line) {
   constexpr int most_labels = 4;
   std::size_t length = 0;

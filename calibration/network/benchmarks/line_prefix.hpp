@@ -11,6 +11,9 @@ namespace ddl {
 /// that positions stay valid.
 [[nodiscard]] std::string without_terminal_codes(std::string text);
 
+/// Replaces the labels that mpiexec -l prints within a line by blanks, if the benchmark writes the line in parts: `0[0]  1.5`.
+[[nodiscard]] std::string without_inner_labels(std::string text);
+
 /// Length of the labels that launchers and loggers print before each line: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun
 /// --tag-output), `[default0]:` (torchrun --tee), `[0] ` (mpiexec -l), and the date, the time of day, or both.
 [[nodiscard]] std::size_t known_label_length(std::string_view line);

@@ -15,7 +15,6 @@
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/unsupported_files.hpp"
 #include "cli/options/configurations/wrapped_settings.hpp"
-#include "core/suggest.hpp"
 
 namespace ddl {
 
@@ -42,6 +41,18 @@ class ConfigurationReader {
     // A list in JSON looks like TOML or a script.
     if (path_.ends_with(".json") && language_ != ConfigurationLanguage::json) return std::nullopt;
     if (!read_settings(text)) return std::nullopt;
+    return interpret();
+  }
+
+  /// Interprets the arguments of one tool that a file of another tool contains.
+  std::optional<Configuration> read(ConfigEntries settings) {
+    language_ = ConfigurationLanguage::yaml;
+    settings_ = std::move(settings);
+    return interpret();
+  }
+
+ private:
+  std::optional<Configuration> interpret() {
     if (language_ == ConfigurationLanguage::yaml) result_.warnings = repeated_settings(settings_);
     join_meshes(settings_);
     bool has_arguments = language_ == ConfigurationLanguage::script;
@@ -65,6 +76,7 @@ class ConfigurationReader {
     result_.format = format_;
     read_launchers();
     if (format_ != nullptr) {
+      inner_ = take_inner(*format_, settings_, keys_);
       find_kind();
       read_facts(format_->rows);
       if (language_ == ConfigurationLanguage::script || format_->language == ConfigurationLanguage::script) read_others();
@@ -83,7 +95,6 @@ class ConfigurationReader {
     return std::move(result_);
   }
 
- private:
   void add_usual() {
     for (const UsualValue& usual : result_.format->usual) {
       const Fact* kind = result_.find(ConfigField::distributed_type);
@@ -149,8 +160,14 @@ class ConfigurationReader {
   }
 
   void read_script(const std::string& text) {
-    ShellScript script = read_shell_script(
-        text, path_, {.values = values_, .load = [&](const std::string& name) { return named_script(path_, name); }});
+    ShellScript script =
+        read_shell_script(text, path_,
+                          {.values = values_,
+                           .load = [&](const std::string& name) { return named_script(path_, name); },
+                           .load_configuration = [&](const std::string& name) -> std::optional<std::string> {
+                             const std::optional<std::string> path = named_configuration(path_, name);
+                             return path ? std::optional(read_file(*path, max_configuration_file_bytes)) : std::nullopt;
+                           }});
     ScriptArguments arguments = script_arguments(script);
     settings_ = std::move(arguments.settings);
     result_.warnings = std::move(arguments.warnings);
@@ -167,21 +184,7 @@ class ConfigurationReader {
         result_.set(ConfigField::family, {.value = std::string(other.family), .from = entry});
         continue;
       }
-      // Only the name of the program matters, not the folder that contains it.
-      if (!program.part(program.text.rfind('/') + 1).is_known()) {
-        result_.refusals.push_back(
-            {.at = entry,
-             .message =
-                 fmt::format("{} is only one of the programs that the branches of this script run", quote(program.text)),
-             .hint = "write --set NAME=VALUE, by which the branches are decided, such as --set 1=train"});
-        continue;
-      }
-      result_.refusals.push_back(
-          {.at = entry,
-           .message = fmt::format("the program {} is not supported: {}", quote(program.text), other.reason),
-           .hint = std::string(other.hint),
-           .is_of_model = other.is_of_model,
-           .families = other.families});
+      result_.refusals.push_back(refusal_of(program, other, entry));
     }
   }
 
@@ -281,14 +284,6 @@ class ConfigurationReader {
     return field == ConfigField::gpus_per_node ? count_in(a) == count_in(b) : a == b;
   }
 
-  static std::string argument_text(const ConfigEntry& setting) {
-    if (setting.key == "tool:-command") return setting.value;
-    if (setting.key.starts_with("environment:-")) return setting.key.substr(setting.key.find('-') + 1);
-    const std::size_t launcher = setting.key.find(":-");
-    const std::string key = launcher == std::string::npos ? setting.key : setting.key.substr(launcher + 1);
-    return setting.value.empty() ? key : key + " " + setting.value;
-  }
-
   void read_facts(std::span<const ArgumentRow> rows) {
     read_rows(rows);
     for (std::size_t i = 0; i < settings_.size(); ++i) {
@@ -360,25 +355,12 @@ class ConfigurationReader {
   }
 
   bool warn_of_misspelling(const ConfigEntry& setting, const std::string& key, std::span<const ArgumentRow> rows) {
-    constexpr std::size_t least_letters = 8, long_key = 16;
-    const int most_edits = key.size() < long_key ? 1 : 2;
-    if (key.size() < least_letters || key.size() > 64) return false;
-    for (const ArgumentRow& row : rows) {
-      const std::string other = argument_key(row.key);
-      const auto longer = std::max(other.size(), key.size()), shorter = std::min(other.size(), key.size());
-      if (longer - shorter > static_cast<std::size_t>(most_edits) || edit_distance(key, other) > most_edits) continue;
-      const Place place = setting.source->place(setting.key_offset);
-      result_.warnings.push_back(
-          fmt::format("{}:{}: {} is ignored: did you mean '{}'?", place.file, place.line, quote(setting.key), row.key));
-      return true;
-    }
-    return false;
-  }
-
-  /// Whether command lines of other tools may contain arguments of this format. Formats with
-  /// program names do not lend arguments.
-  static bool lends_arguments(const ConfigurationFormat& format) {
-    return format.language == ConfigurationLanguage::script && format.programs.empty();
+    const ArgumentRow* meant = misspelled_row(rows, key);
+    if (meant == nullptr) return false;
+    const Place place = setting.source->place(setting.key_offset);
+    result_.warnings.push_back(
+        fmt::format("{}:{}: {} is ignored: did you mean '{}'?", place.file, place.line, quote(setting.key), meant->key));
+    return true;
   }
 
   /// Reads arguments of a second tool on the command line, such as those of transformers on a command line of accelerate.
@@ -398,52 +380,68 @@ class ConfigurationReader {
   /// precedence over values in these files.
   void merge_files() {
     for (const ConfigField field : file_fields) {
+      if (field == ConfigField::deepspeed_file && !inner_.empty()) {
+        std::optional<Configuration> other = ConfigurationReader(path_, depth_ + 1, values_).read(inner_);
+        if (!other) result_.not_modelled.insert(result_.not_modelled.end(), inner_.begin(), inner_.end());
+        merge(field, std::move(other));
+      }
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from) continue;
-      if (!named->from->is_known) {
-        result_.unread_files.push_back(*named->from);
-        result_.skipped.push_back(
-            fmt::format("{}:{}: this file does not set {}, which names a file: its contents are unknown", path_,
-                        named->from->place().line, quote(named->value)));
+      const auto document = std::find_if(documents_.begin(), documents_.end(),
+                                         [&](const ShellDocument& each) { return each.name == named->value; });
+      std::optional<std::string> path;
+      if (document == documents_.end() && named->from->is_known) path = named_configuration(path_, named->value);
+      if (document == documents_.end() && !named->from->is_known && !named->from->is_of_branches)
+        path = configuration_behind_variable(path_, named->value);
+      if (document == documents_.end() && !named->from->is_known && !path) {
+        skip_file(*named, fmt::format("this file does not set {}, which names a file", quote(named->value)));
         continue;
       }
       // The value may be a name that the tool knows, such as zero3, instead of a file name.
       if (named->value.find_first_of("./") == std::string::npos) continue;
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
-      std::optional<Configuration> other;
-      const auto document = std::find_if(documents_.begin(), documents_.end(),
-                                         [&](const ShellDocument& each) { return each.name == named->value; });
       if (document != documents_.end()) {
-        other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
-      } else if (const std::optional<std::string> path = named_configuration(path_, named->value)) {
+        try {
+          merge(field, ConfigurationReader(document->name, depth_ + 1, values_).read(document->text));
+        } catch (const Error&) {
+          if (document->written.is_known()) throw;
+          skip_file(*named, fmt::format("the script does not set a part of {}", quote(named->value)));
+        }
+      } else if (path) {
         warn_of_container(*named, *path);
-        other = ConfigurationReader(*path, depth_ + 1, values_,
-                                    format_ == nullptr || language_ == ConfigurationLanguage::script ? "" : kind_)
-                    .read(read_file(*path, max_configuration_file_bytes));
+        const bool is_launcher = format_ == nullptr || language_ == ConfigurationLanguage::script;
+        merge(field, ConfigurationReader(*path, depth_ + 1, values_, is_launcher ? "" : kind_)
+                         .read(read_file(*path, max_configuration_file_bytes)));
       } else {
-        result_.unread_files.push_back(*named->from);
-        result_.skipped.push_back(fmt::format("{}:{}: there is no file {}: its contents are unknown", path_,
-                                              named->from->place().line, quote(named->value)));
+        skip_file(*named, fmt::format("there is no file {}", quote(named->value)));
         refuse_default_sizes(*named);
-        continue;
       }
-      if (!other || is_of_another_program(*other)) continue;
-      const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
-                              field == ConfigField::deepspeed_file;
-      other->override_by(result_);
-      if (!is_primary || result_.format == &megatron_arguments || result_.format == &trl_arguments)
-        other->format = result_.format;
-      if (field == ConfigField::deepspeed_file && result_.format != nullptr)
-        other->set(ConfigField::distributed_type, {.value = "deepspeed"});
-      other->file = path_;
-      result_ = *std::move(other);
     }
+  }
+
+  void skip_file(const Fact& named, const std::string& reason) {
+    result_.unread_files.push_back(*named.from);
+    result_.skipped.push_back(fmt::format("{}:{}: {}: its contents are unknown", path_, named.from->place().line, reason));
+  }
+
+  /// Merges a configuration that this one names or contains. `field`: the field that names it.
+  void merge(ConfigField field, std::optional<Configuration> other) {
+    if (!other || is_of_another_program(*other)) return;
+    const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
+                            field == ConfigField::deepspeed_file;
+    other->override_by(result_);
+    if (!is_primary || result_.format == &megatron_arguments || result_.format == &trl_arguments)
+      other->format = result_.format;
+    if (field == ConfigField::deepspeed_file && result_.format != nullptr)
+      other->set(ConfigField::distributed_type, {.value = "deepspeed"});
+    other->file = path_;
+    result_ = *std::move(other);
   }
 
   /// Says which file is read if the name of another file is a path in a container.
   void warn_of_container(const Fact& named, const std::string& read) {
-    if (!named.value.starts_with('/') || read == named.value) return;
+    if ((!named.value.starts_with('/') && named.from->is_known) || read == named.value) return;
     const int line = named.from->place().line;
     result_.skipped.push_back(fmt::format("{}:{}: {} is read in place of {}", path_, line, quote(read), quote(named.value)));
   }
@@ -472,7 +470,7 @@ class ConfigurationReader {
   const ScriptValues& values_;
   std::string kind_;  ///< the distributed_type of the configuration
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
-  ConfigEntries settings_;
+  ConfigEntries settings_, inner_;  ///< `inner_`: arguments of DeepSpeed in a file of another tool
   std::vector<std::string> keys_, programs_;
   std::vector<ShellDocument> documents_;
   const ConfigurationFormat* format_ = nullptr;

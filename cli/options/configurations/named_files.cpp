@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 constexpr int most_folders_above = 6;
 
 constexpr std::array<std::string_view, 4> configuration_endings{".json", ".toml", ".yaml", ".yml"};
-constexpr std::array<std::string_view, 4> script_endings{".sh", ".bash", ".env", ".args"};
+constexpr std::array<std::string_view, 9> script_endings{".sh",    ".bash", ".env", ".args", ".sbatch",
+                                                         ".slurm", ".job",  ".pbs", ".lsf"};
 
 bool has_ending(const std::string& name, std::span<const std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
@@ -72,6 +73,14 @@ std::optional<std::string> named_configuration(const std::string& path, const st
   if (is_regular(neighbor)) return neighbor.lexically_normal().string();
   if (is_regular(name)) return name;
   return fs::path(name).is_absolute() ? file_in_container(path, name) : file_above(path, name);
+}
+
+std::optional<std::string> configuration_behind_variable(const std::string& path, const std::string& name) {
+  const std::size_t variable = name.rfind('$');
+  const std::size_t slash = variable == std::string::npos ? std::string::npos : name.find('/', variable);
+  // In ${NAME/a/b}, the slash belongs to the variable.
+  if (slash == std::string::npos || name.find_first_of("})", slash) != std::string::npos) return std::nullopt;
+  return has_ending(name, configuration_endings) ? file_in_container(path, name.substr(slash)) : std::nullopt;
 }
 
 std::optional<SourcedFile> named_script(const std::string& path, const std::string& name) {

@@ -113,15 +113,40 @@ class NestedReader {
   ConfigEntries settings_;
 };
 
-/// Returns the arguments of a configuration of DeepSpeed with commas before closing brackets, or comments after #; empty if
-/// the text is none. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed, deepspeed/runtime/config.py].
+/// Replaces comments after `//` and between `/*` and `*/` by blanks, so that positions stay as they are.
+std::string without_comments(std::string text) {
+  bool in_quotes = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (in_quotes && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      in_quotes = !in_quotes;
+    } else if (!in_quotes && text[at] == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (!in_quotes && text[at] == '/' && at + 1 < text.size() && (text[at + 1] == '/' || text[at + 1] == '*')) {
+      const bool is_line = text[at + 1] == '/';
+      const std::size_t found = is_line ? text.find('\n', at) : text.find("*/", at + 2);
+      const std::size_t end = found == std::string::npos ? text.size() : is_line ? found : found + 2;
+      for (; at < end; ++at) {
+        if (text[at] != '\n') text[at] = ' ';
+      }
+      --at;
+    }
+  }
+  return text;
+}
+
+/// Returns the arguments of a configuration of DeepSpeed with comments, or with commas before closing brackets; empty if the
+/// text is none. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed, deepspeed/runtime/config.py;
+/// hjson.github.io].
 std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::string& origin) {
   if (text.find("\"zero_optimization\"") == std::string::npos && text.find("\"train_batch_size\"") == std::string::npos &&
       text.find("\"train_micro_batch_size_per_gpu\"") == std::string::npos)
     return std::nullopt;
   try {
-    // The flow style of YAML has both, too. An entry without quotes is a placeholder of a template, or a number.
-    ConfigEntries settings = yaml_settings(text, origin);
+    // The flow style of YAML has the commas, and comments after #. An entry without quotes is a placeholder of a template,
+    // or a number.
+    ConfigEntries settings = yaml_settings(without_comments(text), origin);
     const bool has_placeholders = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& setting) {
       const std::string& whole = setting.source->text();
       if (setting.value.empty() || setting.value_offset >= whole.size()) return false;

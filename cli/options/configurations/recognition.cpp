@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/lower_case.hpp"
+#include "core/suggest.hpp"
 
 namespace ddl {
 
@@ -27,7 +28,13 @@ ConfigurationLanguage language_of(const std::string& text) {
     is_first = false;
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
-    if (line.empty() || line.front() == '#') continue;
+    if (line.empty() || line.front() == '#' || line.starts_with("//")) continue;
+    if (line.starts_with("/*")) {  // a comment of JSON, which may have several lines
+      const std::size_t closing = text.find("*/", static_cast<std::size_t>(line.data() - text.data()));
+      if (closing == std::string::npos) return ConfigurationLanguage::script;
+      at = closing + 2;
+      continue;
+    }
     if (line.front() == '{') return ConfigurationLanguage::json;
     if (line.front() == '[' && (line.find(']') != std::string_view::npos) && !line.starts_with("[ ") &&
         !line.starts_with("[[ ")) {
@@ -47,6 +54,18 @@ ConfigurationLanguage language_of(const std::string& text) {
 const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+const ArgumentRow* misspelled_row(std::span<const ArgumentRow> rows, const std::string& key) {
+  constexpr std::size_t least_letters = 8, most_letters = 64, long_key = 16;
+  const int most_edits = key.size() < long_key ? 1 : 2;
+  if (key.size() < least_letters || key.size() > most_letters) return nullptr;
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) {
+    const std::string other = argument_key(row.key);
+    const auto longer = std::max(other.size(), key.size()), shorter = std::min(other.size(), key.size());
+    return longer - shorter <= static_cast<std::size_t>(most_edits) && edit_distance(key, other) <= most_edits;
+  });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -97,6 +116,40 @@ void list_unknown(const ConfigEntries& settings, const std::vector<std::string>&
     if (is_launchers || is_among(transformers_arguments.harmless, keys[i]) || is_among(format.harmless, keys[i])) continue;
     if (seen.insert(keys[i]).second) listed.push_back(settings[i]);
   }
+}
+
+bool lends_arguments(const ConfigurationFormat& format) {
+  return format.language == ConfigurationLanguage::script && format.programs.empty();
+}
+
+std::string argument_text(const ConfigEntry& setting) {
+  if (setting.key == "tool:-command") return setting.value;
+  if (setting.key.starts_with("environment:-")) return setting.key.substr(setting.key.find('-') + 1);
+  const std::size_t launcher = setting.key.find(":-");
+  const std::string key = launcher == std::string::npos ? setting.key : setting.key.substr(launcher + 1);
+  return setting.value.empty() ? key : key + " " + setting.value;
+}
+
+ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings, std::vector<std::string>& keys) {
+  ConfigEntries own, inner;
+  std::vector<std::string> own_keys;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const auto contains = [&](const ArgumentRow& row) {
+      return row.field == ConfigField::deepspeed_file && keys[i].starts_with(argument_key(row.key) + ".");
+    };
+    const auto row = std::find_if(format.rows.begin(), format.rows.end(), contains);
+    if (row == format.rows.end()) {
+      own.push_back(std::move(settings[i]));
+      own_keys.push_back(std::move(keys[i]));
+    } else {
+      const std::size_t length = keys[i].size() - argument_key(row->key).size() - 1;
+      settings[i].key.erase(0, settings[i].key.size() - length);
+      inner.push_back(std::move(settings[i]));
+    }
+  }
+  settings = std::move(own);
+  keys = std::move(own_keys);
+  return inner;
 }
 
 bool looks_like_a_tools(const std::string& text) {

@@ -22,6 +22,16 @@ struct ConfiguredText {
 [[nodiscard]] ConfigurationLanguage language_of(const std::string& text);
 /// Returns the first row for `key`; null if no row has the key. `key` must be in the spelling of `argument_key`.
 [[nodiscard]] const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key);
+/// Returns the row whose key was probably meant by a misspelled key; null if there is none.
+[[nodiscard]] const ArgumentRow* misspelled_row(std::span<const ArgumentRow> rows, const std::string& key);
+/// Whether command lines of other tools may contain arguments of this format. Formats with program names do not lend
+/// arguments.
+[[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
+/// Returns an argument as the user wrote it: `--seq-length 2048`.
+[[nodiscard]] std::string argument_text(const ConfigEntry& setting);
+/// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.
+[[nodiscard]] ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings,
+                                       std::vector<std::string>& keys);
 /// Whether a pattern matches the key. A pattern may end in `*`.
 [[nodiscard]] bool is_among(std::span<const std::string_view> patterns, const std::string& key);
 /// Appends the arguments of an unknown program to `listed`, except arguments that change neither time nor memory. `format`:

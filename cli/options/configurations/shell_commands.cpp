@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/shell_reader.hpp"
 #include "core/error.hpp"
 
@@ -114,7 +115,7 @@ bool ShellReader::assigns(ScriptRun run) {
     // If the value expands to several words, such as those of an array, the words are joined by blanks.
     PlacedText joined{.start = words_.origin(end)};
     for (std::size_t i = 0; i < list.done.size(); ++i) {
-      if (i > 0) joined.add(' ', list.done[i].origin());
+      if (i > 0) joined.add_blank(list.done[i]);
       joined.add(list.done[i]);
     }
     value.words.push_back(std::move(joined));
@@ -157,7 +158,7 @@ void ShellReader::read_redirection(Simple& simple) {
   ShellWordList target;
   if (words_.here() != '\n') words_.read_word(target, false);
   target.end();
-  if (writes && !target.done.empty() && target.done.front().is_known()) simple.written_to = target.done.front().text;
+  if (writes && !target.done.empty()) simple.written_to = target.done.front().text;
 }
 
 /// Reads the here-documents of a command, such as `<<EOF`. Their lines begin after the line of the command.
@@ -224,7 +225,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
   if (name == "eval") {
     PlacedText text;
     for (std::size_t i = 1; i < words.size(); ++i) {
-      if (i > 1) text.add(' ', words[i].origin());
+      if (i > 1) text.add_blank(words[i]);
       text.add(words[i]);
     }
     perform_text(text, run, nullptr);
@@ -236,7 +237,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
     perform_text(body, run, &arguments);
     return {};
   }
-  if (!simple.written_to.empty()) write_document(simple);
+  write_document(simple, run);
   const bool is_test = name == "grep" || name == "command" || name == "which" || name == "hash" || name == "pgrep";
   if (perform_inner_shell(simple, run)) return {};
   state_.script.commands.push_back({.words = std::move(words), .is_conditional = run == ScriptRun::maybe});
@@ -251,6 +252,11 @@ void ShellReader::perform_source(const std::vector<PlacedText>& words, ScriptRun
 void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>& arguments, ScriptRun run,
                            bool is_own_process) {
   constexpr std::size_t most_files = 32;
+  if (const ShellDocument* document = document_named(name.text)) {
+    const PlacedText text = document->written;
+    perform_text(text, run, arguments.empty() && !is_own_process ? nullptr : &arguments);
+    return;
+  }
   std::optional<SourcedFile> file;
   if (name.is_known() && inputs_.load && state_.script.sources.size() < most_files) file = inputs_.load(name.text);
   if (!file || state_.depth >= most_inner_texts) {
@@ -324,10 +330,16 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
                                       .starts_shell = true});
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool submits = name == "sbatch" || name == "qsub" || name == "bsub";
     const bool is_script =
-        words[i].text.ends_with(".sh") && words[i].text.size() > 3 &&
-        (i == 0 || is_inner_shell(words[i - 1].text) || name == "sbatch" || name == "qsub" || name == "srun");
+        (words[i].text.ends_with(".sh") && words[i].text.size() > 3 &&
+         (i == 0 || is_inner_shell(words[i - 1].text) || submits || name == "srun")) ||
+        (submits && i > 0 && is_script_name(words[i].text) && words[i].text.find('=') == std::string::npos);
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
+      // A script that is not at hand may start the command behind it: srun launch.sh python train.py …
+      const auto behind = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+      const bool wraps = std::any_of(behind, words.end(), [](const PlacedText& word) { return word.text.ends_with(".py"); });
+      if (wraps && document_named(words[i].text) == nullptr && !(inputs_.load && inputs_.load(words[i].text))) return false;
       launched(i);
       run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}, run, true);
       return true;
@@ -362,21 +374,6 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
     return true;
   }
   return false;
-}
-
-/// Stores the text of a file that the script writes by `cat`, `tee` or `echo`.
-void ShellReader::write_document(const Simple& simple) {
-  constexpr std::size_t most_documents = 20;
-  const std::string& name = simple.words.front().text;
-  ShellDocument written{.name = simple.written_to, .text = {}};
-  if (simple.document && (name == "cat" || name == "tee")) {
-    written.text = simple.document->text;
-  } else if (name == "echo" && simple.words.size() == 2) {
-    written.text = simple.words[1].text;
-  } else {
-    return;
-  }
-  if (state_.script.documents.size() < most_documents) state_.script.documents.push_back(std::move(written));
 }
 
 }  // namespace ddl

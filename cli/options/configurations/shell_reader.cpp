@@ -107,6 +107,7 @@ std::string_view ShellReader::read_list(ScriptRun run, std::span<const std::stri
 
 /// Reads commands that are joined by `&&`, `||` or `|`.
 ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
+  written_.reset();
   Status status = read_command(run);
   while (true) {
     words_.skip_blanks();
@@ -117,7 +118,9 @@ ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
     if (is_pipe && words_.here() == '&') words_.go_to(words_.at() + 1);
     skip_space();
     if (is_pipe) {
+      input_ = std::exchange(written_, std::nullopt);
       status = read_command(run);
+      input_.reset();
       status.holds = std::nullopt;
       status.is_test = true;
       continue;
@@ -175,6 +178,7 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
     words_.go_to(words_.at() + 1);
     constexpr std::array<std::string_view, 1> ends{")"};
     read_list(run, ends);
+    written_.reset();
     return {};
   }
   const std::string_view word = reserved_word();
@@ -182,9 +186,7 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
     words_.go_to(words_.at() + 1);
     constexpr std::array<std::string_view, 1> ends{"}"};
     read_list(run, ends);
-    return {};
-  }
-  if (word == "if") {
+  } else if (word == "if") {
     read_if(run);
   } else if (word == "for" || word == "select") {
     read_for(run);
@@ -197,6 +199,7 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
   } else if (!read_function(run)) {
     return read_simple(run);
   }
+  written_.reset();  // several commands write the output
   return {};
 }
 

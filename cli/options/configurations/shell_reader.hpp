@@ -63,7 +63,11 @@ class ShellReader {
   bool perform_inner_shell(const Simple& simple, ScriptRun run);
   void perform_text(const PlacedText& text, ScriptRun run, const std::vector<PlacedText>* arguments);
   void run_file(const PlacedText& name, const std::vector<PlacedText>& arguments, ScriptRun run, bool is_own_process);
-  void write_document(const Simple& simple);
+  void write_document(const Simple& simple, ScriptRun run);
+  /// Returns a file that the script has written; null if there is none of this name.
+  [[nodiscard]] const ShellDocument* document_named(const std::string& name) const;
+  [[nodiscard]] std::optional<PlacedText> text_of_file(const PlacedText& name) const;
+  [[nodiscard]] std::optional<PlacedText> output_of_sed(const Simple& simple, std::string& edited) const;
 
   void skip_space();
   /// Returns the reserved word at the present position; empty if there is no reserved word.
@@ -85,6 +89,8 @@ class ShellReader {
   std::vector<Document> documents_;
   /// The end of the line that last announced here-documents, and the position after these documents.
   std::size_t document_line_ = std::string::npos, behind_documents_ = 0;
+  /// The output of the last command, and that of the command before the pipe; unset if unknown.
+  std::optional<PlacedText> written_, input_;
   int nesting_ = 0;
   bool has_ended_ = false;  ///< whether an exit or a return was reached
 };

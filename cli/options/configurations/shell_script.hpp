@@ -42,9 +42,11 @@ struct ShellAssignment {
   std::vector<PlacedText> words;
 };
 
-/// A file that the script writes: `cat > ds.json <<EOF`.
+/// A file that the script writes: `cat > ds.json <<EOF`, `sed s/STAGE/1/ template.json > ds.json`.
 struct ShellDocument {
-  std::string name, text;
+  std::string name;
+  std::string text;      ///< as a configuration: unknown values are `auto`
+  PlacedText written{};  ///< as a script
 };
 
 /// The contents of a shell script that can be found without running it.
@@ -62,10 +64,11 @@ struct ShellScript {
 struct SourcedFile {
   std::string path, text;
 };
-/// The inputs of a script: values of variables and arguments, and a function that loads included files.
+/// The inputs of a script: values of variables and arguments, and functions that load included files, and configurations.
 struct ShellInputs {
   ScriptValues values{};
   std::function<std::optional<SourcedFile>(const std::string& name)> load{};
+  std::function<std::optional<std::string>(const std::string& name)> load_configuration{};
 };
 
 /// Follows a script as a shell would: quotes, here-documents, variables and arrays that the script sets, functions,

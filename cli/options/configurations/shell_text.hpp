@@ -41,6 +41,12 @@ struct PlacedText {
     origins.push_back(origin);
   }
   void add(const PlacedText& other);
+  /// Appends a blank before another word. The blank separates words, even if the other word is unknown.
+  void add_blank(const PlacedText& before) {
+    ByteOrigin origin = before.origin();
+    if (origin.certainty == Certainty::outside) origin.certainty = Certainty::known;
+    add(' ', origin);
+  }
   /// Lowers the certainty of the bytes from `from` to `to`, so that none is more certain than `certainty`.
   void mark(Certainty certainty, std::size_t from = 0, std::size_t to = std::string::npos);
 };

@@ -113,7 +113,7 @@ ShellVariable merge(ShellVariable a, ShellVariable b) {
     text.mark(certainty, begin, begin + word.text.size());
   });
   for (const PlacedText& word : more) {
-    text.add(' ', word.origin());
+    text.add_blank(word);
     text.add(word);
   }
   return b;

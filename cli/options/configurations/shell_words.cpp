@@ -451,7 +451,9 @@ void ShellWords::put_all(ShellWordList& words, const std::vector<PlacedText>& va
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) {
       if (is_text) {
-        put(words, ' ', values[i].origin());
+        PlacedText blank;
+        blank.add_blank(values[i]);
+        put(words, ' ', blank.origin());
       } else {
         words.end();
       }

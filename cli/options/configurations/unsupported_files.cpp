@@ -7,13 +7,27 @@
 
 #include <fmt/format.h>
 
-#include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
+
+Refusal refusal_of(const PlacedText& program, const OtherProgram& other, const ConfigEntry& entry) {
+  // Only the name of the program matters, not the folder that contains it.
+  if (!program.part(program.text.rfind('/') + 1).is_known()) {
+    return {
+        .at = entry,
+        .message = fmt::format("{} is only one of the programs that the branches of this script run", quote(program.text)),
+        .hint = "write --set NAME=VALUE, by which the branches are decided, such as --set 1=train"};
+  }
+  return {.at = entry,
+          .message = fmt::format("the program {} is not supported: {}", quote(program.text), other.reason),
+          .hint = std::string(other.hint),
+          .is_of_model = other.is_of_model,
+          .families = other.families};
+}
 
 void refuse_program(const std::string& path) {
   if (path.ends_with(".onnx"))

@@ -2,7 +2,13 @@
 
 #include <string>
 
+#include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/shell_text.hpp"
+
 namespace ddl {
+
+/// Returns the refusal of a program that a script runs. `entry`: its position.
+[[nodiscard]] Refusal refusal_of(const PlacedText& program, const OtherProgram& other, const ConfigEntry& entry);
 
 /// Throws Error if the file is a program in Python or an ONNX file.
 void refuse_program(const std::string& path);

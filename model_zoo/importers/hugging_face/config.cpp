@@ -355,10 +355,19 @@ std::optional<std::string> HuggingFaceConfig::pattern(Names names, Kinds kinds) 
 std::optional<std::vector<std::int64_t>> HuggingFaceConfig::numbers(std::string_view key, std::int64_t low) {
   std::string_view found;
   const Json* const list = find({key}, found);
-  if (list == nullptr) return std::nullopt;
-  if (!list->is_array()) fail(key, fmt::format("'{}' is {}, not a list", key, json_kind(*list)));
+  return list == nullptr ? std::nullopt : std::optional(numbers_of(*list, std::string(key), low));
+}
+
+std::optional<std::vector<std::int64_t>> HuggingFaceConfig::inner_numbers(std::string_view outer, std::string_view key,
+                                                                          std::int64_t low) {
+  const Json* const list = find_inner(outer, key);
+  return list == nullptr ? std::nullopt : std::optional(numbers_of(*list, fmt::format("{}/{}", outer, key), low));
+}
+
+std::vector<std::int64_t> HuggingFaceConfig::numbers_of(const Json& list, const std::string& path, std::int64_t low) const {
+  if (!list.is_array()) fail(path, fmt::format("'{}' is {}, not a list", path, json_kind(list)));
   std::vector<std::int64_t> values;
-  for (const Json& value : *list) values.push_back(whole_number(value, key, low, max_attribute));
+  for (const Json& value : list) values.push_back(whole_number(value, path, low, max_attribute));
   return values;
 }
 

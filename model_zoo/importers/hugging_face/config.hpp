@@ -95,6 +95,9 @@ class HuggingFaceConfig {
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
   /// Reads a list of whole numbers of at least `low`; empty if there is no list.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(std::string_view key, std::int64_t low);
+  /// Reads a list of whole numbers of the object `outer`.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> inner_numbers(std::string_view outer, std::string_view key,
+                                                                       std::int64_t low);
   /// Throws Error if `layer_types` has layers that do not attend to all tokens.
   void require_no_windows();
   /// The numbers of experts of a model. `active_key`: the key for the number of experts per token.
@@ -127,6 +130,8 @@ class HuggingFaceConfig {
   [[nodiscard]] const nlohmann::ordered_json* find(Names names, std::string_view& found);
   /// Returns an entry of the object `outer`; null if the entry is null, or if there is no such object.
   [[nodiscard]] const nlohmann::ordered_json* find_inner(std::string_view outer, std::string_view key);
+  [[nodiscard]] std::vector<std::int64_t> numbers_of(const nlohmann::ordered_json& list, const std::string& path,
+                                                     std::int64_t low) const;
   [[nodiscard]] std::int64_t whole_number(const nlohmann::ordered_json& value, std::string_view path, std::int64_t low,
                                           std::int64_t high) const;
 

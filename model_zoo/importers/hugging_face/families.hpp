@@ -18,6 +18,7 @@ struct FamilyModel {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string>> parameters{};
   std::string input{};
+  std::string_view frozen{};  ///< layers that are not trained, separated by commas
 
   void set(std::string_view name, std::int64_t value) { parameters.emplace_back(name, fmt::to_string(value)); }
   void set(std::string_view name, std::string_view value) { parameters.emplace_back(name, value); }

@@ -19,10 +19,10 @@ namespace ddl {
 
 // Each reader is defined in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_deepseek_v32,
-    read_distilbert, read_falcon, read_glm4_moe_lite, read_glm_moe_dsa, read_gemma, read_gemma2, read_gemma3, read_gemma4,
-    read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_lfm2, read_lfm2_moe, read_mamba2, read_mimo_v2_flash,
-    read_minicpm3, read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta, read_sarvam_mla, read_t5,
-    read_vit, read_xlm_roberta, read_youtu;
+    read_dinov3, read_distilbert, read_falcon, read_glm4_moe_lite, read_glm_moe_dsa, read_gemma, read_gemma2, read_gemma3,
+    read_gemma4, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_kimi_linear, read_lfm2, read_lfm2_moe, read_mamba2,
+    read_mimo_v2_flash, read_minicpm3, read_mpt, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta,
+    read_sarvam_mla, read_step3p5, read_t5, read_vit, read_whisper, read_xlm_roberta, read_youtu;
 
 namespace {
 
@@ -36,6 +36,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"deepseek_v2", read_deepseek_v2},
                                                             {"deepseek_v3", read_deepseek_v3},
                                                             {"deepseek_v32", read_deepseek_v32},
+                                                            {"dinov3_vit", read_dinov3},
                                                             {"distilbert", read_distilbert},
                                                             {"falcon", read_falcon},
                                                             {"gemma", read_gemma},
@@ -49,6 +50,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"gpt_oss", read_gpt_oss},
                                                             {"grok-1", read_grok},
                                                             {"kimi_k2", read_deepseek_v3},
+                                                            {"kimi_linear", read_kimi_linear},
                                                             {"lfm2", read_lfm2},
                                                             {"lfm2_moe", read_lfm2_moe},
                                                             {"mamba2", read_mamba2},
@@ -61,8 +63,10 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"phi", read_phi},
                                                             {"roberta", read_roberta},
                                                             {"sarvam_mla", read_sarvam_mla},
+                                                            {"step3p5", read_step3p5},
                                                             {"t5", read_t5},
                                                             {"vit", read_vit},
+                                                            {"whisper", read_whisper},
                                                             {"xlm-roberta", read_xlm_roberta},
                                                             {"youtu", read_youtu}});
 
@@ -89,7 +93,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"deepseek_v4", compressed},
     {"delta_net", "the delta rule without gates is not among the operations of model files"},
     {"dinov2", "a trained token in the place of hidden patches is not among the operations of model files"},
-    {"dinov3_vit", no_import, "dinov3-vitl16"},
     {"falcon_mamba", mamba_1},
     {"gated_deltanet", delta_rule, "qwen3-next-80b-a3b"},
     {"gemma3n", "no bundled family has its several residual streams"},
@@ -99,7 +102,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"hgrn2", linear},
     {"hubert", no_import, "hubert-base"},
     {"jamba", mamba_1},
-    {"kimi_linear", no_import, "kimi-linear-48b-a3b"},
     {"mamba", mamba_1},
     {"mask2former", no_import, "mask2former-swin-b"},
     {"minimax", "layers of lightning attention are not among the operations of model files"},
@@ -120,11 +122,9 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"segformer", no_import, "segformer-b0"},
     {"siglip", contrast},
     {"siglip2", contrast, "siglip2-so400m-patch14-384"},
-    {"step3p5", no_import, "step-3.5-flash"},
     {"step3p7", no_import, "step-3.5-flash"},
     {"transformer", "models of flash-linear-attention have their own keys"},
     {"wav2vec2", no_import, "wav2vec2-base"},
-    {"whisper", no_import, "whisper-large-v3"},
     {"zamba", "no bundled family has blocks that share weights"},
     {"zamba2", "no bundled family has blocks that share weights and have adapters of their own"},
 });
@@ -226,6 +226,7 @@ std::string model_text(const std::string& name, std::string_view type, const Fam
       "source: the configuration, interpreted as in Hugging Face's transformers {}\nfamily: {}\n",
       name, type, library_version, model.family);
   if (!model.input.empty()) text += fmt::format("input: {}\n", model.input);
+  if (!model.frozen.empty()) text += fmt::format("frozen: {}\n", model.frozen);
   text += "parameters:\n";
   for (const auto& [parameter, value] : model.parameters) text += fmt::format("  {}: {}\n", parameter, value);
   return text;

@@ -31,4 +31,33 @@ FamilyModel read_vit(HuggingFaceConfig& config) {
   return model;
 }
 
+// The defaults are those of DINOv3ViTConfig.
+FamilyModel read_dinov3(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "dinov3"};
+  const std::int64_t hidden = config.size({"hidden_size"}, 384);
+  const std::int64_t size = config.size({"image_size"}, 224);
+  model.input = fmt::format("{{channels: {}, size: {}x{}}}", config.size({"num_channels"}, 3), size, size);
+  model.set("size", size);
+  model.set("patch", config.size({"patch_size"}, 16));
+  model.set("layers", config.layers({"num_hidden_layers"}, 12));
+  model.set("hidden", hidden);
+  model.set("heads", config.heads({"num_attention_heads"}, 6, hidden));
+  model.set("feed_forward", config.size({"intermediate_size"}, 1536));
+  model.set_flag("gated", config.boolean("use_gated_mlp", false));
+  model.set("activation", config.activation({"hidden_act"}, "gelu"));
+  const bool has_query_bias = config.boolean("query_bias", true);
+  model.set_flag("qkv_bias", has_query_bias);
+  model.set("registers", config.integer({"num_register_tokens"}, 0, 0));
+  static_cast<void>(config.head_with("DINOv3ViT", {{"Model", "none"}}));
+  config.require("value_bias", has_query_bias, "queries and values of the bundled family both have biases, or neither has");
+  config.require("key_bias", false, "the keys of the bundled family have no biases");
+  config.require("proj_bias", true, "the projection of the bundled family has a bias");
+  config.require("mlp_bias", true, "the perceptrons of the bundled family have biases");
+  for (const std::string_view key :
+       {"attention_dropout", "drop_path_rate", "layerscale_value", "pos_embed_jitter", "pos_embed_rescale",
+        "pos_embed_shift", "out_features", "out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states"})
+    config.accept(key);
+  return model;
+}
+
 }  // namespace ddl

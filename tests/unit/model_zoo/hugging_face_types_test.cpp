@@ -25,9 +25,8 @@ TEST_CASE("a type that no family can express is refused with the reason") {
 }
 
 TEST_CASE("if a bundled model has a type that is not read, the hint names it") {
-  for (const std::string type :
-       {"clip", "dinov3_vit", "gated_deltanet", "hubert", "kimi_linear", "mask2former", "mllama", "modernbert", "sam",
-        "sam2", "segformer", "siglip2", "step3p5", "step3p7", "wav2vec2", "whisper"}) {
+  for (const std::string type : {"clip", "gated_deltanet", "hubert", "mask2former", "mllama", "modernbert", "sam", "sam2",
+                                 "segformer", "siglip2", "step3p7", "wav2vec2"}) {
     INFO(type);
     const std::string refusal = refusal_of(R"({"model_type": ")" + type + R"("})");
     const std::string words = "hint: the bundled ";
@@ -64,6 +63,61 @@ TEST_CASE("decoders whose attention reads selected tokens have the published num
   CHECK(refusal_of(glm + R"(, "index_topk_freq": 4})").find("share the indexer") != std::string::npos);
   CHECK(refusal_of(glm + R"(, "mlp_layer_types": ["dense", "sparse"]})").find("of which the first 3 have no experts\n") !=
         std::string::npos);
+}
+
+TEST_CASE("Kimi Linear and Step 3.5 Flash have the published number of parameters") {
+  // The released configurations; the numbers are those of tests/data/transformers_parameters.csv.
+  const std::string kimi = R"({"model_type": "kimi_linear", "architectures": ["KimiLinearForCausalLM"], "head_dim": 72,
+      "first_k_dense_replace": 1, "hidden_act": "silu", "hidden_size": 2304, "intermediate_size": 9216,
+      "kv_lora_rank": 512, "mla_use_nope": true, "moe_intermediate_size": 1024, "moe_layer_freq": 1,
+      "num_attention_heads": 32, "num_experts": 256, "num_experts_per_token": 8, "num_hidden_layers": 27,
+      "num_key_value_heads": 32, "num_shared_experts": 1, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+      "v_head_dim": 128, "vocab_size": 163840, "model_max_length": 1048576, "linear_attn_config": {
+        "head_dim": 128, "num_heads": 32, "short_conv_kernel_size": 4, "full_attn_layers": [4, 8, 12, 16, 20, 24, 27]})";
+  const Import linear = import_hugging_face(kimi + "}", "config.json");
+  CHECK(parse_model(linear.model_file, "config.yaml").parameters() == 49'122'675'072);
+  CHECK(has_line(linear, "pattern: \"L(llfl)6lf\""));
+  // Kimi K3 gives its language model the same type, with further parts.
+  CHECK(refusal_of(kimi + R"(, "attn_res_block_size": 12})").find("no attention to earlier layers") != std::string::npos);
+  CHECK(refusal_of(kimi + R"(, "q_lora_rank": 1536})").find("are not compressed") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "kimi_linear"})").find("no list of the layers with attention") != std::string::npos);
+  const std::string windows = R"("sliding_attention", "sliding_attention", "sliding_attention", )";
+  std::string types, experts;
+  for (int group = 0; group < 12; ++group) types += R"("full_attention", )" + (group < 11 ? windows : "");
+  for (int layer = 3; layer < 45; ++layer) experts += (layer > 3 ? "," : "") + std::to_string(layer);
+  types.resize(types.size() - 2);
+  const std::string step = R"({"model_type": "step3p5", "architectures": ["Step3p5ForCausalLM"], "hidden_size": 4096,
+      "intermediate_size": 11264, "num_hidden_layers": 45, "num_attention_heads": 64, "num_attention_groups": 8,
+      "head_dim": 128, "vocab_size": 128896, "moe_num_experts": 288, "moe_top_k": 8, "moe_intermediate_size": 1280,
+      "share_expert_dim": 1280, "sliding_window": 512, "use_head_wise_attn_gate": true, "use_moe_router_bias": true,
+      "moe_router_activation": "sigmoid", "attention_other_setting": {"attention_type": "sliding_attention",
+        "num_attention_heads": 96, "num_attention_groups": 8, "head_dim": 128}, "layer_types": [)" +
+                           types + "]";
+  const Import flash = import_hugging_face(step + R"(, "moe_layers_enum": ")" + experts + "\"}", "config.json");
+  CHECK(parse_model(flash.model_file, "config.yaml").parameters() == 196'956'118'272);
+  CHECK(has_line(flash, "pattern: \"FWW(wfww)10wf\""));
+  CHECK(refusal_of(step + R"(, "moe_layers_enum": "3,x"})").find("'3,x' is not a list of layers") != std::string::npos);
+}
+
+TEST_CASE("Whisper and DINOv3 have the published number of parameters") {
+  // The released configurations; the numbers are those of tests/data/media_model_parameters.csv, of DINOv3 without the
+  // token of masked patches.
+  const std::string whisper = R"({"model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"],
+      "d_model": 1280, "decoder_attention_heads": 20, "decoder_layers": 32, "encoder_attention_heads": 20,
+      "encoder_ffn_dim": 5120, "encoder_layers": 32, "max_source_positions": 1500, "max_target_positions": 448,
+      "num_mel_bins": 128, "num_hidden_layers": 32, "vocab_size": 51866, "activation_function": "gelu")";
+  CHECK(model_of_text(whisper + R"(, "decoder_ffn_dim": 5120})").parameters() == 1'543'490'560);
+  CHECK(refusal_of(whisper + R"(, "decoder_ffn_dim": 2560})").find("the same sizes") != std::string::npos);
+  CHECK(model_of_text(R"({"model_type": "whisper"})").parameters() == 37'760'640);
+  const std::string dino = R"({"model_type": "dinov3_vit", "architectures": ["DINOv3ViTModel"], "image_size": 224,
+      "patch_size": 16, "num_register_tokens": 4)";
+  CHECK(model_of_text(dino + R"(, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+      "num_hidden_layers": 24})")
+            .parameters() == 303'129'600 - 1024);
+  CHECK(model_of_text(dino + R"(, "hidden_size": 4096, "intermediate_size": 8192, "num_attention_heads": 32,
+      "num_hidden_layers": 40, "use_gated_mlp": true, "hidden_act": "silu", "query_bias": false, "value_bias": false})")
+            .parameters() == 6'716'035'072 - 4096);
+  CHECK(refusal_of(dino + R"(, "key_bias": true})").find("have no biases") != std::string::npos);
 }
 
 TEST_CASE("MiMo-V2-Flash has the published number of parameters") {
