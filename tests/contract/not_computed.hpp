@@ -14,6 +14,7 @@ inline const std::set<std::string> not_computed{
     "attention with sinks is not supported by this back end",
     "a class token for each image of a sequence is not supported by this back end",
     "deformable_attention is not supported by this back end",
+    "elementwise is not supported by this back end",
     "fourier_mixing is not supported by this back end",
     "gated_delta is not supported by this back end",
     "gather is not supported by this back end",
