@@ -222,7 +222,6 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.precision = precision;
     spec.optimizer = run.optimizer;
     if (ideal) spec.assumptions = ideal_assumptions();
-    spec.assumptions.decodes_images = input;
     if (!input) spec.settings.set("input", {input_none, SettingOrigin::run, {}});
     StudyInputs inputs;
     const auto known = models_.find(run.model);

@@ -240,10 +240,9 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
     add_whole_exchange(exchanges, {group, each, message, shards}, with_startups, exchange);
     return exchange;
   }
-  // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. The two collectives together move as many bytes as an
-  // Allreduce. Sharded gradients are scattered after every micro-batch. ZeRO-3 gathers the weights twice for every
-  // micro-batch, before forward and before backward [Rajbhandari et al., SC'20]. If the weights stay in memory after
-  // forward, ZeRO-3 gathers them once. Stages that hold whole weights and gradients exchange them once per step.
+  // ZeRO-1 and -2 reduce-scatter gradients and gather updated weights. Sharded gradients are scattered after every
+  // micro-batch. ZeRO-3 gathers the weights twice for every micro-batch, before forward and before backward, or once if they
+  // stay in memory [Rajbhandari et al., SC'20]. Stages that hold whole weights and gradients exchange them once per step.
   const Family axes = copies > 1 ? shard_axes(group.axes, plan.shard_group) : group.axes;
   const auto scattered = exchanges.fastest(scatter_of(each.way), message / messages, axes, Purpose::gradient);
   const Seconds scatter = group.parameters > 0 ? scattered.time * messages : Seconds{};
@@ -255,9 +254,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const double micro_batches = each.is_once_a_step ? 1.0 : static_cast<double>(plan.micro_batches);
   if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
-  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4]. FSDP sums the
-  // shard of a unit or bucket as soon as it is scattered, in a stream of its own [PyTorch,
-  // torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: all_reduce_stream].
+  // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
   const Bytes fragment = shard / each.local_fragments;
   const double sums = each.local_fragments / each.local_steps;  // of a step
@@ -290,12 +287,12 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
     const auto startup_among = [&](Family ranks, Collective operation, Bytes moved) {
       return exchanges.startup(operation, moved, ranks, Purpose::gradient);
     };
-    const auto startup = [&](Collective operation, Bytes moved) { return startup_among(axes, operation, moved); };
-    exchange.gradient_startups = startup(scatter_of(each.way), message / messages) * (exchange.rounds * messages);
+    exchange.gradient_startups =
+        startup_among(axes, scatter_of(each.way), message / messages) * (exchange.rounds * messages);
     if (copies > 1)
       exchange.copy_startups = startup_among(copy_axes(plan.shard_group), Collective::allreduce, fragment) * sums;
     (plan.zero_stage == 3 ? exchange.weight_startups : exchange.update_startups) =
-        startup(Collective::allgather, weights / group.gathers) *
+        startup_among(axes, Collective::allgather, weights / group.gathers) *
         ((plan.zero_stage == 3 ? exchange.gathers - of_copy : 1.0) * group.gathers);
     if (is_in_groups) {
       exchange.weight_startups +=
