@@ -104,7 +104,8 @@ constexpr auto not_modelled =
     argument_names("sample_packing", "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
 
 // Files of other tools, such as reports of experiments, give a `base_model`, too.
-constexpr auto marks = argument_names("sequence_len", "sample_packing", "pad_to_sequence_len", "lora_target_linear");
+constexpr auto marks = argument_names("sequence_len", "sample_packing", "pad_to_sequence_len", "lora_target_linear",
+                                      "adapter", "lora_target_modules", "dataset_prepared_path", "val_set_size");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");
 
 constexpr auto harmless = argument_names(

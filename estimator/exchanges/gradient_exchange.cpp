@@ -261,7 +261,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   if (copies > 1 && group.parameters > 0) {
     const ExchangeTimes::Choice sum = exchanges.allreduce(fragment, copy_axes(plan.shard_group), Purpose::gradient);
     exchange.of_copies = sum.time * sums;
-    exchange.copies_overlap = each.local_steps <= 1;
+    exchange.copies_overlap = each.local_steps <= 1 && exchanges.group(axes).outermost == 0;
     exchange.measured = exchange.measured && sum.measured;
     if (sum.time * each.local_fragments > scatter) exchange.bottleneck = sum.bottleneck;
   }

@@ -35,8 +35,9 @@ struct GradientExchange {
   Seconds after_update{};  ///< weights gathered after the update: exposed, or overlapped with the next forward
   Seconds of_copies{};     ///< sum of the shards' gradients across shard groups, once after all micro-batches
   /// Whether each message of `of_copies` starts when its shard of the last micro-batch is complete, and can overlap with the
-  /// rest of backward. FSDP sums the shard of a unit as soon as it is scattered, in a stream of its own [PyTorch,
-  /// torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: all_reduce_stream].
+  /// rest of backward, because scatters inside a node use other links. FSDP sums the shard of a unit as soon as it is
+  /// scattered, in a stream of its own [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce:
+  /// all_reduce_stream].
   bool copies_overlap = false;
   Seconds at_servers{};  ///< time in which parameter servers without a barrier serve each worker once
   double rounds = 1;     ///< number of gradient exchanges

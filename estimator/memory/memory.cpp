@@ -279,7 +279,7 @@ MemoryState kept_by_micro_batch(const StageOf& stage) {
 }
 
 bool is_interleaved(const Plan& plan) {
-  return plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward;
+  return plan.mesh[Axis::pipeline] > 1 && plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward;
 }
 
 bool shards_gradients(const Plan& plan) { return plan.zero_stage >= 2 && plan.shards() > 1; }

@@ -181,7 +181,8 @@ class StageRequests {
   /// megatron/core/pipeline_parallel/schedules.py, forward_backward_pipelining_with_interleaving].
   void keep(double count) {
     if (count <= 0) return;
-    const int end = is_interleaved(plan_) ? end_of_blocks() : last_;
+    const bool has_head = last_ == static_cast<int>(facts_.model->layers.size());
+    const int end = is_interleaved(plan_) && has_head ? end_of_blocks() : last_;
     (void)sink_.allocate(input_, MemoryItem::input, -1, count);
     (void)sink_.allocate(received_, MemoryItem::activations, first_, count);
     (void)sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1, count);

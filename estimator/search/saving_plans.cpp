@@ -64,6 +64,7 @@ class SavingPlans {
   }
 
   [[nodiscard]] bool are_slow() {
+    if (ways_.empty()) return false;
     // Without savings, no plan is slower than by its layers alone.
     const auto shards = [](const ChoiceValues& way) { return way[static_cast<std::size_t>(PlanChoice::zero)] > 0; };
     if (!std::all_of(ways_.begin(), ways_.end(), shards) && !must_recompute()) return false;

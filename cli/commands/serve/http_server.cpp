@@ -8,10 +8,12 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -337,7 +339,11 @@ class HttpServer::State {
   }
 
   void work(Job& job) {
-    job.answer = handlers_.later(job.request, job.given_up);
+    try {
+      job.answer = handlers_.later(job.request, job.given_up);
+    } catch (const std::exception& error) {
+      job.answer = {500, "text/plain; charset=utf-8", std::string("error: ") + error.what() + "\n", {}};
+    }
     {
       const std::lock_guard lock(mutex_);
       found_.push_back(&job);

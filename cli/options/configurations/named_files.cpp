@@ -80,7 +80,9 @@ std::optional<std::string> configuration_behind_variable(const std::string& path
   const std::size_t slash = variable == std::string::npos ? std::string::npos : name.find('/', variable);
   // In ${NAME/a/b}, the slash belongs to the variable.
   if (slash == std::string::npos || name.find_first_of("})", slash) != std::string::npos) return std::nullopt;
-  return has_ending(name, configuration_endings) ? file_in_container(path, name.substr(slash)) : std::nullopt;
+  // The author of a script must not choose files outside of the folders around it.
+  const bool leaves = name.find("/..", slash) != std::string::npos;
+  return has_ending(name, configuration_endings) && !leaves ? file_in_container(path, name.substr(slash)) : std::nullopt;
 }
 
 std::optional<SourcedFile> named_script(const std::string& path, const std::string& name) {

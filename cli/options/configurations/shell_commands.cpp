@@ -135,6 +135,7 @@ bool ShellReader::assigns(ScriptRun run) {
 void ShellReader::read_redirection(Simple& simple) {
   const bool is_document = words_.stands("<<") && !words_.stands("<<<");
   const bool writes = words_.here() == '>' || words_.stands("&>");
+  const bool appends = words_.stands(">>") || words_.stands("&>>");
   if (is_document) {
     words_.go_to(words_.at() + 2);
     if (words_.here() == '-') words_.go_to(words_.at() + 1);
@@ -158,7 +159,8 @@ void ShellReader::read_redirection(Simple& simple) {
   ShellWordList target;
   if (words_.here() != '\n') words_.read_word(target, false);
   target.end();
-  if (writes && !target.done.empty()) simple.written_to = target.done.front().text;
+  // What is appended to a file does not replace it.
+  if (writes && !appends && !target.done.empty()) simple.written_to = target.done.front().text;
 }
 
 /// Reads the here-documents of a command, such as `<<EOF`. Their lines begin after the line of the command.
@@ -334,7 +336,9 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
     const bool is_script =
         (words[i].text.ends_with(".sh") && words[i].text.size() > 3 &&
          (i == 0 || is_inner_shell(words[i - 1].text) || submits || name == "srun")) ||
-        (submits && i > 0 && is_script_name(words[i].text) && words[i].text.find('=') == std::string::npos);
+        (submits && i > 0 && is_script_name(words[i].text) && words[i].text.find('=') == std::string::npos &&
+         (!words[i - 1].text.starts_with('-') || document_named(words[i].text) != nullptr ||
+          (inputs_.load && inputs_.load(words[i].text))));
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
       // A script that is not at hand may start the command behind it: srun launch.sh python train.py …
       const auto behind = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
