@@ -11,7 +11,8 @@ namespace ddl {
 /// that positions stay valid.
 [[nodiscard]] std::string without_terminal_codes(std::string text);
 
-/// Replaces the labels that mpiexec -l prints within a line by blanks, if the benchmark writes the line in parts: `0[0]  1.5`.
+/// Replaces the labels that mpiexec -l prints within a line by blanks, if the benchmark writes the line in parts:
+/// `0[0]  1.5`.
 [[nodiscard]] std::string without_inner_labels(std::string text);
 
 /// Length of the labels that launchers and loggers print before each line: `0: ` (srun -l), `[1,0]<stdout>:` (mpirun

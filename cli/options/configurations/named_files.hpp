@@ -17,8 +17,8 @@ namespace ddl {
 [[nodiscard]] bool is_script_name(const std::string& name);
 /// Returns the path of a configuration (`.json`, `.toml`, `.yaml`, `.yml`) that the file `path` names; empty if none.
 [[nodiscard]] std::optional<std::string> named_configuration(const std::string& path, const std::string& name);
-/// Like named_configuration, for a name that begins with an unknown variable, such as `$HOME/configs/ds.json`: it is searched
-/// for like a path in a container.
+/// Like named_configuration, for a name that begins with an unknown variable, such as `$HOME/configs/ds.json`: it is
+/// searched for like a path in a container.
 [[nodiscard]] std::optional<std::string> configuration_behind_variable(const std::string& path, const std::string& name);
 /// Reads a script or a job that the script `path` includes or launches; empty if there is none.
 [[nodiscard]] std::optional<SourcedFile> named_script(const std::string& path, const std::string& name);
