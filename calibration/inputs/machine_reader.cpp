@@ -472,8 +472,10 @@ class SheetReader {
     host.devices_per_link = static_cast<int>(number(node, "devices_per_link", "host").integer(1, 65536));
     host.latency = number(node, "latency", "host").seconds(true, plausible_latency);
     if (const auto value = optional_number(node, "memory_bandwidth", "host")) host.memory_bandwidth = value->bandwidth();
-    if (const auto value = optional_number(node, "cores_per_device", "host"))
-      host.cores_per_device = value->number(0.01, most_cores);
+    // A file that extends another one may describe nodes with other processors, so it does not inherit their cores.
+    const auto own = files_.nearest().find("host");
+    if (own && own->is_map() && own->find("cores_per_device"))
+      host.cores_per_device = number(node, "cores_per_device", "host").number(0.01, most_cores);
     if (const auto value = optional_number(node, "power", "host")) host.power = value->number(1, most_watts);
     sheet_.machine.host = host;
   }

@@ -8,7 +8,8 @@ namespace axolotl_tables {
 // Sources of names and defaults: axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas/config.py,
 // training.py, peft.py and fsdp.py.
 constexpr auto halves = argument_words("true=fp16", "false=");
-constexpr auto brains = argument_words("true=bf16", "full>bf16", "false=");
+// On devices with bf16, auto is bf16 [src/axolotl/utils/config/__init__.py, normalize_config].
+constexpr auto brains = argument_words("true=bf16", "auto>bf16", "full>bf16", "false=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "unsloth>full", "offload>full", "offload_disk>full");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto fused_losses = argument_words("true=fused", "false=");

@@ -76,6 +76,8 @@ constexpr auto harmless = argument_names(
 
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pipeline.stages", "a pipeline of DeepSpeed is made in the model's code", "give its plan in options: --degrees"},
+    {"zero_optimization.stage", "the stage of ZeRO is not known",
+     "write its number, or give the value of a variable that sets it: --set NAME=VALUE", false, "auto"},
     {"zero_optimization.offload_optimizer.device", "the time of offloading to NVMe is not predicted",
      "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
     {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",

@@ -126,7 +126,8 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     } else {
       result.exchange = updates.stages[stage - 1].exchange;
     }
-    // XLA and optimizers with sharded states sum the shards after backward.
+    // Only FSDP is known to do this. Measured runs with XLA, and with sharded states of optimizers alone, contradict it
+    // (maxtext-a3 and mlperf-bert in published-runs.csv).
     result.exchange.copies_overlap = result.exchange.copies_overlap && assumptions.gathers_units;
     const GradientExchange& exchange = result.exchange;
     result.parts = overlapped_parts(exchange, Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient));

@@ -428,13 +428,15 @@ class ConfigurationReader {
   /// Merges a configuration that this one names or contains. `field`: the field that names it.
   void merge(ConfigField field, std::optional<Configuration> other) {
     if (!other || is_of_another_program(*other)) return;
-    const bool is_primary = result_.format == nullptr || result_.format->language == ConfigurationLanguage::script ||
-                            field == ConfigField::deepspeed_file;
+    const ConfigurationFormat* const format = result_.format;
+    const bool is_deepspeed = field == ConfigField::deepspeed_file;
+    const bool is_primary = format == nullptr || format->language == ConfigurationLanguage::script || is_deepspeed;
     other->override_by(result_);
-    if (!is_primary || result_.format == &megatron_arguments || result_.format == &trl_arguments)
-      other->format = result_.format;
-    if (field == ConfigField::deepspeed_file && result_.format != nullptr)
-      other->set(ConfigField::distributed_type, {.value = "deepspeed"});
+    if (!is_primary || format == &megatron_arguments || format == &trl_arguments) other->format = format;
+    if (is_deepspeed && format != nullptr) other->set(ConfigField::distributed_type, {.value = "deepspeed"});
+    // A trainer sets what DeepSpeed's file leaves open, so the trainer's default counts.
+    const Fact* const usual = is_deepspeed ? result_.find(ConfigField::precision) : nullptr;
+    if (usual != nullptr && !other->find(ConfigField::precision)->from) other->set(ConfigField::precision, *usual);
     other->file = path_;
     result_ = *std::move(other);
   }

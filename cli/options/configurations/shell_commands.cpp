@@ -159,8 +159,9 @@ void ShellReader::read_redirection(Simple& simple) {
   ShellWordList target;
   if (words_.here() != '\n') words_.read_word(target, false);
   target.end();
-  // What is appended to a file does not replace it.
-  if (writes && !appends && !target.done.empty()) simple.written_to = target.done.front().text;
+  if (!writes || target.done.empty()) return;
+  simple.written_to = target.done.front().text;
+  simple.appends = appends;
 }
 
 /// Reads the here-documents of a command, such as `<<EOF`. Their lines begin after the line of the command.

@@ -191,8 +191,15 @@ void ShellReader::write_document(const Simple& simple, ScriptRun run) {
     written_ = output_of_sed(simple, target);
   }
   if (!written_ || target.empty() || state_.inner_bytes > most_inner_bytes) return;
-  state_.inner_bytes += written_->text.size();
-  ShellDocument document{.name = std::move(target), .text = settled(*written_), .written = *written_};
+  PlacedText text = *written_;
+  if (const ShellDocument* const before = simple.appends ? document_named(target) : nullptr) {
+    text = before->written;
+    text.add('\n', written_->origin());
+    text.add(*written_);
+    if (text.text.size() > most_document_bytes) return;
+  }
+  state_.inner_bytes += text.text.size();
+  ShellDocument document{.name = std::move(target), .text = settled(text), .written = std::move(text)};
   std::vector<ShellDocument>& all = state_.script.documents;
   const auto same =
       std::find_if(all.begin(), all.end(), [&](const ShellDocument& one) { return one.name == document.name; });

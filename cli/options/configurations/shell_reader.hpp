@@ -36,6 +36,7 @@ class ShellReader {
   struct Simple {
     std::vector<PlacedText> words{};
     std::string written_to{};
+    bool appends = false;  ///< whether the command appends to `written_to`
     std::optional<PlacedText> document{};
   };
 
