@@ -67,7 +67,7 @@ const std::string mine = "sources: {mine: a sheet of my own}\n";
 
 }  // namespace
 
-TEST_CASE("a machine without keys of its own equals the one that it extends, with another name") {
+TEST_CASE("a machine without keys of its own equals the one that it extends, but for its name and its cores") {
   const Machine base = load_machine("dgx-a100");
   const MachineSheet sheet = parse_machine_sheet(head, "m.yaml");
   CHECK(sheet.extends == "dgx-a100");
@@ -77,7 +77,15 @@ TEST_CASE("a machine without keys of its own equals the one that it extends, wit
   CHECK(sheet.machine.devices() == base.devices());
   CHECK(sheet.machine.device.memory == base.device.memory);
   CHECK(sheet.machine.price_per_gpu_hour == base.price_per_gpu_hour);
-  CHECK(sheet.numbers.size() == load_machine_sheet("dgx-a100").numbers.size());
+  CHECK(sheet.numbers.size() + 1 == load_machine_sheet("dgx-a100").numbers.size());
+  CHECK(base.host->cores_per_device == 16);
+  CHECK(sheet.machine.host->bandwidth == base.host->bandwidth);
+  CHECK_FALSE(sheet.machine.host->cores_per_device);
+}
+
+TEST_CASE("a machine states its own processor cores") {
+  const Machine machine = extended(mine + "host:\n  cores_per_device: {value: 12, source: mine}\n");
+  CHECK(machine.host->cores_per_device == 12);
 }
 
 TEST_CASE("keys of device, host and storage are merged one by one") {
