@@ -36,9 +36,15 @@ ErrorTable table_of(const std::string& name, const KnownTable* known) {
 void append_learned(std::vector<ErrorRow>& rows, const std::string& table, const Validation& validation) {
   for (const ValidationCase& each : validation.cases) {
     if (!each.sensitivity || !each.sensitivity->learned || !each.predicted || each.run.value <= 0) continue;
-    rows.push_back({0, table, "", each.run.model, each.run.degrees, each.run.global_batch.value_or(0),
-                    each.predicted->value(), std::log(each.run.value / each.predicted->value()), KnownKernels::all,
-                    *each.sensitivity});
+    ErrorRow row;
+    row.set = table;
+    row.question = each.run.model;
+    row.plan = each.run.degrees;
+    row.batch = each.run.global_batch.value_or(0);
+    row.seconds = each.predicted->value();
+    row.log_ratio = row.first_log_ratio = std::log(each.run.value / each.predicted->value());
+    row.time = *each.sensitivity;
+    rows.push_back(std::move(row));
   }
 }
 

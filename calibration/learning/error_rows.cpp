@@ -43,12 +43,20 @@ class RowMaker {
         fmt::format("{} {} {} {}", run.strategy, run.degrees, run.global_batch.value_or(0), run.micro_batch.value_or(0));
     const std::string& set = run.set.empty() ? table_.name : run.set;
     const std::string& device = predictors_.at(machine)->device();
-    ErrorRow row{index,      set,
-                 device,     question,
-                 plan,       run.global_batch.value_or(0),
-                 *predicted, std::log(run.value / *predicted),
-                 known_,     *details.sensitivity};
+    ErrorRow row;
+    row.run = index;
+    row.set = set;
+    row.device = device;
+    row.question = question;
+    row.plan = plan;
+    row.batch = run.global_batch.value_or(0);
+    row.seconds = *predicted;
+    row.log_ratio = std::log(run.value / *predicted);
+    row.known = known_;
+    row.time = *details.sensitivity;
     row.precision = run.precision.value_or(Precision::fp32);
+    const bool is_first = run.first_predicted && known_ == KnownKernels::all && software.empty();
+    row.first_log_ratio = is_first ? std::log(run.value / *run.first_predicted) : row.log_ratio;
     return row;
   }
 
@@ -115,6 +123,7 @@ std::vector<ErrorRow> stand_in_rows(const ErrorTable& table, std::span<const Err
       row->shift = row->log_ratio - own.log_ratio;
       row->ran = own.time.software;
       row->time.software.clear();
+      row->time.traits[RunTrait::software].clear();
       found.push_back(std::move(*row));
       ++count;
     }

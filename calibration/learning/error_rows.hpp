@@ -23,6 +23,9 @@ struct ErrorRow {
   double batch = 0;      ///< samples of a step; 0 if not known
   double seconds = 1;    ///< predicted time of the step
   double log_ratio = 0;  ///< ln(measured / predicted)
+  /// ln(measured / predicted) before the run was known (MeasuredRun::first_predicted). Equals log_ratio for other runs, and
+  /// unless all kernel data are known.
+  double first_log_ratio = 0;
   KnownKernels known = KnownKernels::all;
   TimeSensitivity time;
   /// The software that ran, if settings of another software predict the run (stand_in_rows). TimeSensitivity::software is

@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "calibration/learning/trait_fit.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
@@ -60,9 +61,10 @@ void set_errors(TimeErrors& errors, const Parameters& parameters, Side side) {
 struct Weighted {
   const ErrorRow* row = nullptr;
   double weight = 0;
+  TraitDoubt doubt{};
 };
 
-std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string& left_out) {
+std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string& left_out, const TimeErrors& known) {
   std::map<std::pair<std::string, KnownKernels>, int> counts;
   for (const ErrorRow& row : rows) ++counts[{row.set, row.known}];
   std::vector<Weighted> used;
@@ -72,7 +74,7 @@ std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string
     // Rows with all kernel data count twice, because the program usually has all kernel data.
     const double weight =
         (row.known == KnownKernels::all ? 1 : 0.5) / std::sqrt(static_cast<double>(counts[{row.set, row.known}]));
-    used.push_back({&row, weight});
+    used.push_back({&row, weight, trait_doubt(known, row.time)});
     sum += weight;
   }
   for (Weighted& each : used) each.weight /= sum;
@@ -80,16 +82,17 @@ std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string
 }
 
 /// The pinball loss of one end of an interval [Gneiting and Raftery 2007, section 6.2].
-double pinball(const TimeErrors& errors, const ErrorRow& row, Side side) {
+double pinball(const TimeErrors& errors, const Weighted& each, Side side) {
   constexpr double outside = (1 - interval_level) / 2;
-  const double width = std::sqrt(variance_of(errors, row.time, side));
-  const double beyond = (side == &ErrorWidth::slower ? row.log_ratio : -row.log_ratio) - width;
+  const double width = width_of(errors, each.row->time, each.doubt, side);
+  const double error = each.row->first_log_ratio;
+  const double beyond = (side == &ErrorWidth::slower ? error : -error) - width;
   return beyond > 0 ? (1 - outside) * beyond : -outside * beyond;
 }
 
 class SideFit {
  public:
-  /// `known`: the software with measured runs.
+  /// `known`: the software with measured runs, and the mean errors by trait.
   SideFit(const std::vector<Weighted>& rows, Side side, const TimeErrors& known)
       : rows_(rows), side_(side), errors_(known) {}
 
@@ -122,7 +125,7 @@ class SideFit {
     set_errors(errors, parameters, side_);
     constexpr double outside = (1 - interval_level) / 2;
     double sum = 0;
-    for (const Weighted& each : rows_) sum += each.weight * pinball(errors, *each.row, side_);
+    for (const Weighted& each : rows_) sum += each.weight * pinball(errors, each, side_);
     double prior = 0;
     for (std::size_t i = 0; i < parameter_count; ++i) {
       const double away = (parameters[i] - std::log(usual[i])) / prior_width;
@@ -312,33 +315,34 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
                 "widths are fitted to times of whole steps that do not "
                 "include reading samples");
   constexpr double first_step = 0.4, next_step = 0.1;
-  TimeErrors known;
-  set_measured_software(known, rows);
-  const auto fit = [&](const std::string& left_out, std::span<const Parameters> begin, double step) {
-    const std::vector<Weighted> used = weighted(rows, left_out);
-    std::array<Parameters, 2> fitted{};
-    for (std::size_t i = 0; i < 2; ++i) fitted[i] = SideFit(used, sides[i], known).fit(begin[i], step);
+  struct Fitted {
+    TimeErrors errors;
+    std::array<Parameters, 2> parameters{usual_parameters(), usual_parameters()};
+  };
+  const TraitFit traits(rows);
+  const auto fit = [&](const std::string& left_out, const Fitted& begin, double step) {
+    Fitted fitted = begin;
+    set_measured_software(fitted.errors, rows);
+    traits.set_traits(fitted.errors, left_out);
+    const std::vector<Weighted> used = weighted(rows, left_out, fitted.errors);
+    for (std::size_t i = 0; i < 2; ++i)
+      fitted.parameters[i] = SideFit(used, sides[i], fitted.errors).fit(begin.parameters[i], step);
+    for (std::size_t i = 0; i < 2; ++i) set_errors(fitted.errors, fitted.parameters[i], sides[i]);
     return fitted;
   };
-  const auto errors_of = [&](const std::array<Parameters, 2>& fitted) {
-    TimeErrors errors = known;
-    for (std::size_t i = 0; i < 2; ++i) set_errors(errors, fitted[i], sides[i]);
-    return errors;
-  };
-  const std::array<Parameters, 2> begin{usual_parameters(), usual_parameters()};
-  const std::array<Parameters, 2> all = fit("", begin, first_step);
+  const Fitted all = fit("", {}, first_step);
   TimeErrorsFile result;
-  result.errors = errors_of(all);
+  result.errors = all.errors;
 
   std::map<std::string, std::vector<const ErrorRow*>> sets;
   for (const ErrorRow& row : rows) {
     if (row.known == KnownKernels::all) sets[row.set].push_back(&row);
   }
   std::map<std::string, TimeErrors> without;
-  for (const auto& [set, own] : sets) without[set] = sets.size() > 1 ? errors_of(fit(set, all, next_step)) : result.errors;
-  const auto held_of = [](const TimeErrors& errors, const std::vector<const ErrorRow*>& own) {
+  for (const auto& [set, own] : sets) without[set] = sets.size() > 1 ? fit(set, all, next_step).errors : result.errors;
+  const auto held_of = [](const TimeErrors& errors, const std::vector<const ErrorRow*>& own, double ErrorRow::*error) {
     const auto count = std::count_if(
-        own.begin(), own.end(), [&](const ErrorRow* row) { return holds(interval_of(errors, row->time), row->log_ratio); });
+        own.begin(), own.end(), [&](const ErrorRow* row) { return holds(interval_of(errors, row->time), row->*error); });
     return static_cast<double>(count) / static_cast<double>(own.size());
   };
   const auto mean_held = [&](double by) {
@@ -346,7 +350,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     for (const auto& [set, own] : sets) {
       TimeErrors wider = without[set];
       widen(wider, by);
-      sum += held_of(wider, own);
+      sum += held_of(wider, own, &ErrorRow::first_log_ratio);
     }
     return sum / static_cast<double>(sets.size());
   };
@@ -372,7 +376,11 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   for (const auto& [set, own] : sets) {
     TimeErrors wider = without[set];
     widen(wider, result.widened);
-    SetCoverage coverage{set, static_cast<int>(own.size()), held_of(result.errors, own), held_of(wider, own), {}};
+    SetCoverage coverage{set,
+                         static_cast<int>(own.size()),
+                         held_of(result.errors, own, &ErrorRow::log_ratio),
+                         held_of(wider, own, &ErrorRow::first_log_ratio),
+                         {}};
     double low = 0, high = 0;
     for (const ErrorRow* row : own) {
       const TimeInterval interval = interval_of(wider, row->time);

@@ -143,7 +143,9 @@ bool is_of_steps(const std::string& quantity) {
 
 MeasuredRun in_seconds(MeasuredRun run) {
   if (run.quantity == "samples_per_s_per_gpu" && run.global_batch && run.gpus && run.value > 0) {
-    run.value = *run.global_batch / (run.value * *run.gpus);
+    const auto seconds = [&](double rate) { return *run.global_batch / (rate * *run.gpus); };
+    run.value = seconds(run.value);
+    if (run.first_predicted) run.first_predicted = seconds(*run.first_predicted);
     run.quantity = "iter_total_s";
   }
   return run;

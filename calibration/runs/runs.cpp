@@ -34,10 +34,10 @@ constexpr bool has_column(const SettingRow& row) { return row.has_column; }
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
     std::vector<std::string_view> all{
-        "model",        "dataset",  "strategy",    "gpus",      "gpus_per_node", "batch_per_gpu_or_node",
-        "global_batch", "degrees",  "micro_batch", "precision", "optimizer",     "machine",
-        "software",     "settings", "set",         "quantity",  "value",         "n_samples_averaged",
-        "source_file",  "notes",    "includes_io", "quality"};
+        "model",        "dataset",  "strategy",    "gpus",      "gpus_per_node",  "batch_per_gpu_or_node",
+        "global_batch", "degrees",  "micro_batch", "precision", "optimizer",      "machine",
+        "software",     "settings", "set",         "quantity",  "value",          "n_samples_averaged",
+        "source_file",  "notes",    "includes_io", "quality",   "first_predicted"};
     for (const std::string_view key : setting_keys(has_column)) all.push_back(key);
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;
@@ -254,6 +254,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   if (!zero && said > 0) zero = said;
   run.quantity = cells.required_text("quantity");
   run.value = cells.required_value();
+  run.first_predicted = cells.positive("first_predicted");
   run.samples_averaged = cells.positive("n_samples_averaged");
   run.source_file = cells.text("source_file");
   run.notes = cells.text("notes");

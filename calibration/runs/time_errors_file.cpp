@@ -53,14 +53,46 @@ void print_widths(std::string& text, std::string_view key, std::span<const std::
     text += fmt::format("  {}: {{faster: {:.3g}, slower: {:.3g}}}\n", names[i], widths[i].faster, widths[i].slower);
 }
 
+void read_traits(const YamlNode& node, TimeErrors& errors) {
+  node.only_keys({"usual", "spread", "measured"});
+  errors.usual_error = node.at("usual").number(-most_width, most_width);
+  const YamlNode spread = node.at("spread"), measured = node.at("measured");
+  spread.only_keys(run_trait_names);
+  measured.only_keys(run_trait_names);
+  for (std::size_t i = 0; i < run_trait_names.size(); ++i) {
+    TraitErrors& trait = errors.traits[i];
+    trait.spread = spread.at(run_trait_names[i]).number(0, most_width);
+    for (const YamlNode& each : measured.at(run_trait_names[i]).items()) {
+      each.only_keys({"name", "mean", "spread"});
+      trait.measured.push_back({each.at("name").text(), each.at("mean").number(-most_width, most_width),
+                                each.at("spread").number(0, most_width)});
+    }
+    std::sort(trait.measured.begin(), trait.measured.end(),
+              [](const TraitError& a, const TraitError& b) { return a.name < b.name; });
+  }
+}
+
+std::string print_traits(const TimeErrors& errors) {
+  std::string text = fmt::format("publications:\n  usual: {:.3f}\n  spread: {{", errors.usual_error);
+  for (std::size_t i = 0; i < run_trait_names.size(); ++i)
+    text += fmt::format("{}{}: {:.3f}", i == 0 ? "" : ", ", run_trait_names[i], errors.traits[i].spread);
+  text += "}\n  measured:\n";
+  for (std::size_t i = 0; i < run_trait_names.size(); ++i) {
+    text += fmt::format("    {}:{}\n", run_trait_names[i], errors.traits[i].measured.empty() ? " []" : "");
+    for (const TraitError& each : errors.traits[i].measured)
+      text += fmt::format("      - {{name: \"{}\", mean: {:.3f}, spread: {:.3f}}}\n", each.name, each.mean, each.spread);
+  }
+  return text;
+}
+
 }  // namespace
 
 TimeErrorsFile parse_time_errors(const std::string& text, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
-  root.only_keys({"format", "source", "widths", "kernels_rest_on", "exchanges_rest_on", "unexplained", "kinds_together",
-                  "measured_software", "software_without_runs", "own_of_plan", "learned_scatter", "learned_growth",
-                  "widened", "ratios", "learned", "learned_beyond", "coverage", "evidence"});
+  root.only_keys({"format", "source", "widths", "kernels_rest_on", "exchanges_rest_on", "unexplained", "publications",
+                  "kinds_together", "measured_software", "software_without_runs", "own_of_plan", "learned_scatter",
+                  "learned_growth", "widened", "ratios", "learned", "learned_beyond", "coverage", "evidence"});
   TimeErrorsFile file;
   file.source = root.at("source").text();
   TimeErrors& errors = file.errors;
@@ -68,6 +100,7 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   read_widths(root.at("kernels_rest_on"), time_basis_names, errors.kernel_bases);
   read_widths(root.at("exchanges_rest_on"), time_basis_names, errors.exchange_bases);
   read_widths(root.at("unexplained"), model_class_names, errors.classes);
+  read_traits(root.at("publications"), errors);
   const YamlNode measured = root.at("measured_software");
   measured.only_keys(model_class_names);
   for (std::size_t i = 0; i < model_class_names.size(); ++i) {
@@ -134,6 +167,7 @@ std::string print_time_errors(const TimeErrorsFile& file) {
   print_widths(text, "kernels_rest_on", time_basis_names, errors.kernel_bases);
   print_widths(text, "exchanges_rest_on", time_basis_names, errors.exchange_bases);
   print_widths(text, "unexplained", model_class_names, errors.classes);
+  text += print_traits(errors);
   text += "measured_software:\n";
   for (std::size_t i = 0; i < model_class_names.size(); ++i) {
     std::vector<std::string> quoted;

@@ -96,6 +96,10 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     group.predicted += one.error().has_value() ? 1 : 0;
     group.mean_error += one.error().value_or(0.0);
     group.mean_absolute_error += std::abs(one.error().value_or(0.0));
+    if (one.run.first_predicted && one.run.value > 0) {
+      ++group.first_cases;
+      group.first_accuracy += accuracy(*one.run.first_predicted / one.run.value - 1);
+    }
     group.with_interval += one.is_held().has_value() ? 1 : 0;
     group.held += one.is_held().value_or(false) ? 1 : 0;
     group.with_verdict += one.verdict ? 1 : 0;
@@ -128,6 +132,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     group.accuracy /= group.cases;
     group.ideal_accuracy /= group.cases;
     group.untaught_accuracy /= group.cases;
+    if (group.first_cases > 0) group.first_accuracy /= group.first_cases;
     if (group.predicted == 0) return;
     group.mean_error /= group.predicted;
     group.mean_absolute_error /= group.predicted;

@@ -40,8 +40,11 @@ struct ValidationSummary {
   struct Group {
     int cases = 0, predicted = 0;
     double accuracy = 0, ideal_accuracy = 0, mean_error = 0;
-    double untaught_accuracy = 0;     ///< accuracy of the predictions without fitted factors
-    double mean_absolute_error = 0;   ///< mean error over the cases that were predicted
+    double untaught_accuracy = 0;    ///< accuracy of the predictions without fitted factors
+    double mean_absolute_error = 0;  ///< mean error over the cases that were predicted
+    /// The number of runs with MeasuredRun::first_predicted, and the accuracy of these predictions.
+    int first_cases = 0;
+    double first_accuracy = 0;
     int with_interval = 0, held = 0;  ///< number of cases with an interval, and of cases inside their interval
     /// Number of cases with a verdict about memory, and of cases whose verdict is DOES-NOT-FIT or AT-RISK, although they
     /// ran.

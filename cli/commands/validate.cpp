@@ -102,6 +102,10 @@ Document document_of(const Validation& validation, const ValidateOptions& option
     document.line(fmt::format("the {} covers {} of {}", interval_name(), part(*coverage),
                               count_text(summary.overall.with_interval, "run")));
   }
+  if (summary.overall.first_cases > 0) {
+    document.line(fmt::format("accuracy {:.3f} over {} before they were known", summary.overall.first_accuracy,
+                              count_text(summary.overall.first_cases, "run")));
+  }
   if (scaling.overall.runs > 0) {
     document.line(fmt::format("scaling efficiency: mean |error| {}, median |error| {}, over {}",
                               tenths(scaling.overall.mean_absolute), tenths(scaling.overall.median_absolute),
@@ -217,20 +221,23 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
     }
     return list;
   };
-  json["summary"] = {{"cases", summary.overall.cases},
-                     {"accuracy", summary.overall.accuracy},
-                     {"ideal_accuracy", summary.overall.ideal_accuracy},
-                     {"interval_level", interval_level},
-                     {"coverage", or_null(summary.overall.coverage())},
-                     {"refused", summary.overall.refused},
-                     {"at_risk", summary.overall.at_risk},
-                     {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
-                     {"scaling_efficiency", scaling.overall.runs > 0 ? json_of(scaling.overall) : Json(nullptr)},
-                     {"by_" + options.by, groups},
-                     {"by_number_of_gpus", ranges(summary.by_gpus)},
-                     {"by_step_length", ranges(summary.by_length)},
-                     {"kendall_tau", number_or_null(summary.kendall_tau)},
-                     {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};
+  json["summary"] = {
+      {"cases", summary.overall.cases},
+      {"accuracy", summary.overall.accuracy},
+      {"ideal_accuracy", summary.overall.ideal_accuracy},
+      {"interval_level", interval_level},
+      {"coverage", or_null(summary.overall.coverage())},
+      {"first_cases", summary.overall.first_cases},
+      {"first_accuracy", summary.overall.first_cases > 0 ? Json(summary.overall.first_accuracy) : Json(nullptr)},
+      {"refused", summary.overall.refused},
+      {"at_risk", summary.overall.at_risk},
+      {"untaught_accuracy", summary.is_taught ? Json(summary.overall.untaught_accuracy) : Json(nullptr)},
+      {"scaling_efficiency", scaling.overall.runs > 0 ? json_of(scaling.overall) : Json(nullptr)},
+      {"by_" + options.by, groups},
+      {"by_number_of_gpus", ranges(summary.by_gpus)},
+      {"by_step_length", ranges(summary.by_length)},
+      {"kendall_tau", number_or_null(summary.kendall_tau)},
+      {"ideal_kendall_tau", number_or_null(summary.ideal_kendall_tau)}};
   return json;
 }
 

@@ -14,6 +14,7 @@
 #include "estimator/facts/preconditioners.hpp"
 #include "estimator/facts/recomputed_tensors.hpp"
 #include "estimator/facts/unrecomputed_layers.hpp"
+#include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 
 namespace ddl {
@@ -427,6 +428,9 @@ ModelFacts facts_of(const Model& model) {
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   for (const Layer& layer : model.layers) facts.has_attention = facts.has_attention || layer.operation->is_attention();
   for (const Layer& layer : model.layers) facts.attends = facts.attends || attends(*layer.operation);
+  const CatalogueEntry* const bundled = find_in_catalogue(model);
+  facts.kind = bundled != nullptr ? bundled->kind : model.input.sequence ? "language" : "";
+  if (bundled != nullptr) facts.family = bundled->family.empty() ? bundled->name : bundled->family;
 
   // A tensor is live across a cut if the tensor was produced before the cut and is read after the cut.
   facts.live_items.assign(count + 1, 0.0);

@@ -56,6 +56,11 @@ struct Sensitivity {
 enum class ModelClass { convolutional, transformer, mixture_of_experts };
 inline constexpr EnumNames<ModelClass> model_class_names{"convolutional", "transformer", "mixture_of_experts"};
 
+/// What a run has in common with other runs, apart from its kernels and exchanges: the family of its network, and the kind
+/// of its network together with its software and with its device.
+enum class RunTrait { family, software, device };
+inline constexpr EnumNames<RunTrait> run_trait_names{"family", "software", "device"};
+
 /// The measured runs that the coefficients of a plan's family were fitted to, and the error of the fit.
 struct LearnedRuns {
   int runs = 0;
@@ -70,7 +75,8 @@ struct TimeSensitivity {
   ModelClass model_class = ModelClass::convolutional;
   std::vector<Sensitivity> sources;  ///< ordered pairs of source and basis, without pairs that have no effect
   std::optional<LearnedRuns> learned;
-  std::string software{};  ///< Software::name
+  std::string software{};                     ///< Software::name
+  EnumArray<RunTrait, std::string> traits{};  ///< such as `resnet` and `classification convolutional, pytorch`
   /// The logarithm of the factor by which a step takes longer if a trained router chooses experts; 0 if routing is known.
   double routing = 0;
   /// Standard deviation of the logarithm of the step, with kernels slower and faster, if the factor of the kernels comes

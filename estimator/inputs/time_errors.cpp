@@ -90,15 +90,23 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
   shares.push_back(
       {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
+  const TraitDoubt doubt = trait_doubt(errors, time);
+  const double of_traits = two_sided * std::sqrt(doubt.variance);
+  shares.push_back({"network, software and device", {of_traits, of_traits}});
+  shares.push_back({"usual error", {std::max(0.0, -doubt.mean), std::max(0.0, doubt.mean)}});
   if (time.scale_slower > 0 || time.scale_faster > 0)
     shares.push_back({pooled_factor_name, {two_sided * time.scale_faster, two_sided * time.scale_slower}});
   if (time.routing > 0) shares.push_back({"routing of experts", {0, time.routing}});
   return shares;
 }
 
-double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side) {
+namespace {
+
+/// Returns the squared width of a time's interval in one direction, without the usual error of its traits.
+double variance_of(const TimeErrors& errors, const TimeSensitivity& time, const TraitDoubt& doubt,
+                   double ErrorWidth::*side) {
   const bool slower = side == &ErrorWidth::slower;
-  double sum = 0, squares = 0, others = square(software_width(errors, time).*side);
+  double sum = 0, squares = 0, others = square(software_width(errors, time).*side) + square(two_sided) * doubt.variance;
   for (const Sensitivity& each : time.sources) {
     const double own = (slower ? each.slower : each.faster) * width_of(errors, each).*side;
     if (is_kernel(each.source)) {
@@ -116,8 +124,34 @@ double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double
   return std::min(variance, learned_variance(variance, *time.learned, errors) + scale);
 }
 
+}  // namespace
+
+TraitDoubt trait_doubt(const TimeErrors& errors, const TimeSensitivity& time) {
+  TraitDoubt doubt{errors.usual_error, 0};
+  for (std::size_t i = 0; i < run_trait_names.size(); ++i) {
+    const TraitErrors& all = errors.traits[i];
+    const std::string& name = time.traits[i];
+    const auto found = std::lower_bound(all.measured.begin(), all.measured.end(), name,
+                                        [](const TraitError& each, const std::string& key) { return each.name < key; });
+    if (found != all.measured.end() && found->name == name) {
+      doubt.mean += found->mean;
+      doubt.variance += square(found->spread);
+    } else if (i != static_cast<std::size_t>(RunTrait::software) || is_measured_software(errors, time)) {
+      doubt.variance += square(all.spread);
+    }
+  }
+  return doubt;
+}
+
+double width_of(const TimeErrors& errors, const TimeSensitivity& time, const TraitDoubt& doubt, double ErrorWidth::*side) {
+  const double width = std::sqrt(variance_of(errors, time, doubt, side));
+  if (time.learned && time.learned->runs > 0) return width;  // the factors of the fit include the usual error
+  return width + std::max(0.0, side == &ErrorWidth::slower ? doubt.mean : -doubt.mean);
+}
+
 TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) {
-  const auto width = [&](double ErrorWidth::*side) { return std::min(widest, std::sqrt(variance_of(errors, time, side))); };
+  const TraitDoubt doubt = trait_doubt(errors, time);
+  const auto width = [&](double ErrorWidth::*side) { return std::min(widest, width_of(errors, time, doubt, side)); };
   return {std::exp(-width(&ErrorWidth::faster)), std::exp(width(&ErrorWidth::slower))};
 }
 
@@ -175,7 +209,8 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   down += square(std::max(0.0, a.routing - b.routing));
   // A part of the error that no source explains differs between plans. It may slow down one plan, or speed up the other.
   const ErrorWidth own = software_width(errors, a);
-  const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
+  const double of_traits = square(two_sided) * trait_doubt(errors, a).variance;
+  const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower) + 2 * of_traits);
   up += residual;
   down += residual;
   if (a.learned && b.learned) {
@@ -184,8 +219,11 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     down = std::min(down, most);
   } else if (a.learned || b.learned) {
     // If runs of a plan's family were measured, the error of their fit bounds the plan's error, whatever its sources are.
-    up = std::min(up, variance_of(errors, b, &ErrorWidth::slower) + variance_of(errors, a, &ErrorWidth::faster));
-    down = std::min(down, variance_of(errors, b, &ErrorWidth::faster) + variance_of(errors, a, &ErrorWidth::slower));
+    const auto variance = [&](const TimeSensitivity& time, double ErrorWidth::*side) {
+      return square(width_of(errors, time, trait_doubt(errors, time), side));
+    };
+    up = std::min(up, variance(b, &ErrorWidth::slower) + variance(a, &ErrorWidth::faster));
+    down = std::min(down, variance(b, &ErrorWidth::faster) + variance(a, &ErrorWidth::slower));
   }
   // Both plans have the same error of the factor from other networks.
   const double scale =

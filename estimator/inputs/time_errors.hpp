@@ -26,18 +26,32 @@ struct TimeInterval {
   double low = 1, high = 1;
 };
 
+/// The mean of ln(measured / predicted) of all runs that have one trait, and its standard deviation.
+struct TraitError {
+  std::string name;
+  double mean = 0, spread = 0;
+};
+
+/// The mean errors of runs by one trait.
+struct TraitErrors {
+  double spread = 0;  ///< standard deviation between the means, and so the doubt about a trait that no measured run had
+  std::vector<TraitError> measured{};  ///< sorted by name
+};
+
 /// Errors of predicted times, fitted to measured runs. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
   /// Factors on the widths of kernels and of exchanges, for each basis of a time. Less reliable
   /// bases have no smaller factors.
   EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
-  EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors that no source explains
+  EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors of single publications that no source explains
+  double usual_error = 0;                       ///< mean of ln(measured / predicted) over publications
+  EnumArray<RunTrait, TraitErrors> traits{};
   /// The additional error with a software that no measured run of the model's class had.
   ErrorWidth new_software{};
   EnumArray<ModelClass, std::vector<std::string>> measured_software{};  ///< sorted names of software with measured runs
   double kinds_together = 0.5;  ///< correlation of the errors of two types of kernels
-  /// The share of the unexplained variance that differs between plans of one model on one machine.
+  /// The share of the unexplained variance, with that of traits, that differs between plans of one model on one machine.
   double own_of_plan = 0.5;
   /// Error of runs that were not used in a fit, divided by the error of the runs of the fit.
   double learned_scatter = 2;
@@ -45,10 +59,18 @@ struct TimeErrors {
   double learned_growth = 0;
 };
 
+/// What the traits of a time say about its error ln(measured / predicted).
+struct TraitDoubt {
+  double mean = 0, variance = 0;
+};
+/// A software without measured runs has no doubt of its own here: TimeErrors::new_software includes it.
+[[nodiscard]] TraitDoubt trait_doubt(const TimeErrors& errors, const TimeSensitivity& time);
+
 /// Whether runs of the time's model class were measured with its software.
 [[nodiscard]] bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time);
-/// Returns the squared width of a time's interval in one direction. interval_of() takes the square root.
-[[nodiscard]] double variance_of(const TimeErrors& errors, const TimeSensitivity& time, double ErrorWidth::*side);
+/// Returns the width of a time's interval in one direction, as the logarithm of a factor. `doubt`: trait_doubt().
+[[nodiscard]] double width_of(const TimeErrors& errors, const TimeSensitivity& time, const TraitDoubt& doubt,
+                              double ErrorWidth::*side);
 [[nodiscard]] TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time);
 /// Returns the interval of the measured ratio b/a divided by the predicted ratio, for two times of the same model on the
 /// same machine. If both times depend equally on a source of error, the error of this source cancels.
@@ -58,7 +80,9 @@ struct TimeErrors {
 /// types are one source, with their correlation included.
 struct WidthShare {
   std::string_view name;  ///< name of the source, `kernels`, or `software` for the error that no source explains
-  ErrorWidth width;       ///< without fitted coefficients, the squares add up to the square of the interval's width
+  /// Without fitted coefficients, the squares add up to the square of the interval's width, without the usual error. The
+  /// usual error is added to the root of the sum.
+  ErrorWidth width;
 };
 [[nodiscard]] std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensitivity& time);
 

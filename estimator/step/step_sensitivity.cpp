@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "estimator/inputs/expert_load.hpp"
 #include "estimator/inputs/sensitivity.hpp"
@@ -101,6 +104,9 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
                        : facts.attends   ? ModelClass::transformer
                                          : ModelClass::convolutional;
   result.software = job.coefficients.software.name;
+  const std::string kind = fmt::format("{} {}", facts.kind, model_class_names[result.model_class]);
+  result.traits = {facts.family, fmt::format("{}, {}", kind, result.software),
+                   fmt::format("{}, {}", kind, job.machine.device.name)};
   const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;
   const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);

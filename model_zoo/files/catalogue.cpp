@@ -64,12 +64,17 @@ const std::vector<CatalogueEntry>& model_catalogue() {
   return entries;
 }
 
-std::string_view kind_of(const Model& model) {
+const CatalogueEntry* find_in_catalogue(const Model& model) {
   const std::string name = model.name.substr(0, model.name.find('@'));
   const std::vector<CatalogueEntry>& all = model_catalogue();
   const auto found = std::lower_bound(all.begin(), all.end(), name,
                                       [](const CatalogueEntry& entry, const std::string& key) { return entry.name < key; });
-  return found != all.end() && found->name == name ? std::string_view(found->kind) : std::string_view();
+  return found != all.end() && found->name == name ? &*found : nullptr;
+}
+
+std::string_view kind_of(const Model& model) {
+  const CatalogueEntry* const entry = find_in_catalogue(model);
+  return entry != nullptr ? std::string_view(entry->kind) : std::string_view();
 }
 
 bool is_usually_half(const Model& model) {

@@ -26,6 +26,8 @@ struct CatalogueEntry {
 /// Returns all bundled models, sorted by name.
 [[nodiscard]] const std::vector<CatalogueEntry>& model_catalogue();
 
+/// Returns the entry of a bundled model, which may have other parameters; null for other models.
+[[nodiscard]] const CatalogueEntry* find_in_catalogue(const Model& model);
 /// Returns the kind of a bundled model, such as `classification`; empty for other models.
 [[nodiscard]] std::string_view kind_of(const Model& model);
 

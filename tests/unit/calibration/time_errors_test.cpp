@@ -32,7 +32,7 @@ std::vector<ErrorRow> synthetic_rows(double width) {
       row.plan = std::to_string(run);
       row.time.model_class = ModelClass::transformer;
       row.time.sources.push_back({ErrorSource::matrix_products, TimeBasis::fitted, 0.9, 0.9});
-      row.log_ratio = width / 1.645 * normal(engine);
+      row.log_ratio = row.first_log_ratio = width / 1.645 * normal(engine);
       rows.push_back(std::move(row));
     }
   }
@@ -120,6 +120,20 @@ TEST_CASE("a software without measured runs has intervals that include the shift
   CHECK(fit.evidence.front().software == "known");
   CHECK(fit.evidence.front().device == "card");
   CHECK(fit.evidence.front().runs == static_cast<int>(rows.size()));
+}
+
+TEST_CASE("widths are fitted to what was predicted before runs were known") {
+  std::vector<ErrorRow> rows = synthetic_rows(0.2);
+  for (ErrorRow& row : rows) row.log_ratio /= 100;
+  const TimeErrorsFile first = fit_time_errors(rows, {}, {});
+  for (ErrorRow& row : rows) row.first_log_ratio = row.log_ratio;
+  const TimeErrorsFile later = fit_time_errors(rows, {}, {});
+  const TimeSensitivity& time = rows.front().time;
+  CHECK(std::log(interval_of(first.errors, time).high) == Approx(0.2).epsilon(0.15));
+  CHECK(interval_of(later.errors, time).high < interval_of(first.errors, time).high);
+  // The predictions of today are covered more often than the first ones.
+  CHECK(first.coverage.front().held == 1);
+  CHECK(first.coverage.front().held_left_out < 1);
 }
 
 }  // namespace time_errors_tests

@@ -23,6 +23,8 @@ TimeErrors some_errors() {
   for (std::size_t i = 0; i < errors.kernel_bases.size(); ++i)
     errors.kernel_bases[i] = errors.exchange_bases[i] = {factors[i], factors[i]};
   errors.classes = {ErrorWidth{0.2, 0.4}, ErrorWidth{0.1, 0.2}, ErrorWidth{0.2, 0.3}};
+  errors.usual_error = 0.05;
+  errors.traits = {TraitErrors{0.1, {{"resnet", 0.02, 0.03}, {"vit", -0.2, 0.04}}}, TraitErrors{0.08}, TraitErrors{0.06}};
   return errors;
 }
 
@@ -122,14 +124,37 @@ TEST_CASE("the widths of all sources add up to the width of the interval") {
   for (int i = 0; i < 100; ++i) {
     const TimeSensitivity time = some_time(engine);
     double faster = 0, slower = 0;
+    ErrorWidth usual;
     for (const WidthShare& each : width_shares(errors, time)) {
+      if (each.name == "usual error") {
+        usual = each.width;
+        continue;
+      }
       faster += each.width.faster * each.width.faster;
       slower += each.width.slower * each.width.slower;
     }
     const TimeInterval interval = interval_of(errors, time);
-    CHECK(std::log(interval.low) == Approx(-std::sqrt(faster)));
-    CHECK(std::log(interval.high) == Approx(std::sqrt(slower)));
+    CHECK(std::log(interval.low) == Approx(-usual.faster - std::sqrt(faster)));
+    CHECK(std::log(interval.high) == Approx(usual.slower + std::sqrt(slower)));
   }
+}
+
+TEST_CASE("the usual error of a trait widens the interval to its side, and cancels in the ratio of two plans") {
+  TimeErrors errors = some_errors();
+  errors.own_of_plan = 0;
+  TimeSensitivity slow = of_kernels(TimeBasis::fitted), fast = slow, unknown = slow;
+  slow.traits[RunTrait::family] = "resnet";  // 0.05 + 0.02 too short
+  fast.traits[RunTrait::family] = "vit";     // 0.2 − 0.05 too long
+  CHECK(trait_doubt(errors, slow).mean == Approx(0.07));
+  CHECK(trait_doubt(errors, fast).mean == Approx(-0.15));
+  CHECK(trait_doubt(errors, unknown).mean == Approx(0.05));
+  CHECK(trait_doubt(errors, unknown).variance - trait_doubt(errors, slow).variance == Approx(0.01 - 0.0009));
+  errors.usual_error = 0;
+  const TimeInterval plain = interval_of(errors, fast);
+  errors.usual_error = 0.15;
+  CHECK(interval_of(errors, fast).low > plain.low);
+  CHECK(interval_of(errors, fast).high == plain.high);
+  CHECK(ratio_interval_of(errors, fast, fast).high == 1);
 }
 
 TEST_CASE("common errors of two plans cancel in their ratio") {
