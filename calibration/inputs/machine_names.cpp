@@ -328,6 +328,19 @@ std::string_view reason_of_absence(std::string_view name) {
   return {};
 }
 
+/// Returns the longest part of a name that names a bundled machine by itself: `h100` of `our-h100-cluster`; empty if none.
+std::string known_part(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  for (std::size_t length = words.size(); length-- > 1;) {
+    for (std::size_t first = 0; first + length <= words.size(); ++first) {
+      std::string part;
+      for (std::size_t i = first; i < first + length; ++i) part += (part.empty() ? "" : "-") + words[i];
+      if (machine_of_key(name_key(part)) != nullptr) return part;
+    }
+  }
+  return {};
+}
+
 /// The command that writes a file for a device of which no bundled machine is like it.
 std::string sheet_command(const std::string& name) {
   return fmt::format(
@@ -356,6 +369,12 @@ std::string sheet_command(const std::string& name) {
     if (is_long) alike.resize(most_beginning);
     throw Error(problem,
                 fmt::format("did you mean {}{}?", in_words(alike), is_long ? ", or another of 'machines list'" : ""));
+  }
+  if (const std::string part = known_part(name); !part.empty()) {
+    throw Error(problem,
+                fmt::format("did you mean {0}? For a cluster of its GPUs, write a file: ddl-oracle machines new {1} "
+                            "--gpu {2} --per-node 8 --nodes 16 --network 200Gb/s -o {1}.yaml",
+                            quote(part), shell_name(name), part));
   }
   if (const std::vector<std::string> near = nearest_names(name); !near.empty()) {
     throw Error(problem, fmt::format("did you mean {}? For other GPUs, write a file with the figures of their datasheet: {}",

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -53,6 +54,9 @@ void unknown_choice(const std::string& option, const std::string& text, const st
   // Only options for a precision know fp8.
   if (format != format_hints.end() && std::find(known.begin(), known.end(), "fp8") != known.end())
     throw Error(fmt::format("{} does not support {}", option, quote(text)), std::string(format->hint));
+  if (text.find(',') != std::string::npos)
+    throw Error(fmt::format("{} does not support {}", option, quote(text)),
+                fmt::format("give one of {}", fmt::join(known, ", ")));
   throw Error(fmt::format("{} does not support {}", option, quote(text)), suggest(text, known));
 }
 
