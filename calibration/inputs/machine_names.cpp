@@ -328,14 +328,22 @@ std::string_view reason_of_absence(std::string_view name) {
   return {};
 }
 
-/// Returns the longest part of a name that names a bundled machine by itself: `h100` of `our-h100-cluster`; empty if none.
+/// Returns the longest part of a name that names a bundled machine by itself, if the other words have no digits: `h100` of
+/// `our-h100-cluster`; empty if there is none.
 std::string known_part(std::string_view name) {
+  if (name.size() > longest_compared) return {};
   const std::vector<std::string> words = words_of(name);
+  const auto has_digit = [](const std::string& word) { return std::any_of(word.begin(), word.end(), is_digit); };
+  const std::ptrdiff_t numbered = std::count_if(words.begin(), words.end(), has_digit);
   for (std::size_t length = words.size(); length-- > 1;) {
     for (std::size_t first = 0; first + length <= words.size(); ++first) {
       std::string part;
-      for (std::size_t i = first; i < first + length; ++i) part += (part.empty() ? "" : "-") + words[i];
-      if (machine_of_key(name_key(part)) != nullptr) return part;
+      std::ptrdiff_t inside = 0;
+      for (std::size_t i = first; i < first + length; ++i) {
+        part += (part.empty() ? "" : "-") + words[i];
+        inside += has_digit(words[i]) ? 1 : 0;
+      }
+      if (inside == numbered && machine_of_key(name_key(part)) != nullptr) return part;
     }
   }
   return {};
