@@ -1,8 +1,8 @@
-# Collects the licences of the libraries in the program, which packages of binaries must contain. As a script:
+# Collects the licenses of the libraries in the program, which packages of binaries must contain. As a script:
 # cmake -DPROGRAM= -DTO= -P Licenses.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# Writes into `folder` the list of libraries that `program --licenses` prints, and the licence texts of their Debian packages.
+# Writes into `folder` the list of libraries that `program --licenses` prints, and the license texts of their Debian packages.
 function(write_licenses program folder)
   file(MAKE_DIRECTORY "${folder}")
   execute_process(COMMAND "${program}" --licenses OUTPUT_FILE "${folder}/libraries.txt" COMMAND_ERROR_IS_FATAL ANY)
@@ -13,13 +13,13 @@ function(write_licenses program folder)
       file(READ "${file}" text)
       file(WRITE "${folder}/${package}.txt" "${text}")
     else()
-      message(STATUS "no licence text of ${package} on this system: ${folder} lists ${package} without a text")
+      message(STATUS "no license text of ${package} on this system: ${folder} lists ${package} without a text")
     endif()
   endforeach()
-  foreach(licence IN ITEMS LGPL-2.1 GPL-3)
-    if(EXISTS "/usr/share/common-licenses/${licence}")
-      file(READ "/usr/share/common-licenses/${licence}" text)
-      file(WRITE "${folder}/${licence}.txt" "${text}")
+  foreach(license IN ITEMS LGPL-2.1 GPL-3)
+    if(EXISTS "/usr/share/common-licenses/${license}")
+      file(READ "/usr/share/common-licenses/${license}" text)
+      file(WRITE "${folder}/${license}.txt" "${text}")
     endif()
   endforeach()
 endfunction()

@@ -100,8 +100,8 @@ def ar_of(members, seconds):
     return out
 
 
-def licence_files(tree):
-    """The licence files of the program and its libraries: content by path."""
+def license_files(tree):
+    """The license files of the program and its libraries: content by path."""
     return {name: content for name, (content, _) in tree if "/licenses/" in name or name.endswith("/LICENSE")}
 
 
@@ -156,8 +156,8 @@ def wheel(tree, module, version, architecture, seconds):
             files.add(f"{data}/scripts/ddl-oracle", content, mode)
         elif not name.startswith("share/doc/"):
             files.add(f"{data}/data/{name}", content, mode)
-    licences = licence_files(tree)
-    for name, content in licences.items():
+    licenses = license_files(tree)
+    for name, content in licenses.items():
         files.add(f"{info}/licenses/{name.split('/doc/ddl-oracle/')[1]}", content)
     readme = dict(tree)["share/doc/ddl-oracle/README.md"][0].decode()
     files.add(

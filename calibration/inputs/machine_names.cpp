@@ -328,6 +328,27 @@ std::string_view reason_of_absence(std::string_view name) {
   return {};
 }
 
+/// Returns the longest part of a name that names a bundled machine by itself, if the other words have no digits: `h100` of
+/// `our-h100-cluster`; empty if there is none.
+std::string known_part(std::string_view name) {
+  if (name.size() > longest_compared) return {};
+  const std::vector<std::string> words = words_of(name);
+  const auto has_digit = [](const std::string& word) { return std::any_of(word.begin(), word.end(), is_digit); };
+  const std::ptrdiff_t numbered = std::count_if(words.begin(), words.end(), has_digit);
+  for (std::size_t length = words.size(); length-- > 1;) {
+    for (std::size_t first = 0; first + length <= words.size(); ++first) {
+      std::string part;
+      std::ptrdiff_t inside = 0;
+      for (std::size_t i = first; i < first + length; ++i) {
+        part += (part.empty() ? "" : "-") + words[i];
+        inside += has_digit(words[i]) ? 1 : 0;
+      }
+      if (inside == numbered && machine_of_key(name_key(part)) != nullptr) return part;
+    }
+  }
+  return {};
+}
+
 /// The command that writes a file for a device of which no bundled machine is like it.
 std::string sheet_command(const std::string& name) {
   return fmt::format(
@@ -356,6 +377,12 @@ std::string sheet_command(const std::string& name) {
     if (is_long) alike.resize(most_beginning);
     throw Error(problem,
                 fmt::format("did you mean {}{}?", in_words(alike), is_long ? ", or another of 'machines list'" : ""));
+  }
+  if (const std::string part = known_part(name); !part.empty()) {
+    throw Error(problem,
+                fmt::format("did you mean {0}? For a cluster of its GPUs, write a file: ddl-oracle machines new {1} "
+                            "--gpu {2} --per-node 8 --nodes 16 --network 200Gb/s -o {1}.yaml",
+                            quote(part), shell_name(name), part));
   }
   if (const std::vector<std::string> near = nearest_names(name); !near.empty()) {
     throw Error(problem, fmt::format("did you mean {}? For other GPUs, write a file with the figures of their datasheet: {}",

@@ -33,11 +33,30 @@ constexpr bool has_column(const SettingRow& row) { return row.has_column; }
 /// The columns that a table of runs may have.
 const std::vector<std::string_view>& known_columns() {
   static const std::vector<std::string_view> columns = [] {
-    std::vector<std::string_view> all{
-        "model",        "dataset",  "strategy",    "gpus",      "gpus_per_node",  "batch_per_gpu_or_node",
-        "global_batch", "degrees",  "micro_batch", "precision", "optimizer",      "machine",
-        "software",     "settings", "set",         "quantity",  "value",          "n_samples_averaged",
-        "source_file",  "notes",    "includes_io", "quality",   "first_predicted"};
+    // A hint lists the first ones: those that every table needs.
+    std::vector<std::string_view> all{"model",
+                                      "strategy",
+                                      "gpus",
+                                      "quantity",
+                                      "value",
+                                      "machine",
+                                      "degrees",
+                                      "global_batch",
+                                      "micro_batch",
+                                      "precision",
+                                      "optimizer",
+                                      "software",
+                                      "settings",
+                                      "dataset",
+                                      "set",
+                                      "notes",
+                                      "gpus_per_node",
+                                      "batch_per_gpu_or_node",
+                                      "source_file",
+                                      "quality",
+                                      "includes_io",
+                                      "n_samples_averaged",
+                                      "first_predicted"};
     for (const std::string_view key : setting_keys(has_column)) all.push_back(key);
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
+#include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -271,7 +273,19 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   judge_plan(check, estimator, plan, *std::move(checked), options.time_limit);
 }
 
+/// Throws Error if a model is given in place of a file.
+void refuse_model(const std::string& file) {
+  std::error_code unknown;
+  if (std::filesystem::exists(file, unknown) || is_path(file)) return;
+  const std::vector<std::string> models = model_names();
+  const std::string model = canonical_model_name(file);
+  if (std::find(models.begin(), models.end(), model) == models.end()) return;
+  throw Error(fmt::format("{} is a model, but 'check' takes a job file", quote(file)),
+              fmt::format("'ddl-oracle recommend {} --machine h100 --gpus 64 --save-job job.yaml' writes one", model));
+}
+
 void judge_into(JobCheck& check, const CheckOptions& options) {
+  refuse_model(check.file);
   if (std::optional<Configuration> read = recognise_configuration(check.file, script_values_in(options.set_words))) {
     judge_configuration(check, {.configuration = *std::move(read), .estimate = {}}, options);
   } else {

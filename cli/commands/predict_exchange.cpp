@@ -250,7 +250,7 @@ void add_predict_exchange(const Command& predict, Request& request) {
       {{"ddl-oracle predict exchange --ranks 8,16 --bytes 4MiB,64MiB", "an allreduce among 8 and among 16 GPUs"},
        {"ddl-oracle predict exchange --operation allgather --ranks 64 --machine h100",
         "the time of an allgather among 64 GPUs"},
-       {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "four GPUs of each node, for programs"}});
+       {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "with four GPUs of each node, as CSV"}});
   exchange.add_option("--operation", asked->operations, "operations, separated by commas: allreduce, allgather, …")
       .capture_default_str();
   exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas")

@@ -53,7 +53,7 @@ namespace {
 void refuse_cost_without_price(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
   throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
-              "add --price 2.5USD/h");
+              fmt::format("add --price {}=2.5USD/h", machine.name));
 }
 
 /// Returns the best plan of a changed question; empty if the search finds none within `limit`.

@@ -111,7 +111,7 @@ std::vector<std::string> without_effect_on_all(const PlanOptions& options, const
     if (named && named->empty()) break;
     const std::vector<std::string> own = options_without_effect(options, *outcome.study, outcome.best->plan);
     if (!named) named = own;
-    // What one model lacks for an option to have an effect, another may not have at all.
+    // The texts about one option begin alike, but each names what its own model lacks.
     std::erase_if(*named, [&](const std::string& each) {
       return std::none_of(own.begin(), own.end(),
                           [&](const std::string& other) { return each.starts_with(other) || other.starts_with(each); });

@@ -307,7 +307,11 @@ void add_validate(const Command& program, Request& request) {
       {{"ddl-oracle validate runs.csv --machine dgx-a100", "the error of predictions for your own runs"},
        {"ddl-oracle validate paradl-abci --by model", "the error for published runs, by model"},
        {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors fitted to the other runs"}});
-  command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one (paradl-abci)").file();
+  command
+      .add_option("runs", options->runs,
+                  "table of runs: a CSV file with the columns model, strategy, gpus, quantity and value, or a bundled table "
+                  "(paradl-abci)")
+      .file();
   command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");

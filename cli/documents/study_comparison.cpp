@@ -216,6 +216,23 @@ std::string price_years_text(const Outcomes& outcomes) {
   return fmt::format("prices are of different years: {}", fmt::join(parts, ", "));
 }
 
+/// Names the machines without a price, if other costs are compared; else empty.
+std::string missing_prices_text(const Outcomes& outcomes) {
+  std::set<std::string> missing;
+  bool any_cost = false;
+  for (const StudyOutcome& each : outcomes) {
+    if (!each.best) continue;
+    if (cost_of(each)) {
+      any_cost = true;
+    } else if (!each.study->machine().price_per_gpu_hour) {
+      missing.insert(each.study->machine().name);
+    }
+  }
+  if (!any_cost || missing.empty()) return {};
+  return fmt::format("{} {} no price: add --price {}=2.5USD/h", fmt::join(missing, ", "),
+                     missing.size() == 1 ? "has" : "have", fmt::join(missing, "=2.5USD/h,"));
+}
+
 /// Lists the problem and the hint of each study without an answer.
 Document problems_of(const Outcomes& outcomes, const Labels& labels) {
   Document problems;
@@ -350,6 +367,7 @@ Document document_of(const Outcomes& exact, bool drawn = false) {
   add_table("Best plan of each", plans_table(outcomes, labels));
   if (drawn && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best.has_value(); }))
     document.add(bars_of(outcomes, labels));
+  if (const std::string prices = missing_prices_text(outcomes); !prices.empty()) document.line(prices, 2);
   if (const std::string years = price_years_text(outcomes); !years.empty()) document.line(years, 2);
   for (const StudyOutcome& each : outcomes) {
     if (each.study) document.line(fmt::format("{}: kernel times: {}", labels.of(each), kernel_times_text(*each.study)), 2);

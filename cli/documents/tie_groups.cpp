@@ -78,13 +78,17 @@ std::vector<std::string> row_numbers(const RankedRows& rows) {
 }
 
 std::string ties_text(const RankedRows& rows) {
+  const auto tied =
+      std::count_if(rows.groups.begin(), rows.groups.end(), [](const TieGroup& each) { return each.is_tie(); });
   std::vector<std::string> ranges;
   for (const TieGroup& each : rows.groups) {
-    if (each.is_tie())
-      ranges.push_back(fmt::format("{} {} {}", each.first + 1, each.last == each.first + 1 ? "and" : "to", each.last + 1));
+    if (!each.is_tie()) continue;
+    const bool is_pair = tied == 1 && each.last == each.first + 1;
+    ranges.push_back(fmt::format("{} {} {}", each.first + 1, is_pair ? "and" : "to", each.last + 1));
   }
   if (ranges.empty()) return {};
-  return fmt::format("tied: {}; the difference is smaller than the prediction error", fmt::join(ranges, ", "));
+  return fmt::format("{}: {}; the difference is smaller than the prediction error", tied == 1 ? "tied" : "tied groups",
+                     fmt::join(ranges, ", "));
 }
 
 }  // namespace ddl

@@ -19,8 +19,19 @@ constexpr auto concept_table = std::to_array<Concept>({
      "Give the length of the training by --train-tokens 1T, --epochs 90 or --to-accuracy; the report then has its time and "
      "cost."},
     {"bubble pipeline-bubble",
-     "The bubble is the waiting of a pipeline: the phase 'waiting' of 'explain'. --schedule, --virtual-stages and "
-     "--micro-batches change the bubble."},
+     "The bubble is the time in which a stage of a pipeline waits for other stages: the phase 'bubble' of 'explain'. "
+     "--schedule, --virtual-stages and --micro-batches change the bubble."},
+    {"schedule schedules pipeline-schedule 1f1b gpipe zero-bubble zb-h1 zb-v dualpipe",
+     "A search chooses the schedule. To compare two: explain MODEL --gpus 64 --plan 'dp8·pp8 m16' --against 'dp8·pp8 zb-h1 "
+     "m16'."},
+    {"compare comparison versus vs",
+     "'recommend --model A,B' and '--machine C,D' compare models and machines, 'recommend --strategies data,spatial' "
+     "compares "
+     "strategies, and 'explain --against PLAN' compares two plans."},
+    {"what-if upgrade faster-network faster-gpu",
+     "--what-if 'bandwidth*2' shows the step with links that are twice as fast, and 'bandwidth(node)*2' with such links in "
+     "a "
+     "node only. Several changes: --what-if 'bandwidth*2' --what-if 'peak(bf16)*0.8'."},
     {"interval uncertainty error confidence tie ties", "See 'help accuracy'."},
     {"scaling weak-scaling strong-scaling scalability scaling-efficiency",
      "'recommend MODEL --gpus 8..1024' shows the best plan of each number of GPUs: strong scaling with --global-batch, weak "
@@ -123,6 +134,19 @@ constexpr auto concept_table = std::to_array<Concept>({
     // Tools
     {"python api notebook pandas jupyter",
      "The wheel has the module ddl_oracle: ddl_oracle.recommend(model=\"llama3-8b\", machine=\"h100\", gpus=64)."},
+    {"yaml model-file own-model my-model custom-model new-model",
+     "A model file is YAML, and lists the input and the layers (docs/models.md). 'models import FILE' writes one, 'models "
+     "show "
+     "FILE.yaml' checks it, and --model FILE.yaml reads it."},
+    {"own-machine my-machine own-cluster my-cluster custom-machine on-premise machine-file",
+     "'machines new ours --gpu rtx4090 --per-node 4 --nodes 4 --network 100Gb/s -o ours.yaml' writes a machine file, and "
+     "--machine ours.yaml reads it."},
+    {"runs measured measured-runs runs-csv predicted-vs-measured",
+     "'validate RUNS.csv' compares predictions with measured runs. The table has the columns model, strategy, gpus, "
+     "quantity "
+     "(such as iter_total_s, the time of a step) and value. 'calibrate runs' fits factors to such a table."},
+    {"sft full-fine-tuning instruction-tuning",
+     "Fine-tuning of all weights is predicted like any other training. --lora 16 trains only adapters."},
     {"onnx import huggingface hugging-face config-json import-model",
      "'models import FILE' writes a model file from an ONNX file or a config.json of Hugging Face; --model also takes "
      "them."},

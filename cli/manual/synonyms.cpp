@@ -20,6 +20,7 @@ constexpr std::string_view say_tokens =
     "write --train-tokens 1T for the length of the training, or --seq for the tokens per sample";
 constexpr std::string_view say_length = "write --train-tokens 1T or --epochs 90, the length of the training";
 constexpr std::string_view say_lora = "give the rank of LoRA: --lora 16";
+constexpr std::string_view say_fine_tuning = "write --lora 16 for adapters of rank 16; without it, all weights are trained";
 constexpr std::string_view say_recompute = "write --recompute full or --recompute selective";
 constexpr std::string_view say_memory =
     "write --gpu-memory 80GiB, the memory of a GPU, or --margin 5%, the memory to keep free";
@@ -68,8 +69,9 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"lora-r", "lora", say_lora},
     {"peft", "lora", say_lora},
     {"adapter", "lora", say_lora},
-    {"fine-tune", "lora", say_lora},
-    {"finetune", "lora", say_lora},
+    {"fine-tune", "lora", say_fine_tuning},
+    {"fine-tuning", "lora", say_fine_tuning},
+    {"finetune", "lora", say_fine_tuning},
     {"qlora", "lora", "QLoRA has frozen weights in 4 bits: --lora 16 --base nf4"},
     {"gpu", "machine", say_machine},
     {"device", "machine", say_machine},

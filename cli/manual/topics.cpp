@@ -74,11 +74,13 @@ constexpr std::string_view about_files = R"(Files
 Every name of a model, machine, data set, software or coefficients may be the
 path of your own file. A path has a '/' or ends in .yaml, .json, .onnx, .toml.
 
-  model         models show NAME prints one; models import NET.onnx writes one;
+  model         models import NET.onnx writes one (docs/models.md describes it);
                 recommend NET.onnx reads ONNX directly
-  machine       machines show NAME; machines new NAME --like OTHER writes one
+  machine       machines show NAME --format yaml prints one; machines new
+                NAME --like OTHER writes one
   coefficients  calibrate writes them from measurements of your machine
   profile       profile MODEL measures the kernels of a GPU
+  runs          a CSV table of measured runs, for validate and calibrate runs
   job           recommend --save-job JOB.yaml, for check
   plan          a JSON report of recommend or explain, for --plan
   configuration recommend --like FILE reads torchtitan, Megatron-LM, DeepSpeed,

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -34,26 +35,39 @@ Option add(const Command& command, const std::string& name, std::optional<Number
   return option;
 }
 
-struct FormatHint {
-  std::string_view format, hint;
+struct ChoiceHint {
+  std::string_view text;   ///< a value that the user wrote
+  std::string_view known;  ///< a value that only options have to which the hint applies
+  std::string_view hint;
 };
-/// Formats that frameworks and data sheets name, and the precision that stands for them.
-constexpr auto format_hints = std::to_array<FormatHint>(
-    {{"mxfp8", "write fp8: its elements have the scales of MX, and its peak is that of 8 bits"},
-     {"fp4", "write nvfp4"},
-     {"mxfp4", "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 elements in place of 32"},
-     {"mxfp6", "products in mxfp6 are not predicted; fp8 is the next wider format"},
-     {"int8", "training in int8 is not predicted; fp8 has as many bits, and --optimizer has moments of 8 bits"}});
+constexpr std::string_view trainers_hint = "it runs plans of fsdp, ddp and deepspeed: write one of them";
+/// Values of frameworks and data sheets that an option lacks, and what stands for them.
+constexpr auto choice_hints = std::to_array<ChoiceHint>(
+    {{"mxfp8", "fp8", "write fp8: its elements have the scales of MX, and its peak is that of 8 bits"},
+     {"fp4", "fp8", "write nvfp4"},
+     {"mxfp4", "fp8",
+      "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 elements in place of 32"},
+     {"mxfp6", "fp8", "products in mxfp6 are not predicted; fp8 is the next wider format"},
+     {"int8", "fp8", "training in int8 is not predicted; fp8 has as many bits, and --optimizer has moments of 8 bits"},
+     {"int4", "fp8", "training in int4 is not predicted; frozen weights have 4 bits with --lora 16 --base nf4"},
+     {"pytorch", "ddp", "PyTorch runs plans of fsdp and ddp: write one of them"},
+     {"accelerate", "ddp", trainers_hint},
+     {"huggingface", "ddp", trainers_hint},
+     {"lightning", "ddp", trainers_hint},
+     {"transformers", "ddp", trainers_hint},
+     {"yes", "selective", "write full, or selective for attention only"}});
 
 }  // namespace
 
 void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
-  const auto format = std::find_if(format_hints.begin(), format_hints.end(),
-                                   [&text](const FormatHint& each) { return each.format == text; });
-  // Only options for a precision know fp8.
-  if (format != format_hints.end() && std::find(known.begin(), known.end(), "fp8") != known.end())
-    throw Error(fmt::format("{} does not support {}", option, quote(text)), std::string(format->hint));
-  throw Error(fmt::format("{} does not support {}", option, quote(text)), suggest(text, known));
+  const auto found = std::find_if(choice_hints.begin(), choice_hints.end(), [&](const ChoiceHint& each) {
+    return each.text == text && std::find(known.begin(), known.end(), each.known) != known.end();
+  });
+  const bool is_list = text.find(',') != std::string::npos;
+  throw Error(fmt::format("{} does not support {}", option, quote(text)),
+              found != choice_hints.end() ? std::string(found->hint)
+              : is_list                   ? fmt::format("give one of {}", fmt::join(known, ", "))
+                                          : suggest(text, known));
 }
 
 std::vector<std::string> comma_separated(std::string_view text) {

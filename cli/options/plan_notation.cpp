@@ -1,9 +1,11 @@
 #include "cli/options/plan_notation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -237,6 +239,14 @@ std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view s
   return std::nullopt;
 }
 
+/// Returns the hint for a sign that the notation lacks; names the sign that a word of frameworks means.
+std::string unknown_sign_hint(std::string_view sign) {
+  constexpr auto words = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"zero1", "z1"}, {"zero2", "z2"}, {"zero3", "z3"}, {"zbv", "zb-v"}, {"zbh1", "zb-h1"}, {"remat", "ac"}});
+  const auto meant = std::find_if(words.begin(), words.end(), [sign](const auto& each) { return each.first == sign; });
+  return meant == words.end() ? notation_hint : fmt::format("write {}; {}", meant->second, notation_hint);
+}
+
 /// Sets the choices that signs name. Throws Error for an unknown sign, for two signs of one choice, and for a choice that
 /// has no effect on the plan's degrees.
 void take_signs(std::string_view text, const std::vector<std::string_view>& signs, Plan& plan) {
@@ -252,7 +262,8 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
       continue;
     }
     const auto choice = choice_of(sign);
-    if (!choice) throw Error(fmt::format("the plan {} has the unknown part {}", quote(text), quote(sign)), notation_hint);
+    if (!choice)
+      throw Error(fmt::format("the plan {} has the unknown part {}", quote(text), quote(sign)), unknown_sign_hint(sign));
     const auto& [row, value] = *choice;
     take(row->noun, sign);
     if (value > 0 && !row->sign(value).empty() && !row->matters(plan.mesh))

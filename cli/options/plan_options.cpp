@@ -73,8 +73,16 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
 /// Throws Error if the machine has fewer devices than requested. Called before the search, because a search may take long.
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
+  const std::vector<std::string> bundled = machine_names();
+  const bool can_grow =
+      !machine.device.is_processor && std::find(bundled.begin(), bundled.end(), machine.name) != bundled.end();
+  const std::int64_t per_node = machine.devices_per_node(), nodes = (gpus + per_node - 1) / per_node;
   throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
-              fmt::format("use at most {}, or a larger machine with --machine", machine.devices()));
+              fmt::format("use at most {}, {}", machine.devices(),
+                          can_grow ? fmt::format("or write a file for more nodes: ddl-oracle machines new ours --gpu {} "
+                                                 "--per-node {} --nodes {} --network 100Gb/s -o ours.yaml",
+                                                 machine.name, per_node, nodes)
+                                   : "or a larger machine with --machine"));
 }
 
 /// Returns the strategy that the degrees of --degrees determine.

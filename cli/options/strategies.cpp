@@ -101,6 +101,8 @@ std::string only_degrees(Family family, std::int64_t gpus) {
 }
 
 std::string suggest_family(const std::string& text) {
+  if (text.find(',') != std::string::npos)
+    return "a hybrid joins names by a plus: data+spatial; 'recommend --strategies data,spatial' compares strategies";
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('+', at), text.size());
     const auto known = std::find_if(choice_words.begin(), choice_words.end(), [&](const ChoiceWord& each) {

@@ -141,7 +141,7 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
     if (unset("--no-overlap")) defaults.push_back(overlap_default(study));
     if (unset("--no-input") && unset("--input")) {
       defaults.push_back({"--input", study.assumptions().input_mode == InputMode::leader ? "leader" : "every-rank",
-                          !has_priced_input(study) ? "not predicted: the machine's datasheet has no bandwidth for it"
+                          !has_priced_input(study) ? "not predicted: the machine file has no storage bandwidth"
                           : !study.assumptions().input_overlapped ? "not prefetched"
                                                                   : "prefetched while the devices compute"});
     }

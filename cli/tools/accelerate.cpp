@@ -73,7 +73,7 @@ constexpr auto harmless =
                    "use_orbit", "parallelism_config.*", "ipex_config.*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"distributed_type", "it does not run on the GPUs of a machine here", "give the plan in options: --gpus, --zero", false,
+    {"distributed_type", "training on such devices is not predicted", "give the plan in options: --gpus, --zero", false,
      "MULTI_CPU TPU XLA MULTI_XPU MULTI_NPU MULTI_MLU MULTI_MUSA MULTI_HPU"},
     {"compute_environment", "the number of GPUs follows from the instances", "give the plan in options: --gpus, --zero",
      false, "AMAZON_SAGEMAKER"},

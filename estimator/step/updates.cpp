@@ -80,7 +80,7 @@ Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTi
   if (plan.mesh.replicas() > 1) {
     if (const double summed = own[LayerCount::summed_items]; summed > 0)
       sum += exchanges.time(Collective::allreduce, Bytes(summed * full), replica_axes, Purpose::gradient);
-    // With ZeRO, the gather of weights includes the results.
+    // With ZeRO, the gather of weights already contains the updated values.
     if (const double gathered = own[LayerCount::gathered_items]; gathered > 0 && plan.zero_stage == 0)
       sum += exchanges.time(Collective::allgather, Bytes(gathered * full), replica_axes, Purpose::gradient);
   }

@@ -340,6 +340,9 @@ ModelFile ModelFile::read(const YamlNode& root) {
   if (const auto parameters = root.find("parameters")) file.parameters = read_parameters(*parameters, known);
   file.input = root.find("input");
   if (file.input) {
+    if (!file.input->is_map())
+      file.input->fail(fmt::format("expected a map, found {}{}", file.input->is_sequence() ? "a " : "", file.input->kind()),
+                       "write {channels: 3, size: 224x224}, {tokens: 1024} or {features: 100}");
     file.input->only_keys({"channels", "size", "tokens", "features"});
     for (const auto& [name, value] : file.input->entries()) check_value(value, known);
   }

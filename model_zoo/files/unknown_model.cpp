@@ -54,6 +54,12 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
     {"ncf deepfm sasrec hstu bert4rec", "this recommender is not bundled", "dlrm, dlrm-v2"},
 });
 
+/// Whether the name is that of a file with weights, which does not contain the graph of the network.
+bool is_weights_file(std::string_view name) {
+  constexpr auto endings = std::to_array<std::string_view>({".pt", ".pth", ".ckpt", ".safetensors", ".gguf", ".h5"});
+  return std::any_of(endings.begin(), endings.end(), [name](std::string_view each) { return name.ends_with(each); });
+}
+
 /// Returns the kind of a network that no bundled model is like, by the words of its name, without digits behind them.
 const AbsentKind* absent_kind_of(std::string_view name) {
   std::set<std::string> words;
@@ -223,6 +229,8 @@ std::string unknown_model_hint(std::string_view name) {
   const std::string import = is_repository
                                  ? "download its config.json and run: ddl-oracle models import config.json -o net.yaml"
                                  : "import its config.json: ddl-oracle models import config.json -o net.yaml";
+  if (is_weights_file(name))
+    return fmt::format("a file of weights has no graph: export the network as ONNX (docs/import.md), or {}", import);
   if (const std::string model = architecture_of(name); !model.empty()) {
     return fmt::format("its architecture is {0}; give other classes or sizes after the name: {0}@classes=21843", model);
   }

@@ -288,8 +288,8 @@ void Matcher::compare(const std::vector<Claim>& claims, double rounds) {
   likeness_ = most > 0 ? same / most : 1;
 }
 
-/// Assigns remaining operators to layers that consist of several operators. The candidates are the layers without operators
-/// between the layers of the previous and the next assigned operator, then these two layers.
+/// Assigns remaining operators to layers that consist of several operators. The candidates are first the layers
+/// without operators that lie between the layers of the previous and of the next assigned operator, and then these two.
 void Matcher::place_parts(std::vector<Claim>& claims) const {
   constexpr int most_looked_at = 16;
   std::vector<bool> named(model_.layers.size(), false);

@@ -54,6 +54,32 @@ void add_words(const fs::path& path, const std::string& prose, std::vector<std::
   }
 }
 
+/// Returns the source files of the modules and tests, relative to the checkout.
+std::vector<std::string> source_files() {
+  std::vector<std::string> files;
+  for (const char* folder : {"core", "model_zoo", "profiler", "estimator", "calibration", "cli", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / folder)) {
+      const std::string extension = entry.path().extension();
+      if (extension == ".cpp" || extension == ".hpp") files.push_back(fs::relative(entry.path(), checkout).generic_string());
+    }
+  }
+  return files;
+}
+
+/// Returns the C++ files in `backticks` of a page that none of `files` ends with. Names with capitals are files of other
+/// projects, or placeholders such as NAME.
+std::vector<std::string> missing_files(const std::string& page, const std::vector<std::string>& files) {
+  static const std::regex name(R"(`([a-z0-9_/]+\.[ch]pp)`)");
+  std::vector<std::string> missing;
+  for (auto each = std::sregex_iterator(page.begin(), page.end(), name); each != std::sregex_iterator(); ++each) {
+    const std::string file = (*each)[1];
+    const bool exists = std::any_of(files.begin(), files.end(),
+                                    [&](const std::string& own) { return own == file || own.ends_with("/" + file); });
+    if (!exists) missing.push_back(file);
+  }
+  return missing;
+}
+
 std::string words_in(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
@@ -100,4 +126,20 @@ TEST_CASE("pages use the words of the field") {
   }
   INFO(words_in(found));
   CHECK(found.empty());
+}
+
+TEST_CASE("pages name source files that exist") {
+  const std::vector<std::string> files = source_files();
+  CHECK(missing_files("`tree.hpp`, `architecture/tree.hpp`, `no_such_file.cpp`", files) ==
+        std::vector<std::string>{"no_such_file.cpp"});
+  for (const auto& entry : fs::directory_iterator(checkout / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    std::vector<std::string> missing = missing_files(content_of(entry.path()), files);
+    // These files are added by the examples of extending.md.
+    std::erase_if(missing, [](const std::string& file) {
+      return file.ends_with("strategies/sequence.cpp") || file.ends_with("operations/running_sum.cpp");
+    });
+    INFO(entry.path().filename() << ":\n" << words_in(missing));
+    CHECK(missing.empty());
+  }
 }

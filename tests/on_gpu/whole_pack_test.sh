@@ -24,7 +24,7 @@ done
 # The license of a library in the pack is included, if its package has it.
 for library in fmt yaml-cpp stdc++; do
   for text in /usr/share/doc/lib"$library"[0-9]*/copyright /usr/share/doc/lib"$library"-dev/copyright /usr/share/doc/lib"$library"[0-9]-dev/copyright; do
-    [ ! -e "$text" ] || cat "$pack"/licenses/lib"$library"*.txt >/dev/null 2>&1 || fail "the pack lacks the licence of lib$library"
+    [ ! -e "$text" ] || cat "$pack"/licenses/lib"$library"*.txt >/dev/null 2>&1 || fail "the pack lacks the license of lib$library"
   done
 done
 grep -q '^cuda 1[2-9]\.[0-9.]*$' "$pack/pack.txt" || fail "pack.txt: $(cat "$pack/pack.txt")"

@@ -3,13 +3,13 @@
 namespace ddl {
 
 const std::string_view progress_script = R"js(
-// While a search runs, the page says that the answer below belongs to the question before.
+// While a search runs, the page says that the answer below belongs to the previous question.
 function searching(answer, own, wanted, begin) {
   const banner = document.createElement("div"), words = document.createElement("span");
   const bar = document.createElement("progress");
   banner.className = "old";
   bar.setAttribute("aria-label", "Progress of the search");
-  banner.append("Searching. The answer below belongs to the question before. ", bar, " ", words);
+  banner.append("Searching. The answer below belongs to the previous question. ", bar, " ", words);
   const show = setTimeout(() => answer.prepend(banner), 300);
   const poll = setInterval(async () => {
     const got = await fetch("/progress?" + wanted, {signal: own.signal}).then((got) => got.json()).catch(() => ({}));

@@ -112,7 +112,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
   const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
   if (const Fact* fact = read.find(ConfigField::adapter_layers); modules.empty() && fact != nullptr && fact->from) {
     warnings.push_back(
-        fmt::format("{}: adapters of no matrix in blocks are not modeled: all matrices of blocks get adapters",
+        fmt::format("{}: names no matrix that gets an adapter: all matrices of blocks get adapters",
                     line_text(fact->from->place())));
   }
   if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_all)) return {};

@@ -186,8 +186,8 @@ class ChoiceReader {
       if (all % pipeline != 0) {
         read_.fail(
             {ConfigField::embedding_slot, ConfigField::loss_slot},
-            fmt::format("{} layers, with those that count as a layer, do not divide into {} equal stages", all, pipeline),
-            "let fewer layers count as a layer, or write the layers of the first and last stage");
+            fmt::format("{} layers, including embedding or loss as layers, do not divide into {} equal stages", all, pipeline),
+            "do not count embedding or loss as a layer, or write the layers of the first and last stage");
       }
       if (before > 0 && slots > 1) first = slots - before;
       if (behind > 0 && slots > 1) last = slots - behind;

@@ -92,7 +92,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"deberta-v2", disentangled},
     {"deepseek_v4", compressed},
     {"delta_net", "the delta rule without gates is not among the operations of model files"},
-    {"dinov2", "a trained token in the place of hidden patches is not among the operations of model files"},
+    {"dinov2", "a trained mask token in place of patches is not among the operations of model files"},
     {"falcon_mamba", mamba_1},
     {"gated_deltanet", delta_rule, "qwen3-next-80b-a3b"},
     {"gemma3n", "no bundled family has its several residual streams"},

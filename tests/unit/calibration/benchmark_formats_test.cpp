@@ -285,7 +285,7 @@ TEST_CASE("nccom-test states neither operation nor ranks") {
 }
 
 // github.com/aistabci/abci2.0benchmark, pt2pt/inter_anode: pairs of A100 of two nodes.
-TEST_CASE("one pair is a test of two ranks, and several pairs are contention") {
+TEST_CASE("one pair measures two ranks, and several pairs measure contention") {
   const auto table = [](int pairs, double small, double large) {
     return fmt::format(
         "# OSU MPI Multiple Bandwidth / Message Rate Test v5.7\n# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE "

@@ -392,6 +392,8 @@ TEST_CASE("fails with an unknown machine") {
         "unknown machine 'mi308x'\nhint: did you mean 'mi300x', 'mi300a', 'mi325x' or 'mi350x'? For other GPUs, write "
         "a file with the figures of their datasheet: ddl-oracle machines new mi308x --peak bf16=312TFLOP/s --memory 80GiB "
         "--memory-bandwidth 2TB/s --links 300GB/s --per-node 8 --nodes 16 --network 200Gb/s -o mi308x.yaml");
+  CHECK(error_of([] { (void)load_machine("our-h100-cluster"); }).find("did you mean 'h100'? For a cluster of its GPUs") !=
+        std::string::npos);
   CHECK(error_of([] { (void)load_machine("A10G 48GB"); }).find("'aws-g5' has 22.1 GiB of memory") != std::string::npos);
   CHECK(error_of([] { (void)load_machine("48GB"); }).find("unknown machine '48GB'") == 0);
   const std::string unlike = error_of([] { (void)load_machine("$(x)"); });

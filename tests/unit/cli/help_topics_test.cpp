@@ -135,7 +135,13 @@ TEST_CASE("help knows the terms of the field, as one word or as several") {
                            "micro-batch size per GPU",
                            "halo",
                            "spatial parallelism",
-                           "filter parallelism"}) {
+                           "filter parallelism",
+                           "schedule",
+                           "what-if",
+                           "yaml",
+                           "own cluster",
+                           "measured runs",
+                           "fine-tuning"}) {
     INFO(term);
     const std::string text = help_about(program, term, 80).value_or("");
     CHECK_FALSE(text.empty());

@@ -93,6 +93,10 @@ TEST_CASE("a text that is not a plan is refused with the part that is not unders
   CHECK(error_of([] { (void)parse_plan_word("dp4 q7"); }) ==
         "the plan 'dp4 q7' has the unknown part 'q7'\nhint: see 'ddl-oracle help notation'; a plan looks like 'dp32·tp2 z1 "
         "m4'");
+  CHECK(
+      error_of([] { (void)parse_plan_word("dp8 zero1"); }) ==
+      "the plan 'dp8 zero1' has the unknown part 'zero1'\nhint: write z1; see 'ddl-oracle help notation'; a plan looks like "
+      "'dp32·tp2 z1 m4'");
   for (const char* text : {"dp0", "dp4 dp2", "dp4 m0", "dp4 mm", "dp4 z9", "dp99999999999999999999", "dp4 @qq", "dp4 v999",
                            "dp4 v2", "dp4 z1 z2", "dp4 m2 m2", "dp4 sp"}) {
     INFO(text);

@@ -62,7 +62,7 @@ TEST_CASE("a bracket joins the rows of a tie, and a star marks a recommended row
 
 TEST_CASE("the text below a table names the tied rows") {
   CHECK(ties_text(rows_of(6, {{0, 2}, {3, 3}, {4, 5}})) ==
-        "tied: 1 to 3, 5 and 6; the difference is smaller than the prediction error");
+        "tied groups: 1 to 3, 5 to 6; the difference is smaller than the prediction error");
   CHECK(ties_text(rows_of(2, {{0, 0}, {1, 1}})).empty());
 }
 

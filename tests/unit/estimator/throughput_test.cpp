@@ -81,7 +81,7 @@ TEST_CASE("a window has as many pairs per query as its width") {
   CHECK(attention(", window: 100, fused: yes") == attention(""));
 }
 
-TEST_CASE("the first convolution has no gradient of its input, and only products are included") {
+TEST_CASE("only products count as FLOPs, and the first convolution has no gradient of its input") {
   const SampleFlops flops = flops_of(model_of("{channels: 3, size: 8x8}",
                                               "  - convolution: {filters: 5, kernel: 3, padding: 1}\n"
                                               "  - activation: {kind: relu}\n"

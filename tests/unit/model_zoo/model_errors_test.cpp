@@ -50,7 +50,7 @@ TEST_CASE("an error shows the line, marks the position, and has a hint") {
 
 TEST_CASE("the head of a file is strict") {
   CHECK(error_in("model: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
-        "m.yaml:1:1: the key 'format' is missing | add 'format: ...'");
+        "m.yaml:1:1: the key 'format' is missing | add 'format: 1'");
   CHECK(error_in("format: 2\nmodel: m\ninput: {features: 2}\nlayers: [softmax]\n") ==
         "m.yaml:1:9: format 2 needs a newer version of ddl-oracle: this version reads format 1");
   CHECK(error_in("format: 1\ninput: {features: 2}\nlayers: [softmax]\n") ==
@@ -74,6 +74,9 @@ TEST_CASE("the input is strict") {
   CHECK(error_of_input("{channels: 3}") ==
         "m.yaml:3:8: the shape of a sample is not clear | write {channels: 3, size: 224x224}, {tokens: 1024} or {features: "
         "100}");
+  CHECK(error_of_input("3x32x32") ==
+        "m.yaml:3:8: expected a map, found text | write {channels: 3, size: 224x224}, {tokens: 1024} or {features: 100}");
+  CHECK(error_of_input("[3, 32, 32]").starts_with("m.yaml:3:8: expected a map, found a list | write {channels: 3"));
   CHECK(error_of_input("{channels: 3, size: 2x2, tokens: 4}").starts_with("m.yaml:3:8: the shape of a sample is not clear"));
   CHECK(error_of_input("{channels: 3, features: 4}") == "m.yaml:3:19: 'channels' and 'features' exclude each other");
   CHECK(error_of_input("{chanels: 3, size: 4}") == "m.yaml:3:9: unknown key 'chanels' | did you mean 'channels'?");

@@ -339,7 +339,7 @@ TEST_CASE("the file of a family may be in the folder of the model that uses it")
   CHECK(model.parameters() == 3 * 20);
 }
 
-TEST_CASE("models sum over their layers") {
+TEST_CASE("figures of a model are sums over its layers") {
   const Model model = model_of(
       "{features: 4}", "  - fully_connected: 8\n  - activation: relu\n  - fully_connected: {features: 2, bias: no}\n");
   CHECK(model.parameters() == 40 + 16);

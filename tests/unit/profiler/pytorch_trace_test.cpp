@@ -464,7 +464,7 @@ TEST_CASE("the parts of attention belong to its layer, and three projections cou
   CHECK(micros(row(import, "embedding", "pass=forward")) == Approx(2));
 }
 
-TEST_CASE("sums of gradients are problems") {
+TEST_CASE("a sum of gradients becomes a problem of the profile") {
   const Model model = model_of("{channels: 4, size: 8x8}",
                                "  - convolution: {filters: 4, kernel: 3, padding: 1, bias: no}\n"
                                "  - residual: [{convolution: {filters: 4, kernel: 3, padding: 1, bias: no}}]\n");
