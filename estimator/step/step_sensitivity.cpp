@@ -104,9 +104,9 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
                        : facts.attends   ? ModelClass::transformer
                                          : ModelClass::convolutional;
   result.software = job.coefficients.software.name;
-  const std::string kind = fmt::format("{} {}", facts.kind, model_class_names[result.model_class]);
-  result.traits = {facts.family, fmt::format("{}, {}", kind, result.software),
-                   fmt::format("{}, {}", kind, job.machine.device.name)};
+  const std::string network = fmt::format("{} {}", facts.kind, model_class_names[result.model_class]);
+  result.traits = {facts.family, fmt::format("{}, {}", network, result.software),
+                   fmt::format("{}, {}", network, job.machine.device.name)};
   const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;
   const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);
