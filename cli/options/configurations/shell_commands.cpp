@@ -50,6 +50,7 @@ bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
 
 ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   Simple simple;
+  const std::size_t assigned = state_.script.assigned.size();
   bool in_head = true, declares = false;
   while (!words_.is_at_end()) {
     words_.skip_blanks();
@@ -83,7 +84,10 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   }
   if (!documents_.empty()) read_documents(simple);
   if (run == ScriptRun::no || simple.words.empty()) return {.holds = true};
-  return perform(simple, run);
+  const std::size_t own = state_.script.assigned.size();
+  const Status status = perform(simple, run);
+  for (std::size_t i = assigned; i < own && !declares; ++i) state_.script.assigned[i].end = state_.script.commands.size();
+  return status;
 }
 
 /// Reads an assignment at the present position: `NAME=value`, `NAME+=value` or `NAME=(…)`. Returns
@@ -126,7 +130,7 @@ bool ShellReader::assigns(ScriptRun run) {
       std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
   const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
   if (given != inputs_.values.end() && is_unknown) return true;
-  state_.script.assigned.push_back({.name = name, .words = value.words});
+  state_.script.assigned.push_back({.name = name, .words = value.words, .from = state_.script.commands.size()});
   state_.variables.assign(name, std::move(value), adds);
   return true;
 }
@@ -316,7 +320,7 @@ void ShellReader::perform_read(const Simple& simple) {
     value = name;
     value.mark(Certainty::outside);
   }
-  state_.script.assigned.push_back({.name = name.text, .words = {value}});
+  state_.script.assigned.push_back({.name = name.text, .words = {value}, .from = state_.script.commands.size()});
   state_.variables.assign(name.text, {.words = {std::move(value)}});
 }
 
