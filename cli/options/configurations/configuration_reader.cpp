@@ -286,6 +286,7 @@ class ConfigurationReader {
   }
 
   void read_facts(std::span<const ArgumentRow> rows) {
+    const std::size_t programs = result_.refusals.size();
     read_rows(rows);
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       for (const RefusedArgument& refused : format_->refused) {
@@ -293,6 +294,7 @@ class ConfigurationReader {
           add_refusal(refused, settings_[i]);
       }
     }
+    put_commands_first(std::span(result_.refusals).subspan(programs));
     // Recomputing blocks in groups (`uniform`) is predicted as recomputing each block on its own, so it is not modeled.
     const Fact* blocks = result_.find(ConfigField::recompute_layers);
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&

@@ -184,6 +184,11 @@ std::string argument_text(const ConfigEntry& setting) {
   return setting.value.empty() ? key : key + " " + setting.value;
 }
 
+void put_commands_first(std::span<Refusal> refusals) {
+  std::stable_partition(refusals.begin(), refusals.end(),
+                        [](const Refusal& refusal) { return refusal.at.key == "tool:-command"; });
+}
+
 ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings, std::vector<std::string>& keys) {
   ConfigEntries own, inner;
   std::vector<std::string> own_keys;

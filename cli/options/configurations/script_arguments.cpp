@@ -212,7 +212,9 @@ class ArgumentsReader {
       return all;
     }
     const std::string_view name = last_step(words.front().text);
-    if (std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
+    // `conda run` starts a program in an environment.
+    const bool starts = name == "conda" && words.size() > 1 && words[1].text == "run";
+    if (!starts && std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
     // In `launcher -- program`, the words before `--` launch the program.
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {

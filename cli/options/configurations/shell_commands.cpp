@@ -353,6 +353,18 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
       run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}, run, true);
       return true;
     }
+    // sbatch --wrap="torchrun train.py …": the other words are options of sbatch.
+    constexpr std::string_view wrap = "--wrap";
+    const bool is_wrapped = words[i].text == wrap && i + 1 < words.size();
+    if (submits && (is_wrapped || words[i].text.starts_with("--wrap="))) {
+      const PlacedText text = is_wrapped ? words[i + 1] : words[i].part(wrap.size() + 1);
+      std::vector<PlacedText> options = words;
+      const auto at = options.begin() + static_cast<std::ptrdiff_t>(i);
+      options.erase(at, at + (is_wrapped ? 2 : 1));
+      state_.script.commands.push_back({.words = std::move(options), .is_conditional = run == ScriptRun::maybe});
+      perform_text(text, run, nullptr);
+      return true;
+    }
     if (runs_text(words, i)) {
       launched(i);
       perform_text(words[i + 1], run, nullptr);
@@ -376,6 +388,14 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   if ((is_inner_shell(name) || name == "sbatch" || name == "qsub" || name == "ssh") && simple.document) {
     launched(words.size());
     perform_text(*simple.document, run, nullptr);
+    return true;
+  }
+  // tmux send-keys -t train "torchrun train.py …" C-m
+  const auto typed = std::find_if(words.begin(), words.end(), [](const PlacedText& word) {
+    return word.text.find(".py") != std::string::npos && has_one_of(word.text, starting_words);
+  });
+  if (name == "tmux" && typed != words.end()) {
+    perform_text(*typed, run, nullptr);
     return true;
   }
   if ((name == "ssh" || name == "pdsh" || name == "clush") && words.back().text.find(' ') != std::string::npos) {

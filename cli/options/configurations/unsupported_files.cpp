@@ -98,6 +98,9 @@ constexpr std::string_view is_sizes =
 constexpr auto other_json = std::to_array<OtherText>({
     {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
     {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
+    {"\"nbformat\"", "\"cells\"",
+     "it is a notebook, which is not read: give the script that it starts, or model and plan as options: recommend MODEL "
+     "--gpus N"},
     {"\"_class_name\"", "",
      "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
     {"\"peft_type\"", "",
