@@ -155,6 +155,12 @@ std::vector<std::string> words_of(std::string_view name) {
     if (is_part) words.back() += c;
     is_inside = is_part;
   }
+  // A blank may separate the size of a memory from its unit: `24 GB`.
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!is_number(words[i]) || (words[i + 1] != "gb" && words[i + 1] != "gib")) continue;
+    words[i] += words[i + 1];
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
   for (std::string& word : words) {
     if (word.size() > 1 && word.back() == 'g' && is_number(std::string_view(word).substr(0, word.size() - 1))) word += 'b';
   }
@@ -293,7 +299,10 @@ std::optional<DeviceWithMemory> without_memory(std::string_view name) {
   if (!memory) return std::nullopt;
   // Of the memory that a card is sold with, programs see all but up to an eighth, which error correction and the driver use.
   constexpr double least_seen = 0.875, most_seen = 1.03;
-  const double seen = memory->value() / (named * 1024 * 1024 * 1024);
+  // Each die of a card with two dies is a device, with half of the card's memory.
+  const double dies = file->content.find(" die\n") == std::string_view::npos ? 1 : 2;
+  const double all = memory->value() / (named * 1024 * 1024 * 1024);
+  const double seen = dies * all > most_seen ? all : dies * all;
   return DeviceWithMemory{file, *memory, seen > least_seen && seen < most_seen};
 }
 

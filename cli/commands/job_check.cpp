@@ -177,8 +177,9 @@ void refuse_unread_files(const Configuration& read) {
   if (read.unread_files.empty()) return;
   const ConfigEntry& entry = read.unread_files.front();
   throw entry.error(fmt::format("the file {} is not read, so its arguments are unknown", quote(entry.value)),
-                    entry.is_known ? "put it next to this file, or write its path relative to the current folder"
-                                   : "give the file's name with --set NAME=VALUE");
+                    entry.is_of_branches ? "write --set NAME=VALUE, which decides the branch that writes it"
+                    : entry.is_known     ? "put it next to this file, or write its path relative to the current folder"
+                                         : "give the file's name with --set NAME=VALUE");
 }
 
 /// Checks the plan of another tool's configuration, with the options on the command line.

@@ -103,7 +103,7 @@ struct OtherProgram {
 /// A tool with configurations that this program does not read. `marks` and `programs` identify the tool.
 struct ForeignTool {
   std::string_view name;
-  std::span<const std::string_view> marks;     ///< keys that only files of this tool have; may end in `*`
+  std::span<const std::string_view> marks;     ///< keys that only files of this tool have, as in ConfigurationFormat
   std::span<const std::string_view> programs;  ///< programs that start this tool
   std::string_view hint;                       ///< what the user can do instead
 };
@@ -122,8 +122,8 @@ struct ConfigurationFormat {
   /// Arguments that change time or memory, but are not modeled.
   std::span<const std::string_view> not_modelled;
   std::span<const MissingValue> missing{};
-  /// `marks`: keys that only configurations of this tool have; may end in `*`. `programs`: words of
-  /// command lines that start the tool.
+  /// `marks`: keys that only configurations of this tool have; may end in `*`. `a+b` stands for two keys that only they have
+  /// together. `programs`: words of command lines that start the tool.
   std::span<const std::string_view> marks{}, programs{};
   /// Arguments that change neither time nor memory; names may end in `*`. Arguments that are in no table are reported as not
   /// modeled.

@@ -25,6 +25,8 @@ std::span<const Launcher> launchers() {
 // Sources of the names: Slurm, sbatch(1) and srun(1); PyTorch, torch.distributed.run; DeepSpeed,
 // deepspeed/launcher/runner.py; accelerate, commands/launch.py; Ascend/MindSpeed-LLM, examples/mindspore (msrun).
 std::span<const ArgumentRow> launcher_rows() {
+  // torchrun starts a process for each device that a node has.
+  static constexpr auto processes = argument_words("gpu=", "*=*");
   static constexpr auto rows = std::to_array<ArgumentRow>({
       {"slurm:--nodes", ConfigField::nodes},
       {"slurm:-N", ConfigField::nodes},
@@ -39,7 +41,7 @@ std::span<const ArgumentRow> launcher_rows() {
       {"srun:--gpus", ConfigField::gpus},
       {"srun:-G", ConfigField::gpus},
       {"torchrun:--nnodes", ConfigField::nodes},
-      {"torchrun:--nproc-per-node", ConfigField::gpus_per_node},
+      {"torchrun:--nproc-per-node", ConfigField::gpus_per_node, "", processes},
       {"deepspeed:--num-nodes", ConfigField::nodes},
       {"deepspeed:--num-gpus", ConfigField::gpus_per_node},
       {"mpirun:-np", ConfigField::gpus},

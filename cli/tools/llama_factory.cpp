@@ -13,6 +13,9 @@ constexpr auto recomputed = argument_words("true=none", "false=full");
 constexpr auto types = argument_words("lora=lora", "full=none", "oft>none", "freeze>none");
 // Double quantization is on by default [model_args.py, double_quantization].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8");
+// Without an argument of the precision, all weights that are trained are cast to fp32, and nothing is cast while they are
+// used [model/adapter.py, init_adapter].
+constexpr auto trained_full = argument_words("full=fp32", "*=");
 constexpr auto pure = argument_words("true=yes", "false=");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
@@ -38,6 +41,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--gradient_accumulation_steps", ConfigField::accumulation},
     {"--bf16", ConfigField::precision, "bf16", brains},
     {"--fp16", ConfigField::precision, "fp16", halves},
+    only_read({"--fp8", ConfigField::fp8, "yes", flags}),
+    only_read({"--pure_bf16", ConfigField::precision, "bf16", brains}),
+    only_read({"--use_badam", ConfigField::precision, "bf16", brains}),
+    only_read(weak({"--finetuning_type", ConfigField::precision, "", trained_full})),
     {"--disable_gradient_checkpointing", PlanChoice::recompute, "none", recomputed},
     {"--flash_attn", ConfigField::attention, "", attentions},
     {"--optim", ConfigField::optimizer, "", optimizers},
@@ -59,7 +66,8 @@ constexpr auto not_modelled = argument_names("--packing", "--use_unsloth", "--ne
                                              "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
 
 constexpr auto marks = argument_names("finetuning_type", "cutoff_len", "infer_backend");
-constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py");
+constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py",
+                                         "*LLaMA-Factory/src/train.py", "*LlamaFactory/src/train.py");
 
 constexpr auto harmless = argument_names(
     "--stage", "--do_*", "--dataset*", "--template", "--output_dir", "--overwrite_*", "--num_train_epochs", "--max_steps",
@@ -69,18 +77,26 @@ constexpr auto harmless = argument_names(
     "--weight_decay", "--max_grad_norm", "--adam_*", "--cache_dir", "--media_dir", "--tokenized_path", "--streaming",
     "--mix_strategy", "--interleave_*", "--adapter_name_or_path", "--ref_*", "--pref_*", "--kto_*", "--simpo_*",
     "--reward_*", "--use_swanlab", "--swanlab_*", "--ray_*", "--placement_*", "--resources_*", "--num_workers*",
-    "--upcast_*", "--load_best_*", "--metric_*", "--use_fast_tokenizer", "--split_special_tokens", "--push_*", "--hub_*",
-    "--include_*", "--disable_tqdm", "--use_reentrant_gc", "--rope_scaling", "--train_on_prompt", "--mask_history",
-    "--predict_*", "--compute_accuracy", "--loraplus_*", "--use_rslora", "--create_new_adapter", "--enable_thinking",
-    "--image_*", "--video_*", "--badam_*", "--galore_*", "--apollo_*", "--remove_unused_columns", "--model_revision",
-    "--low_cpu_mem_usage", "--data_seed");
+    "--upcast_*", "--fp8_backend", "--load_best_*", "--metric_*", "--use_fast_tokenizer", "--split_special_tokens",
+    "--push_*", "--hub_*", "--include_*", "--disable_tqdm", "--use_reentrant_gc", "--rope_scaling", "--train_on_prompt",
+    "--mask_history", "--predict_*", "--compute_accuracy", "--loraplus_*", "--use_rslora", "--create_new_adapter",
+    "--enable_thinking", "--image_*", "--video_*", "--badam_*", "--galore_*", "--apollo_*", "--remove_unused_columns",
+    "--model_revision", "--low_cpu_mem_usage", "--data_seed");
 
 constexpr auto as_trained = "give the configuration of the training: stage sft or pt, finetuning_type full or lora";
+constexpr auto generates = "it evaluates a model, and trains nothing";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--finetuning_type", "only a part of the model is trained, without adapters", as_trained, true, "freeze"},
     {"--finetuning_type", "its adapters are orthogonal matrices, not of low rank", as_trained, false, "oft"},
     {"--use_kt", "experts run on the processors of the host", as_trained},
-    {"--stage", "it generates samples, or runs further models in addition to training", as_trained, false, "ppo rm dpo kto"},
+    {.key = "--stage",
+     .reason = "it generates samples, or runs further models in addition to training",
+     .hint = as_trained,
+     .allowed = "sft pt"},
+    {.key = "--do_predict", .reason = generates, .hint = as_trained, .values = "true", .without = "--do_train"},
+    {.key = "--do_eval", .reason = generates, .hint = as_trained, .values = "true", .without = "--do_train"},
+    {"--do_train", "it trains nothing", as_trained, false, "false"},
+    {"--task", "it evaluates a model on a task", as_trained},
     {"tool:-command", "it trains nothing", as_trained, false, "chat export api webchat webui eval version env"},
     {"--export_dir", "it merges and exports a model", as_trained},
     {"--infer_backend", "it serves a model", as_trained},

@@ -69,7 +69,7 @@ constexpr auto not_modelled =
     argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free", "--use_galore", "--use_dora");
 
 // Keys of a file of arguments for `swift sft FILE`.
-constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type");
+constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type", "rlhf_type");
 constexpr auto programs = argument_names("swift", "swift.cli.sft", "swift/cli/sft.py", "llm_sft.py", "examples/train/*");
 
 constexpr auto harmless = argument_names(
@@ -139,6 +139,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::global_batch, "16"},
+                                                  // [swift/megatron/arguments/megatron_args.py]
+                                                  {ConfigField::expert_tensor, "1"},
                                                   {PlanChoice::zero, "1"},
                                                   {PlanChoice::recompute, "selective"}});
 constexpr auto programs = argument_names("megatron");

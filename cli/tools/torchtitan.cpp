@@ -117,7 +117,14 @@ constexpr auto harmless = argument_names(
     "training.gc_*", "training.mixed_precision_reduce", "compile.components", "activation_checkpoint.*", "fault_tolerance.*",
     "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
 
+// In newer versions, a function in Python sets the values [torchtitan/config/manager.py].
+constexpr auto programs = argument_names("torchtitan.train", "*torchtitan/train.py");
+
 constexpr auto refused = std::to_array<RefusedArgument>({
+    {"--module", "torchtitan's values are in a configuration in Python, which is not read",
+     "name the trained model with --model, and give batch and length in the script: --training.local_batch_size 1 "
+     "--training.seq_len 8192",
+     true},
     {"model.converters", "the format of matrix products depends on it, and is not read", "write --precision fp8", false,
      "mx"},
     {"flux.*", "it trains a vision model", "name the trained model with --model", true},
@@ -204,6 +211,7 @@ const ConfigurationFormat torchtitan_toml{.name = "torchtitan",
                                           .not_modelled = torchtitan_tables::not_modelled,
                                           .missing = torchtitan_tables::missing,
                                           .marks = torchtitan_tables::marks,
+                                          .programs = torchtitan_tables::programs,
                                           .harmless = torchtitan_tables::harmless,
                                           .refused = torchtitan_tables::refused,
                                           .also = ConfigurationLanguage::yaml,

@@ -20,7 +20,8 @@ constexpr auto optimizers =
                    "bitsandbytes.optim.AdamW8bit=adam8bit", "bitsandbytes.optim.PagedAdamW=paged-adamw",
                    "bitsandbytes.optim.PagedAdamW8bit=paged-adam8bit", "torchao.optim.AdamW8bit=adam8bit");
 // The logits are computed in chunks [torchtune/modules/loss/cross_entropy_loss.py].
-constexpr auto losses = argument_words("torchtune.modules.loss.LinearCrossEntropyLoss=linear", "torchtune.modules.loss.*=");
+constexpr auto losses = argument_words("torchtune.modules.loss.LinearCrossEntropyLoss=linear",
+                                       "torchtune.modules.loss.*=", "torch.nn.CrossEntropyLoss=");
 constexpr auto perceptrons = argument_words("true=mlp", "false=");
 // Names of builders tell whether frozen weights are quantized. The scales are quantized, too
 // [torchtune/modules/low_precision].

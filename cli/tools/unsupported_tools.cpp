@@ -18,8 +18,9 @@ namespace foreign_tables {
 // Stability-AI/stable-audio-tools, configs; Ascend/MindSpeed-LLM, examples/fsdp2;
 // CarperAI/trlx, configs; FlagOpen/FlagScale, examples;
 // THUDM/GLM, arguments.py; THUDM/SwissArmyTransformer, sat/arguments.py; THUDM/CogVideo, finetune.
-constexpr auto lightning_marks = argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path",
-                                                "trainer.callbacks*", "seed_everything");
+constexpr auto lightning_marks =
+    argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path", "trainer.callbacks.class_path",
+                   "trainer.callbacks.init_args*", "seed_everything");
 constexpr auto lingua_marks = argument_names("distributed.fsdp_type", "distributed.model_dtype");
 constexpr auto openrlhf_marks = argument_names("--critic_num_gpus_per_node", "--ref_num_gpus_per_node");
 constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
@@ -42,8 +43,9 @@ constexpr auto nanochat_programs =
 constexpr auto open_lm_programs = argument_names("open_lm.main", "open_lm/main.py", "*/open_lm/main.py");
 constexpr auto fms_marks = argument_names("--fsdp_activation_checkpointing", "--model_variant");
 constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/v1/train/*");
-constexpr auto fairseq_marks = argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name",
-                                              "model._name", "criterion._name", "--max-tokens", "--update-freq");
+constexpr auto fairseq_marks =
+    argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name", "model._name", "criterion._name",
+                   "--max-tokens+--arch", "--max-tokens+--task", "--update-freq");
 constexpr auto fairseq_programs = argument_names("fairseq-train", "fairseq-hydra-train", "fairseq_cli*");
 constexpr auto speech_marks =
     argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*", "model.decoder._target_",
@@ -77,9 +79,9 @@ constexpr auto flag_scale_marks = argument_names("experiment.task.backend", "exp
 constexpr auto fabric_marks = argument_names("fabric.*");
 constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
 constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
-constexpr auto job_marks =
-    argument_names("apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*",
-                   "distribution.process_count_per_instance", "resources.instance_count", "resources.accelerators");
+constexpr auto job_marks = argument_names("apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*",
+                                          "distribution.process_count_per_instance", "resources.instance_count",
+                                          "resources.accelerators", "type+commands");
 
 constexpr auto as_megatron =
     "write its degrees, batch and sizes as the arguments of Megatron-LM in a file: --num-layers 32 ...";

@@ -19,6 +19,7 @@
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/catalogue.hpp"
+#include "model_zoo/files/changed_input.hpp"
 #include "model_zoo/files/model_reader.hpp"
 #include "model_zoo/files/onnx_file.hpp"
 #include "model_zoo/files/published_names.hpp"
@@ -184,28 +185,6 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
                   known.empty() ? "it has no parameters" : suggest_parameter(key.text(), known));
     }
   }
-}
-
-/// Replaces the sizes of the input that a vision model's file states: `resnet50@input=3x448x448`. `stated`: the input of the
-/// file or of its family.
-void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const YamlNode& sizes) {
-  const auto channels = stated ? stated->find("channels") : std::nullopt;
-  const auto extents = stated ? stated->find("size") : std::nullopt;
-  if (!channels || !extents) {
-    sizes.fail(fmt::format("{} has no images or volumes as its input", file.model->text()),
-               "--seq sets the tokens of a sequence model");
-  }
-  const std::string before = fmt::format("{}x{}", channels->text(), extents->text());
-  if (before.find('$') != std::string::npos) {
-    sizes.fail(fmt::format("the input of {} follows from its parameters: {}", file.model->text(), before),
-               "set these parameters, as in NAME@size=512");
-  }
-  const std::vector<std::int64_t> wanted = parse_input_shape(fmt::format("@{}", input_key), sizes.text());
-  if (static_cast<std::ptrdiff_t>(wanted.size()) != std::count(before.begin(), before.end(), 'x') + 1)
-    sizes.fail(fmt::format("{} has not as many sizes as the input of {}, {}", sizes.text(), file.model->text(), before));
-  file.input = YamlNode::parse(
-      fmt::format("{{channels: {}, size: {}}}", wanted.front(), fmt::join(wanted.begin() + 1, wanted.end(), "x")),
-      sizes.origin());
 }
 
 /// The name of the parameter for the number of tokens of a sample, in families and models.

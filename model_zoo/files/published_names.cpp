@@ -12,9 +12,9 @@ namespace {
 
 /// Endings of published names that do not change the model's sizes: forms of training, and formats of weights.
 constexpr auto silent_endings = std::to_array<std::string_view>(
-    {"-hf",   "-instruct", "-chat", "-base", "-it",   "-pt",   "-thinking", "-v0.1",    "-v0.2",  "-v1.0",
-     "-fp8",  "-bf16",     "-fp16", "-int4", "-int8", "-4bit", "-8bit",     "-bnb",     "-qat",   "-diffusers",
-     "-gguf", "-awq",      "-gptq", "-q8_0", "-q4_0", "-mlx",  "-q4_k_m",   "-unsloth", "-nvfp4", "-mxfp4"});
+    {"-hf",   "-instruct", "-chat", "-base", "-it",     "-pt",      "-thinking", "-v0.1",  "-v0.2",      "-v1.0", "-fp8",
+     "-bf16", "-fp16",     "-int4", "-int8", "-4bit",   "-8bit",    "-bnb",      "-qat",   "-diffusers", "-gguf", "-awq",
+     "-gptq", "-q8_0",     "-q4_0", "-mlx",  "-q4_k_m", "-unsloth", "-nvfp4",    "-mxfp4", "-mcore"});
 
 struct QuantizedEnding {
   std::string_view ending, format;

@@ -143,6 +143,10 @@ std::string without_terminal_codes(std::string text) {
     std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
     at = end;
   }
+  // A carriage return alone begins the line again, as progress bars do.
+  for (std::size_t at = text.find('\r'); at != std::string::npos; at = text.find('\r', at + 1)) {
+    if (at + 1 == text.size() || text[at + 1] != '\n') text[at] = '\n';
+  }
   return text;
 }
 

@@ -360,7 +360,7 @@ std::string refusal_of(const ExchangeFit& fit, std::span<const ExchangePoint> po
   hint = "measure at least 6 sizes from 8 B to 64 MiB, each at least twice the previous one";
   if (points.empty()) return "no row with a size and a time";
   if (points.front().count.ranks < 1) {
-    hint = "give the number of ranks";
+    hint = "give the number of ranks after the file name: FILE,ranks=16,nodes=2";
     return "the number of ranks is unknown, but is needed to fit the link to a collective's time";
   }
   if (points.front().count.ranks < 2) {

@@ -168,4 +168,40 @@ ConfigEntry script_entry(const ShellScript& script, std::string key, const Place
 
 ConfigEntries directive_settings(const ShellScript& script) { return DirectiveReader(script).read(); }
 
+namespace {
+
+/// Returns the number at the end of a value: `8` of `gpu:h100:8`.
+std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':') + 1); }
+
+std::optional<int> whole_number(const std::string& text) {
+  int number = 0;
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = problem == std::errc{} && stop == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_same_value(RunField field, const std::string& a, const std::string& b) {
+  return field == ConfigField::gpus_per_node ? count_in(a) == count_in(b) : a == b;
+}
+
+std::optional<FewerStarted> fewer_started(const ConfigEntries& settings, const std::string& requested,
+                                          const ConfigEntry& directive, const ConfigEntry& launcher) {
+  const auto starts_ranks = [](const std::string& key) {
+    return key.starts_with("torchrun:") || key.starts_with("deepspeed:");
+  };
+  if (starts_ranks(directive.key) || !starts_ranks(launcher.key) || !directive.is_known || !launcher.is_known) return {};
+  const auto given = whole_number(count_in(requested)), started = whole_number(launcher.value);
+  if (!given || !started || *started < 1 || *started >= *given) return {};
+  const bool has_tasks = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& each) {
+    return each.key.find(":--ntasks") != std::string::npos && each.value != "1";
+  });
+  if (has_tasks) return {};
+  const Place place = launcher.place();
+  return FewerStarted{requested.substr(0, requested.rfind(':') + 1) + launcher.value,
+                      fmt::format("{}:{}: of the {} GPUs that the script requests on each node, {} compute{}", place.file,
+                                  place.line, *given, *started, *started == 1 ? "s" : "")};
+}
+
 }  // namespace ddl

@@ -22,7 +22,9 @@ bool Configuration::writes(RunField field) const {
 
 void Configuration::override_by(const Configuration& other) {
   for (std::size_t i = 0; i < RunField::count; ++i) {
-    if (const auto& theirs = other.facts_[i]; theirs && (theirs->from || !facts_[i])) facts_[i] = theirs;
+    const auto& theirs = other.facts_[i];
+    const bool is_kept = facts_[i] && facts_[i]->from && !facts_[i]->is_weak && theirs && theirs->is_weak;
+    if (theirs && !is_kept && (theirs->from || !facts_[i])) facts_[i] = theirs;
   }
   sections.insert(other.sections.begin(), other.sections.end());
   skipped.insert(skipped.end(), other.skipped.begin(), other.skipped.end());

@@ -70,7 +70,7 @@ class Configuration {
   [[nodiscard]] std::string hint_with_skipped(std::string hint) const;
   void clear(RunField field) { facts_[field.number()].reset(); }
   void set(RunField field, Fact fact) { facts_[field.number()] = std::move(fact); }
-  /// Merges `other` into this configuration. Values that `other` sets replace the present values.
+  /// Merges `other` into this configuration. Values that `other` sets replace the present values, except for weak values.
   /// Defaults of `other` only fill unset fields.
   void override_by(const Configuration& other);
 

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "cli/options/configurations/batch_directives.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/named_files.hpp"
@@ -26,9 +27,6 @@ constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deep
 /// Maximum length of a chain of configuration files in which each file names the next file.
 constexpr int most_configuration_files = 4;
 
-/// Returns the number at the end of a value: `8` of `gpu:h100:8`.
-std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':') + 1); }
-
 class ConfigurationReader {
  public:
   /// `kind`: the distributed_type of the configuration that names this file; empty for the first file.
@@ -37,7 +35,7 @@ class ConfigurationReader {
 
   /// Reads a configuration. `text`: the contents of the file, or a here-document from which a script writes the file.
   std::optional<Configuration> read(const std::string& text) {
-    language_ = language_of(text);
+    language_ = language_of(text, path_);
     // A list in JSON looks like TOML or a script.
     if (path_.ends_with(".json") && language_ != ConfigurationLanguage::json) return std::nullopt;
     if (!read_settings(text)) return std::nullopt;
@@ -63,7 +61,7 @@ class ConfigurationReader {
       keys_.push_back(argument_key(argument == std::string::npos ? setting.key : setting.key.substr(argument + 1)));
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
-    const ConfiguredText marked{.language = language_, .keys = keys_, .programs = programs_, .has_arguments = has_arguments};
+    const ConfiguredText marked{language_, keys_, programs_, has_arguments, settings_};
     // A command line of a foreign tool may contain arguments of a known tool, so foreign tools are refused first.
     if (language_ == ConfigurationLanguage::script) refuse_foreign(marked);
     format_ = format_of(marked);
@@ -86,7 +84,7 @@ class ConfigurationReader {
     merge_files();
     if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
     if (result_.format == nullptr) {
-      if (!result_.refusals.empty()) result_.refuse({});
+      refuse_unrecognised(result_, depth_ == 0);
       return std::nullopt;
     }
     if (format_ == nullptr) list_unknown(settings_, keys_, *result_.format, result_.not_modelled);
@@ -193,7 +191,7 @@ class ConfigurationReader {
     if (tool == nullptr) return;
     const std::string message = fmt::format("this is a configuration of {}, which is not read", tool->name);
     for (std::size_t i = 0; i < settings_.size(); ++i) {
-      if (!is_among(tool->marks, keys_[i])) continue;
+      if (!is_part_of_mark(tool->marks, keys_[i])) continue;
       throw settings_[i].source->error(settings_[i].key_offset, message, std::string(tool->hint));
     }
     throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
@@ -260,12 +258,19 @@ class ConfigurationReader {
         argument_key(before->from->key) != argument_key(setting.key))
       return;
     if (before != nullptr && before->from && row.is_weak && !before->is_weak) return;
+    if (before != nullptr && before->from && row.field == ConfigField::gpus_per_node) {
+      if (const auto fewer = fewer_started(settings_, before->value, *before->from, setting)) {
+        result_.warnings.push_back(fewer->warning);
+        fact->value = fewer->value;
+        return result_.set(row.field, *std::move(fact));
+      }
+    }
     // Some tools have a key for each kind of matrix with adapters, instead of one list.
     const bool is_part = before != nullptr && before->from && row.field == ConfigField::adapter_layers;
     if (is_part && argument_key(before->from->key) != argument_key(setting.key))
       fact->value = before->value + " " + fact->value;
     // If an argument is given twice, the last value counts. If two arguments set one field, their values must be equal.
-    if (before != nullptr && before->from && !before->is_weak && !is_same(row.field, before->value, fact->value) &&
+    if (before != nullptr && before->from && !before->is_weak && !is_same_value(row.field, before->value, fact->value) &&
         argument_key(before->from->key) != argument_key(setting.key) && row.field != ConfigField::tokenizer && !is_part &&
         setting.is_known && before->from->is_known && before->problem.empty() && fact->problem.empty()) {
       fact->problem = fmt::format("'{}' contradicts '{}' in line {}", argument_text(setting), argument_text(*before->from),
@@ -280,11 +285,8 @@ class ConfigurationReader {
     result_.set(row.field, *std::move(fact));
   }
 
-  static bool is_same(RunField field, const std::string& a, const std::string& b) {
-    return field == ConfigField::gpus_per_node ? count_in(a) == count_in(b) : a == b;
-  }
-
   void read_facts(std::span<const ArgumentRow> rows) {
+    const std::size_t programs = result_.refusals.size();
     read_rows(rows);
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       for (const RefusedArgument& refused : format_->refused) {
@@ -292,6 +294,7 @@ class ConfigurationReader {
           add_refusal(refused, settings_[i]);
       }
     }
+    put_commands_first(std::span(result_.refusals).subspan(programs));
     // Recomputing blocks in groups (`uniform`) is predicted as recomputing each block on its own, so it is not modeled.
     const Fact* blocks = result_.find(ConfigField::recompute_layers);
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
@@ -399,6 +402,10 @@ class ConfigurationReader {
       }
       // The value may be a name that the tool knows, such as zero3, instead of a file name.
       if (named->value.find_first_of("./") == std::string::npos) continue;
+      if (document != documents_.end() && document->differs) {
+        skip_branches(*named);
+        continue;
+      }
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
       if (document != documents_.end()) {
@@ -415,7 +422,7 @@ class ConfigurationReader {
                          .read(read_file(*path, max_configuration_file_bytes)));
       } else {
         skip_file(*named, fmt::format("there is no file {}", quote(named->value)));
-        refuse_default_sizes(*named);
+        refuse_default_sizes(result_, *named);
       }
     }
   }
@@ -423,6 +430,11 @@ class ConfigurationReader {
   void skip_file(const Fact& named, const std::string& reason) {
     result_.unread_files.push_back(*named.from);
     result_.skipped.push_back(fmt::format("{}:{}: {}: its contents are unknown", path_, named.from->place().line, reason));
+  }
+
+  void skip_branches(Fact named) {
+    named.from->is_of_branches = true;
+    skip_file(named, fmt::format("branches of this script write different texts into {}", quote(named.value)));
   }
 
   /// Merges a configuration that this one names or contains. `field`: the field that names it.
@@ -453,18 +465,6 @@ class ConfigurationReader {
     return format_ == nullptr && !programs_.empty() && other.format != nullptr && !other.format->defaults_file.empty() &&
            std::none_of(programs_.begin(), programs_.end(),
                         [&](const std::string& each) { return is_among(other.format->programs, each); });
-  }
-
-  /// Refuses the tool's default sizes of the model if a missing file, other than the file of the defaults, may give others.
-  void refuse_default_sizes(const Fact& named) {
-    if (result_.format == nullptr || result_.format->defaults_file.empty()) return;
-    if (named.value.ends_with(result_.format->defaults_file)) return;
-    if (result_.writes(ConfigField::model) || result_.writes(ConfigField::layers)) return;
-    result_.refusals.push_back(
-        {.at = *named.from,
-         .message = fmt::format("there is no file {}, which may give the sizes of the model", quote(named.value)),
-         .hint = "name the trained model with --model, or put the file into the folder of this file",
-         .is_of_model = true});
   }
 
   std::string path_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "cli/options/configurations/stage_layout.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -45,6 +46,7 @@ class ChoiceReader {
       : all_(options), read_(configuration), devices_(devices) {}
 
   void make() {
+    refuse_precision_of_no_machine();
     choose_zero();
     choose_recompute();
     choose_offload();
@@ -65,6 +67,18 @@ class ChoiceReader {
     Plan plan;
     parse_degrees(all_.own.degrees.empty() ? "data=1" : all_.own.degrees, plan);
     return row.matters(plan.mesh);
+  }
+
+  /// Throws Error if the configuration gives a precision that the default machine lacks.
+  void refuse_precision_of_no_machine() const {
+    const bool is_from_file = std::find(all_.said.begin(), all_.said.end(), "--precision") != all_.said.end();
+    const std::optional<Precision> precision = parse_enum<Precision>(all_.study.precision);
+    if (!is_from_file || !precision || all_.study.machine != StudyOptions{}.machine) return;
+    if (load_machine(all_.study.machine).device.peak_at(*precision)) return;
+    read_.fail({ConfigField::fp4, ConfigField::fp8, ConfigField::precision},
+               fmt::format("{}, the default machine, does not compute in {}", all_.study.machine, to_string(*precision)),
+               fmt::format("name the machine of this training, for example --machine {}",
+                           *precision == Precision::nvfp4 ? "dgx-b200" : "dgx-h100"));
   }
 
   /// Sets a choice of the configuration's plan, unless an option on the command line gives the

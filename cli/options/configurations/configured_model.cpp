@@ -8,8 +8,8 @@
 
 #include "cli/options/configurations/configuration.hpp"
 #include "core/lower_case.hpp"
-#include "core/suggest.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/files/unknown_model.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
@@ -20,12 +20,6 @@ constexpr std::int64_t most_configured_layers = 10'000;
 constexpr std::int64_t gpt2_vocabulary = 50'257;
 /// Number of tokens in the vocabulary of BERT without upper case [Devlin et al. 2019].
 constexpr std::int64_t bert_vocabulary = 30'522;
-
-/// Returns a hint that suggests bundled models for `name`, as a complete sentence.
-std::string suggest_model(const std::string& name) {
-  std::string text = suggest(name, model_names());
-  return text.ends_with('?') ? text : text + '.';
-}
 
 bool is_bundled(const std::string& name) {
   const std::vector<std::string> names = model_names();
@@ -434,10 +428,12 @@ std::string model_of(const Configuration& configuration) {
   std::string name = configuration.format->model_named == nullptr ? "" : configuration.format->model_named(said, flavor);
   if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
-  configuration.fail(
-      {configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
-      fmt::format("there is no bundled model {}", quote(name)),
-      fmt::format("{} Otherwise give one with --model, such as a file written by 'models import'", suggest_model(name)));
+  // Of the path of a checkpoint, the last step is the model's name.
+  const bool is_path = name.starts_with('/') || name.starts_with('.') || std::count(name.begin(), name.end(), '/') > 1;
+  const std::string own = is_path ? name.substr(name.rfind('/') + 1) : name;
+  configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
+                     fmt::format("there is no bundled model {}", quote(name)),
+                     fmt::format("{}; give the model with --model", unknown_model_hint(own)));
 }
 
 }  // namespace ddl

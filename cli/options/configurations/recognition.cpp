@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/argument_meaning.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
@@ -17,7 +18,9 @@ std::string argument_key(std::string_view key) {
   return same;
 }
 
-ConfigurationLanguage language_of(const std::string& text) {
+ConfigurationLanguage language_of(const std::string& text, const std::string& path) {
+  if (const std::string name = lower_case(path.substr(path.rfind('/') + 1)); name == "makefile" || name == "justfile")
+    return ConfigurationLanguage::script;
   bool is_first = true;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -74,6 +77,11 @@ bool is_among(std::span<const std::string_view> patterns, const std::string& key
                      [&](std::string_view each) { return is_named(argument_key(each), key); });
 }
 
+bool is_part_of_mark(std::span<const std::string_view> marks, const std::string& key) {
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](std::string_view mark) { return is_named(argument_key(mark.substr(0, mark.find('+'))), key); });
+}
+
 namespace {
 
 std::size_t known_arguments(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
@@ -94,8 +102,54 @@ bool is_nested(ConfigurationLanguage text, ConfigurationLanguage format) {
   return kind(text) == kind(format);
 }
 
+/// Whether the keys have one of the marks. A mark such as `batch+length` stands for two keys that only occur together.
 bool has_mark(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
-  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_among(marks, key); });
+  const auto has = [&](std::string_view part) {
+    const std::string name = argument_key(part);
+    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_named(name, key); });
+  };
+  return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
+    const std::size_t plus = mark.find('+');
+    return has(mark.substr(0, plus)) && (plus == std::string_view::npos || has(mark.substr(plus + 1)));
+  });
+}
+
+/// Whether most keys of a file that have a value are in no table of the format, most of its sections have no other keys, and
+/// the file names no model. Then another program reads the file, and shares a key with the format by chance.
+bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& text) {
+  std::set<std::string> different;
+  for (std::size_t i = 0; i < text.keys.size(); ++i) {
+    const bool has_value = !says_nothing(text.settings[i].value) && !is_neutral(text.settings[i].value);
+    if (has_value) different.insert(text.keys[i]);
+  }
+  const auto is_known = [&](const std::string& key) {
+    const auto is_refused = [&](const RefusedArgument& each) { return is_named(argument_key(each.key), key); };
+    const auto is_inner = [&](const ArgumentRow& row) {
+      return row.field == ConfigField::deepspeed_file && key.starts_with(argument_key(row.key) + ".");
+    };
+    return row_named(format.rows, key) != nullptr || is_among(format.harmless, key) || is_among(format.marks, key) ||
+           is_among(format.not_modelled, key) || std::any_of(format.refused.begin(), format.refused.end(), is_refused) ||
+           std::any_of(format.rows.begin(), format.rows.end(), is_inner) ||
+           (format.is_trainer && is_among(transformers_arguments.harmless, key)) ||
+           row_named(transformers_arguments.rows, key) != nullptr;
+  };
+  const bool names_model = std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
+    return (row.field == ConfigField::model || row.field == ConfigField::layers) &&
+           different.contains(argument_key(row.key));
+  });
+  if (names_model) return false;
+  std::size_t unknown = 0;
+  std::set<std::string> sections, known_sections;
+  for (const std::string& key : different) {
+    const std::string section = key.substr(0, key.find('.'));
+    sections.insert(section);
+    if (is_known(key)) {
+      known_sections.insert(section);
+    } else {
+      ++unknown;
+    }
+  }
+  return 2 * unknown > different.size() && 2 * known_sections.size() < sections.size();
 }
 
 /// Whether the text is a file of this program, which may share a key with the files of a tool.
@@ -130,6 +184,11 @@ std::string argument_text(const ConfigEntry& setting) {
   return setting.value.empty() ? key : key + " " + setting.value;
 }
 
+void put_commands_first(std::span<Refusal> refusals) {
+  std::stable_partition(refusals.begin(), refusals.end(),
+                        [](const Refusal& refusal) { return refusal.at.key == "tool:-command"; });
+}
+
 ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings, std::vector<std::string>& keys) {
   ConfigEntries own, inner;
   std::vector<std::string> own_keys;
@@ -156,7 +215,8 @@ bool looks_like_a_tools(const std::string& text) {
   for (const ConfigurationFormat* format : configuration_formats()) {
     if (format->language != ConfigurationLanguage::yaml && format->also != ConfigurationLanguage::yaml) continue;
     for (const std::string_view mark : format->marks) {
-      const std::string_view last = mark.substr(mark.rfind('.') + 1);
+      const std::string_view first = mark.substr(0, mark.find('+'));
+      const std::string_view last = first.substr(first.rfind('.') + 1);
       if (!last.empty() && last != "*" && text.find(std::string(last) + ":") != std::string::npos) return true;
     }
   }
@@ -177,7 +237,7 @@ const ConfigurationFormat* format_of(const ConfiguredText& text) {
     if (!text.has_arguments) {
       const bool is_written_so =
           is_nested(text.language, format->language) || (format->also && is_nested(text.language, *format->also));
-      if (is_written_so && has_mark(format->marks, keys)) return format;
+      if (is_written_so && has_mark(format->marks, keys) && !is_mostly_unknown(*format, text)) return format;
       continue;
     }
     if (format->language == ConfigurationLanguage::json) continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/configuration.hpp"
 #include "cli/tools/configuration_format.hpp"
 
 namespace ddl {
@@ -13,13 +14,14 @@ namespace ddl {
 /// The features of a configuration's text that show which tool the text is for.
 struct ConfiguredText {
   ConfigurationLanguage language = ConfigurationLanguage::script;
-  std::vector<std::string> keys{};      ///< names of arguments, in the spelling of `argument_key`
-  std::vector<std::string> programs{};  ///< the programs that a script runs; empty if the text is not a script
-  bool has_arguments = false;           ///< whether the text is a script, or has keys that are command-line arguments
+  std::vector<std::string> keys{};          ///< names of arguments, in the spelling of `argument_key`
+  std::vector<std::string> programs{};      ///< the programs that a script runs; empty if the text is not a script
+  bool has_arguments = false;               ///< whether the text is a script, or has keys that are command-line arguments
+  std::span<const ConfigEntry> settings{};  ///< the arguments with the names `keys`
 };
 
-/// Returns the language of a configuration's text.
-[[nodiscard]] ConfigurationLanguage language_of(const std::string& text);
+/// Returns the language of a configuration's text. `path`: makefiles look like TOML.
+[[nodiscard]] ConfigurationLanguage language_of(const std::string& text, const std::string& path);
 /// Returns the first row for `key`; null if no row has the key. `key` must be in the spelling of `argument_key`.
 [[nodiscard]] const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key);
 /// Returns the row whose key was probably meant by a misspelled key; null if there is none.
@@ -29,11 +31,15 @@ struct ConfiguredText {
 [[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
+/// Moves commands that do not train to the beginning: they explain the arguments they have.
+void put_commands_first(std::span<Refusal> refusals);
 /// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.
 [[nodiscard]] ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings,
                                        std::vector<std::string>& keys);
 /// Whether a pattern matches the key. A pattern may end in `*`.
 [[nodiscard]] bool is_among(std::span<const std::string_view> patterns, const std::string& key);
+/// Whether a pattern among the marks of a tool, or the first of two patterns that are joined by `+`, matches the key.
+[[nodiscard]] bool is_part_of_mark(std::span<const std::string_view> marks, const std::string& key);
 /// Appends the arguments of an unknown program to `listed`, except arguments that change neither time nor memory. `format`:
 /// that of the file that the program's arguments name.
 void list_unknown(const ConfigEntries& settings, const std::vector<std::string>& keys, const ConfigurationFormat& format,

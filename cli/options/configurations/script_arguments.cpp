@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/batch_directives.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "core/error.hpp"
@@ -61,6 +62,23 @@ bool is_tools_program(const std::string& word) {
          std::any_of(others.begin(), others.end(), [&](const ForeignTool& each) { return is_among(each.programs, name); });
 }
 
+/// Returns why the program at `at` is not a training, such as `export` of `swift export`; empty if it may be one.
+std::string_view other_reason(const std::vector<PlacedText>& words, std::size_t at) {
+  const std::string& program = words[at].text;
+  if (!is_tools_program(program)) {
+    const OtherProgram* other = other_program(program);
+    return other == nullptr ? std::string_view() : other->reason;
+  }
+  const std::string name(last_step(program));
+  for (const ConfigurationFormat* format : configuration_formats()) {
+    if (at + 1 == words.size() || !is_among(format->programs, name)) continue;
+    for (const RefusedArgument& refused : format->refused) {
+      if (refused.key == "tool:-command" && is_word_of(refused.values, words[at + 1].text)) return refused.reason;
+    }
+  }
+  return {};
+}
+
 /// Whether a word overrides a key of a configuration, as in `batch_size=4` or `++model.micro_batch_size=4`. A key without
 /// dots and underscores has to be an argument of a tool: `dtype=bf16`.
 bool is_override(const std::string& word) {
@@ -110,7 +128,7 @@ class ArgumentsReader {
       LaunchedProgram one = parts_of(command);
       if (!one.parts.empty()) launched.push_back(std::move(one));
     }
-    read_environment();
+    read_environment(trainings(launched));
     const std::size_t besides = all_.settings.size();
     read_launched(launched);
     if (all_.settings.size() == besides) read_assigned();
@@ -118,24 +136,52 @@ class ArgumentsReader {
   }
 
  private:
+  static bool is_other(const LaunchedProgram& one) {
+    return one.program && !other_reason(one.command->words, *one.program).empty();
+  }
+
+  /// How likely a command is the training: 0 for the program of a tool, 1 for a program that a launcher such as torchrun
+  /// starts, and `unlaunched` for others.
+  static std::size_t rank_of(const LaunchedProgram& one) {
+    const std::vector<PlacedText>& words = one.command->words;
+    if (one.program && is_tools_program(words[*one.program].text)) return 0;
+    const auto end = words.begin() + static_cast<std::ptrdiff_t>(one.program.value_or(words.size()));
+    const bool is_launched = std::any_of(words.begin(), end, [](const PlacedText& word) {
+      const ScriptLauncher* launcher = launcher_named(word.text);
+      return launcher != nullptr && launcher->prefix != "python:";
+    });
+    return is_launched ? 1 : unlaunched;
+  }
+  static constexpr std::size_t unlaunched = 2;
+
+  /// Whether a command that does not train is skipped, because the script also runs a training. Commands of a tool are only
+  /// skipped if a tool or a launcher starts the training: other programs may read what the tool wrote.
+  [[nodiscard]] bool is_skipped(const LaunchedProgram& one) const {
+    if (!is_other(one)) return false;
+    return is_tools_program(one.command->words[*one.program].text) ? has_launched_training_ : has_training_;
+  }
+
   /// Reads the arguments of launched programs. If the script also runs a training, programs that do not train are skipped.
   void read_launched(const std::vector<LaunchedProgram>& launched) {
-    const auto is_other = [](const LaunchedProgram& one) {
-      if (!one.program) return false;
-      const std::string& program = one.command->words[*one.program].text;
-      return !is_tools_program(program) && other_program(program) != nullptr;
-    };
-    const bool has_training = std::any_of(launched.begin(), launched.end(),
-                                          [&](const LaunchedProgram& one) { return one.program && !is_other(one); });
+    for (const LaunchedProgram& one : launched) {
+      if (!one.program || is_other(one)) continue;
+      has_training_ = true;
+      has_launched_training_ = has_launched_training_ || rank_of(one) < unlaunched;
+    }
     for (const LaunchedProgram& one : launched) {
       if (!is_other(one)) continue;
       const PlacedText& program = one.command->words[*one.program];
-      if (!has_training) all_.refused_programs.push_back(program);
-      if (has_training)
-        warn(program, fmt::format("{} is skipped: {}", quote(program.text), other_program(program.text)->reason));
+      const bool skips = is_skipped(one);
+      // The table of the tool refuses its command.
+      if (!skips && !is_tools_program(program.text)) all_.refused_programs.push_back(program);
+      if (!skips) continue;
+      const std::vector<PlacedText>& words = one.command->words;
+      const std::string shown =
+          is_tools_program(program.text) ? program.text + " " + words[*one.program + 1].text : program.text;
+      warn(program, fmt::format("{} is skipped: {}", quote(shown), other_reason(words, *one.program)));
     }
     for (const LaunchedProgram& one : launched) {
-      if (has_training && is_other(one)) continue;
+      if (is_skipped(one)) continue;
       const std::vector<PlacedText>& words = one.command->words;
       starts_tool_ = one.program && is_tools_program(words[*one.program].text);
       if (one.program) {
@@ -166,7 +212,9 @@ class ArgumentsReader {
       return all;
     }
     const std::string_view name = last_step(words.front().text);
-    if (std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
+    // `conda run` starts a program in an environment.
+    const bool starts = name == "conda" && words.size() > 1 && words[1].text == "run";
+    if (!starts && std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
     // In `launcher -- program`, the words before `--` launch the program.
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -240,13 +288,29 @@ class ArgumentsReader {
     }
   }
 
+  /// Returns the indices of the commands that train: those of tools, else those of launchers, else all that may train.
+  [[nodiscard]] std::vector<std::size_t> trainings(const std::vector<LaunchedProgram>& launched) const {
+    std::array<std::vector<std::size_t>, unlaunched + 1> found;
+    for (const LaunchedProgram& one : launched) {
+      if (!is_other(one)) found[rank_of(one)].push_back(static_cast<std::size_t>(one.command - script_.commands.data()));
+    }
+    const auto first = std::find_if(found.begin(), found.end(), [](const auto& each) { return !each.empty(); });
+    return first == found.end() ? std::vector<std::size_t>() : *first;
+  }
+
   /// Reads the environment variables that give launchers the number of devices, and options to PyTorch's allocator.
-  void read_environment() {
-    constexpr std::array<std::string_view, 5> names{"NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF",
+  /// `trainings`: the commands that count, because variables may be set for other commands, such as an evaluation.
+  void read_environment(const std::vector<std::size_t>& trainings) {
+    constexpr std::array<std::string_view, 5> names{"CUDA_VISIBLE_DEVICES", "NPROC_PER_NODE", "NNODES", "PYTORCH_ALLOC_CONF",
                                                     "PYTORCH_CUDA_ALLOC_CONF"};
+    const auto counts = [&](const ShellAssignment& each) {
+      return trainings.empty() || std::any_of(trainings.begin(), trainings.end(), [&](std::size_t command) {
+               return command >= each.from && (!each.end || command < *each.end);
+             });
+    };
     for (const std::string_view name : names) {
       for (auto each = script_.assigned.rbegin(); each != script_.assigned.rend(); ++each) {
-        if (each->name != name || each->words.size() != 1) continue;
+        if (each->name != name || each->words.size() != 1 || !counts(*each)) continue;
         PlacedText value = each->words.front();
         const bool is_list = name == "CUDA_VISIBLE_DEVICES";
         if (value.text.empty() || !value.is_known()) break;
@@ -381,6 +445,7 @@ class ArgumentsReader {
   const ShellScript& script_;
   ScriptArguments all_;
   bool has_program_ = false;
+  bool has_training_ = false, has_launched_training_ = false;
   bool starts_tool_ = false;  ///< whether the command that is read starts a tool by its name
 };
 

@@ -50,6 +50,7 @@ bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
 
 ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   Simple simple;
+  const std::size_t assigned = state_.script.assigned.size();
   bool in_head = true, declares = false;
   while (!words_.is_at_end()) {
     words_.skip_blanks();
@@ -83,7 +84,10 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   }
   if (!documents_.empty()) read_documents(simple);
   if (run == ScriptRun::no || simple.words.empty()) return {.holds = true};
-  return perform(simple, run);
+  const std::size_t own = state_.script.assigned.size();
+  const Status status = perform(simple, run);
+  for (std::size_t i = assigned; i < own && !declares; ++i) state_.script.assigned[i].end = state_.script.commands.size();
+  return status;
 }
 
 /// Reads an assignment at the present position: `NAME=value`, `NAME+=value` or `NAME=(…)`. Returns
@@ -126,7 +130,7 @@ bool ShellReader::assigns(ScriptRun run) {
       std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
   const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
   if (given != inputs_.values.end() && is_unknown) return true;
-  state_.script.assigned.push_back({.name = name, .words = value.words});
+  state_.script.assigned.push_back({.name = name, .words = value.words, .from = state_.script.commands.size()});
   state_.variables.assign(name, std::move(value), adds);
   return true;
 }
@@ -316,7 +320,7 @@ void ShellReader::perform_read(const Simple& simple) {
     value = name;
     value.mark(Certainty::outside);
   }
-  state_.script.assigned.push_back({.name = name.text, .words = {value}});
+  state_.script.assigned.push_back({.name = name.text, .words = {value}, .from = state_.script.commands.size()});
   state_.variables.assign(name.text, {.words = {std::move(value)}});
 }
 
@@ -349,6 +353,18 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
       run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}, run, true);
       return true;
     }
+    // sbatch --wrap="torchrun train.py …": the other words are options of sbatch.
+    constexpr std::string_view wrap = "--wrap";
+    const bool is_wrapped = words[i].text == wrap && i + 1 < words.size();
+    if (submits && (is_wrapped || words[i].text.starts_with("--wrap="))) {
+      const PlacedText text = is_wrapped ? words[i + 1] : words[i].part(wrap.size() + 1);
+      std::vector<PlacedText> options = words;
+      const auto at = options.begin() + static_cast<std::ptrdiff_t>(i);
+      options.erase(at, at + (is_wrapped ? 2 : 1));
+      state_.script.commands.push_back({.words = std::move(options), .is_conditional = run == ScriptRun::maybe});
+      perform_text(text, run, nullptr);
+      return true;
+    }
     if (runs_text(words, i)) {
       launched(i);
       perform_text(words[i + 1], run, nullptr);
@@ -372,6 +388,14 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   if ((is_inner_shell(name) || name == "sbatch" || name == "qsub" || name == "ssh") && simple.document) {
     launched(words.size());
     perform_text(*simple.document, run, nullptr);
+    return true;
+  }
+  // tmux send-keys -t train "torchrun train.py …" C-m
+  const auto typed = std::find_if(words.begin(), words.end(), [](const PlacedText& word) {
+    return word.text.find(".py") != std::string::npos && has_one_of(word.text, starting_words);
+  });
+  if (name == "tmux" && typed != words.end()) {
+    perform_text(*typed, run, nullptr);
     return true;
   }
   if ((name == "ssh" || name == "pdsh" || name == "clush") && words.back().text.find(' ') != std::string::npos) {

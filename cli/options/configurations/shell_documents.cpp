@@ -126,7 +126,8 @@ const ShellDocument* ShellReader::document_named(const std::string& name) const 
 
 /// Returns the text of a file that the script has written, or of a configuration next to the script.
 std::optional<PlacedText> ShellReader::text_of_file(const PlacedText& name) const {
-  if (const ShellDocument* document = document_named(name.text)) return document->written;
+  if (const ShellDocument* document = document_named(name.text))
+    return document->differs ? std::nullopt : std::optional(document->written);
   std::optional<std::string> text;
   if (state_.inner_bytes > most_inner_bytes) return std::nullopt;
   if (name.is_known() && inputs_.load_configuration) text = inputs_.load_configuration(name.text);
@@ -192,21 +193,23 @@ void ShellReader::write_document(const Simple& simple, ScriptRun run) {
   }
   if (!written_ || target.empty() || state_.inner_bytes > most_inner_bytes) return;
   PlacedText text = *written_;
-  if (const ShellDocument* const before = simple.appends ? document_named(target) : nullptr) {
+  const ShellDocument* const before = simple.appends ? document_named(target) : nullptr;
+  const bool differed = before != nullptr && before->differs;
+  if (before != nullptr) {
     text = before->written;
     text.add('\n', written_->origin());
     text.add(*written_);
     if (text.text.size() > most_document_bytes) return;
   }
   state_.inner_bytes += text.text.size();
-  ShellDocument document{.name = std::move(target), .text = settled(text), .written = std::move(text)};
+  ShellDocument document{.name = std::move(target), .text = settled(text), .written = std::move(text), .differs = differed};
   std::vector<ShellDocument>& all = state_.script.documents;
   const auto same =
       std::find_if(all.begin(), all.end(), [&](const ShellDocument& one) { return one.name == document.name; });
   if (same == all.end()) {
     if (all.size() < most_documents) all.push_back(std::move(document));
-  } else if (run == ScriptRun::maybe && document.text != same->text) {
-    all.erase(same);
+  } else if (run == ScriptRun::maybe && (document.text != same->text || same->differs)) {
+    same->differs = true;
   } else {
     *same = std::move(document);
   }

@@ -40,6 +40,10 @@ struct ScriptDirective {
 struct ShellAssignment {
   std::string name;
   std::vector<PlacedText> words;
+  /// The commands that follow the assignment, as indices of ShellScript::commands: from `from` on, or, if the assignment is
+  /// for one command alone, as in `NPROC_PER_NODE=8 swift sft`, up to `end`.
+  std::size_t from = 0;
+  std::optional<std::size_t> end{};
 };
 
 /// A file that the script writes: `cat > ds.json <<EOF`, `sed s/STAGE/1/ template.json > ds.json`.
@@ -47,6 +51,7 @@ struct ShellDocument {
   std::string name;
   std::string text;      ///< as a configuration: unknown values are `auto`
   PlacedText written{};  ///< as a script
+  bool differs = false;  ///< whether branches of which it is unknown which runs write different texts
 };
 
 /// The contents of a shell script that can be found without running it.

@@ -411,7 +411,7 @@ void ShellWords::assign_default(const std::string& name, int depth, std::size_t 
   ShellWordList list;
   begin(list, origin(from));
   put_default(list, false, depth, from, end);
-  state_.script.assigned.push_back({.name = name, .words = {list.current}});
+  state_.script.assigned.push_back({.name = name, .words = {list.current}, .from = state_.script.commands.size()});
   state_.variables.assign(name, {.words = {std::move(list.current)}});
 }
 

@@ -52,10 +52,34 @@ void refuse_unparsed(const std::string& text, const std::string& path) {
     throw SourceText(text, path)
         .error(placeholder, "this is a template, whose placeholders have to be filled in",
                "give the file that is made from it, such as the output of 'helm template'");
-  const bool is_job = text.find("apiVersion:") != std::string::npos && text.find("kind:") != std::string::npos;
-  if (is_job)
+  const auto says = [&](std::string_view key) { return text.find(key) != std::string::npos; };
+  // Jobs of Kubernetes, and of SkyPilot [skypilot-org/skypilot, sky/utils/schemas.py].
+  const bool is_task = says("resources:") && says("accelerators:") && says("run:");
+  if ((says("apiVersion:") && says("kind:")) || is_task)
     throw Error(fmt::format("{}: this is a configuration of a cluster's job, which is not read", visible(path)),
                 "give the script or the configuration that it starts");
+}
+
+void refuse_default_sizes(Configuration& read, const Fact& named) {
+  if (read.format == nullptr || read.format->defaults_file.empty()) return;
+  if (named.value.ends_with(read.format->defaults_file)) return;
+  if (read.writes(ConfigField::model) || read.writes(ConfigField::layers)) return;
+  read.refusals.push_back(
+      {.at = *named.from,
+       .message = fmt::format("there is no file {}, which may give the sizes of the model", quote(named.value)),
+       .hint = "name the trained model with --model, or put the file into the folder of this file",
+       .is_of_model = true});
+}
+
+void refuse_unrecognised(const Configuration& read, bool is_given) {
+  if (!read.refusals.empty()) read.refuse({});
+  for (const ConfigEntry& file : read.unread_files) {
+    const ArgumentRow* row = row_named(launcher_rows(), argument_key(file.key));
+    if (!is_given || !file.is_known || row == nullptr || row->field != ConfigField::trainer_file) continue;
+    throw file.error(fmt::format("there is no file {}, which shows the tool and its arguments", quote(file.value)),
+                     "put the file into the folder of this script, or give model and plan as options: recommend MODEL "
+                     "--gpus N");
+  }
 }
 
 namespace {
@@ -74,19 +98,23 @@ constexpr std::string_view is_sizes =
 constexpr auto other_json = std::to_array<OtherText>({
     {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
     {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
+    {"\"nbformat\"", "\"cells\"",
+     "it is a notebook, which is not read: give the script that it starts, or model and plan as options: recommend MODEL "
+     "--gpus N"},
     {"\"_class_name\"", "",
      "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
     {"\"peft_type\"", "",
      "it describes adapters of PEFT: give rank and modules with the model: recommend "
      "llama3-8b@lora=16@lora_layers=q_proj+v_proj"},
-    {"\"model_type\"", "", is_description},
+    {"\"model_type\"", "\"hidden_size", is_description},
+    {"\"model_type\"", "\"vocab_size\"", is_description},
     {"\"architectures\"", "", is_description},
     {"\"nccl_version\"", "\"results\"", is_benchmark},
 });
 constexpr auto other_yaml = std::to_array<OtherText>({
-    {"format:", "plan:", "it is a job file: 'ddl-oracle check {}' reads it"},
-    {"format:", "layers:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
-    {"format:", "family:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+    {"\nformat: ", "\nplan:", "it is a job file: 'ddl-oracle check {}' reads it"},
+    {"\nformat: ", "\nlayers:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+    {"\nformat: ", "\nfamily:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
     {"kv_cache_config:", "", "it serves a model: give the configuration of a training"},
     {"num_layers:", "hidden_size:", is_sizes},
     {"num_layers:", "d_model:", is_sizes},
@@ -128,9 +156,9 @@ std::string hint_of_another(const std::string& path) {
   const std::string text = read_file(path, max_configuration_file_bytes);
   const std::string plain = hint_of(other_plain, text, path);
   if (!plain.empty()) return plain;
-  switch (language_of(text)) {
+  switch (language_of(text, path)) {
     case ConfigurationLanguage::yaml:
-      return hint_of(other_yaml, text, path);
+      return hint_of(other_yaml, '\n' + text, path);
     case ConfigurationLanguage::json:
       return hint_of(other_json, text, path);
     case ConfigurationLanguage::script:

@@ -21,7 +21,9 @@ std::string kimi_letters(HuggingFaceConfig& config, std::int64_t layers) {
   } else {
     config.fail("", "the configuration has no list of the layers with attention: 'linear_attn_config' or 'layer_types'");
   }
-  const auto dense = static_cast<std::size_t>(config.integer({"first_k_dense_replace"}, 1, 0, layers));
+  const std::int64_t first = config.integer({"first_k_dense_replace"}, 1, 0, layers);
+  // Without a number of experts, all layers are dense.
+  const auto dense = static_cast<std::size_t>(config.is_null("num_experts") ? layers : first);
   for (std::size_t layer = dense; layer < letters.size(); ++layer) letters[layer] = letters[layer] == 'L' ? 'l' : 'f';
   return letters;
 }
@@ -46,7 +48,9 @@ FamilyModel read_kimi_linear(HuggingFaceConfig& config) {
   model.set("feed_forward", config.integer({"moe_intermediate_size"}, 1024));
   model.set("experts", experts);
   model.set("active", active);
-  model.set("shared", config.integer({"num_shared_experts"}, 1, 0));
+  // `null` means that no expert is shared.
+  const std::int64_t shared = config.integer({"num_shared_experts"}, 1, 0);
+  model.set("shared", config.is_null("num_shared_experts") ? 0 : shared);
   model.set("vocabulary", config.size({"vocab_size"}, 163840));
   model.set("tokens", config.tokens({"max_position_embeddings", "model_max_length"}, 1048576));
   model.set("fused", config.fused());

@@ -3,6 +3,16 @@
 #include "model_zoo/importers/hugging_face/families.hpp"
 
 namespace ddl {
+namespace {
+
+/// Sets the input if its number of channels is not that of the bundled family. The size stays a parameter.
+void read_channels(HuggingFaceConfig& config, FamilyModel& model) {
+  constexpr std::int64_t usual = 3;
+  const std::int64_t channels = config.size({"num_channels"}, usual);
+  if (channels != usual) model.input = fmt::format("{{channels: {}, size: $size x $size}}", channels);
+}
+
+}  // namespace
 
 // The defaults are those of ViTConfig. A model without a classifier has a pooler, like ViTModel.
 FamilyModel read_vit(HuggingFaceConfig& config) {
@@ -14,7 +24,7 @@ FamilyModel read_vit(HuggingFaceConfig& config) {
     config.fail(config.has("patch_size") ? "patch_size" : "image_size",
                 fmt::format("patches of {} do not divide an image of {}", patch, size));
   }
-  model.input = fmt::format("{{channels: {}, size: {}x{}}}", config.size({"num_channels"}, 3), size, size);
+  read_channels(config, model);
   model.set("size", size);
   model.set("patch", patch);
   model.set("layers", config.layers({"num_hidden_layers"}, 12));
@@ -36,7 +46,7 @@ FamilyModel read_dinov3(HuggingFaceConfig& config) {
   FamilyModel model{.family = "dinov3"};
   const std::int64_t hidden = config.size({"hidden_size"}, 384);
   const std::int64_t size = config.size({"image_size"}, 224);
-  model.input = fmt::format("{{channels: {}, size: {}x{}}}", config.size({"num_channels"}, 3), size, size);
+  read_channels(config, model);
   model.set("size", size);
   model.set("patch", config.size({"patch_size"}, 16));
   model.set("layers", config.layers({"num_hidden_layers"}, 12));

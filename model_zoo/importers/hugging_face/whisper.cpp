@@ -19,6 +19,7 @@ FamilyModel read_whisper(HuggingFaceConfig& config) {
   model.set("vocabulary", config.size({"vocab_size"}, 51865));
   model.set("fused", config.fused());
   static_cast<void>(config.head_with("Whisper", {{"ForConditionalGeneration", "language_model"}}));
+  config.require("tie_word_embeddings", true, "the head of the bundled family shares the embedding");
   constexpr std::string_view equal = "encoder and decoder have the same sizes in the bundled family";
   config.require_number("decoder_attention_heads", static_cast<double>(heads), equal);
   config.require_number("decoder_ffn_dim", static_cast<double>(feed_forward), equal);

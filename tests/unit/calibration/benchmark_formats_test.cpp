@@ -105,6 +105,14 @@ TEST_CASE("an output is read behind any prefix that repeats") {
   }
 }
 
+TEST_CASE("progress bars in an output do not matter") {
+  const std::string bars = "Loading:   0%|    | 0/4\rLoading: 100%|####| 4/4\rDone.\r\n";
+  const Reading reading = read(bars + two_t4, allreduce_of_two);
+  REQUIRE(reading.series.size() == 1);
+  CHECK(reading.series[0].rows.size() == 6);
+  CHECK(contains(error_in(bars + two_t4.substr(0, two_t4.rfind("268435456")) + "\n", allreduce_of_two), "f.txt:14:"));
+}
+
 TEST_CASE("an error behind a prefix has its place in the file") {
   const std::string cut = two_t4.substr(0, two_t4.rfind("268435456"));
   CHECK(contains(error_in(behind("2024-05-07T12:34:56Z ", cut + "\n"), allreduce_of_two), "f.txt:11:"));

@@ -350,6 +350,8 @@ TEST_CASE("the names that people use lead to machines with these devices") {
         Named{"8xH100s", "NVIDIA H100 SXM5 80 GB"}, Named{"dual 4090", "NVIDIA GeForce RTX 4090"},
         Named{"tpu7x-4x8x8", "Google TPU7x"}, Named{"v5p-2x2x4", "Google TPU v5p"},
         Named{"8*80GB A100", "NVIDIA A100 SXM4 80 GB"}, Named{"40GB A100", "NVIDIA A100 SXM4 40 GB"},
+        Named{"rtx 3090 24 GB", "NVIDIA GeForce RTX 3090"}, Named{"A100 80 GiB", "NVIDIA A100 SXM4 80 GB"},
+        Named{"MI250X 128GB", "AMD Instinct MI250X die"}, Named{"MI250 64GB", "AMD Instinct MI250 die"},
         Named{"L40S 48GB", "NVIDIA L40S"}, Named{"2x 24G RTX 3090", "NVIDIA GeForce RTX 3090"},
         Named{"4090 48G", "NVIDIA GeForce RTX 4090 48 GB"}}) {
     INFO(named.name);

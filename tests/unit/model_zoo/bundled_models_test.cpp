@@ -699,7 +699,14 @@ TEST_CASE("vision models may have samples of another size") {
              ContainsSubstring("no images or volumes as its input"));
   CHECK_THAT(error_of([] { static_cast<void>(load_model("resnet50@input=448x448")); }),
              ContainsSubstring("not as many sizes as the input of resnet50, 3x224x224"));
-  CHECK_THAT(error_of([] { static_cast<void>(load_model("clip-vit-b-32@input=3x448x448")); }),
+  // Parameters give the size of some models: patches of a ViT, and the images of detectors.
+  CHECK(load_model("vit_b_16@input=3x384x384").macs() == load_model("vit_b_16@size=384").macs());
+  CHECK(load_model("vit_b_16@input=1x224x224").parameters() == load_model("vit_b_16").parameters() - 2 * 16 * 16 * 768);
+  CHECK(load_model("retinanet_resnet50_fpn@input=3x512x640").macs() ==
+        load_model("retinanet_resnet50_fpn@height=512@width=640").macs());
+  CHECK_THAT(error_of([] { static_cast<void>(load_model("vit_b_16@input=3x384x512")); }),
+             ContainsSubstring("some sizes of the input of vit_b_16 are equal: 3x$sizex$size"));
+  CHECK_THAT(error_of([] { static_cast<void>(load_model("hunyuan-video@input=16x33x90x160")); }),
              ContainsSubstring("follows from its parameters"));
 }
 

@@ -367,6 +367,15 @@ TEST_CASE("images have the size of the configuration") {
   const Model model = model_of_text(R"({"model_type": "vit", "image_size": 384, "num_channels": 1, "num_labels": 10})");
   CHECK(to_string(model.input) == "1×384×384");
   CHECK(layer_of(model, "layer0.qkv").input_shapes.front().extent[0] == 24 * 24 + 1);
+  // The size stays a parameter of the model, also with other channels.
+  for (const std::string channels : {"1", "3"}) {
+    const std::string text =
+        import_hugging_face(R"({"model_type": "vit", "num_channels": )" + channels + "}", "c.json").model_file;
+    std::string larger = text;
+    larger.replace(larger.find("size: 224"), 9, "size: 448");
+    CHECK(to_string(parse_model(text, "vit.yaml").input) == channels + "×224×224");
+    CHECK(to_string(parse_model(larger, "vit.yaml").input) == channels + "×448×448");
+  }
   CHECK(refusal_of(R"({"model_type": "vit", "patch_size": 15})")
             .starts_with("config.json:1:37: patches of 15 do not divide an image of 224\n"));
   CHECK(refusal_of(R"({"model_type": "vit", "image_size": [224, 112]})")

@@ -77,6 +77,16 @@ TEST_CASE("Kimi Linear and Step 3.5 Flash have the published number of parameter
   const Import linear = import_hugging_face(kimi + "}", "config.json");
   CHECK(parse_model(linear.model_file, "config.yaml").parameters() == 49'122'675'072);
   CHECK(has_line(linear, "pattern: \"L(llfl)6lf\""));
+  // Without shared experts, each of 26 layers lacks three matrices of 2,304 x 1,024. Without experts, all layers are dense.
+  const auto with = [&](const std::string& key, const std::string& value) {
+    std::string changed = kimi;
+    const std::size_t at = changed.find("\"" + key + "\": ") + key.size() + 4;
+    return changed.replace(at, changed.find_first_of(",}", at) - at, value) + "}";
+  };
+  for (const char* const none : {"0", "null"})
+    CHECK(model_of_text(with("num_shared_experts", none)).parameters() == 49'122'675'072 - 26 * 3 * 2304 * 1024);
+  CHECK(model_of_text(with("num_experts", "null")).parameters() ==
+        model_of_text(with("first_k_dense_replace", "27")).parameters());
   // Kimi K3 gives its language model the same type, with further parts.
   CHECK(refusal_of(kimi + R"(, "attn_res_block_size": 12})").find("no attention to earlier layers") != std::string::npos);
   CHECK(refusal_of(kimi + R"(, "q_lora_rank": 1536})").find("are not compressed") != std::string::npos);
@@ -108,6 +118,7 @@ TEST_CASE("Whisper and DINOv3 have the published number of parameters") {
       "num_mel_bins": 128, "num_hidden_layers": 32, "vocab_size": 51866, "activation_function": "gelu")";
   CHECK(model_of_text(whisper + R"(, "decoder_ffn_dim": 5120})").parameters() == 1'543'490'560);
   CHECK(refusal_of(whisper + R"(, "decoder_ffn_dim": 2560})").find("the same sizes") != std::string::npos);
+  CHECK(refusal_of(whisper + R"(, "tie_word_embeddings": false})").find("shares the embedding") != std::string::npos);
   CHECK(model_of_text(R"({"model_type": "whisper"})").parameters() == 37'760'640);
   const std::string dino = R"({"model_type": "dinov3_vit", "architectures": ["DINOv3ViTModel"], "image_size": 224,
       "patch_size": 16, "num_register_tokens": 4)";
