@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <span>
 
+#include "estimator/kernels/device_kernels.hpp"
+
 namespace ddl {
 namespace {
 
@@ -72,6 +74,10 @@ double attention_factor(std::optional<AttentionKernels> kernels, const Device& d
   const bool has_flash3 = capability >= 9 && capability < 10;
   const bool has_flash2 = capability == 0 || capability >= 8;
   if (!has_flash2) return flash1_to_flash2;
+  if (*kernels == AttentionKernels::flash2 && device.kernels) {
+    const double own = pass == Pass::forward ? device.kernels->flash2.forward : device.kernels->flash2.backward;
+    if (own != 1) return own;
+  }
   const AttentionKernels fitted = has_flash3 && pass == Pass::forward ? AttentionKernels::flash3 : AttentionKernels::flash2;
   return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
 }

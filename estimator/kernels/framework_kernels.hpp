@@ -18,7 +18,7 @@ namespace ddl {
 /// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast as FlashAttention-2 in forward and 1.5 to 1.75
 /// times in backward [Shah et al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range is used.
 /// FlashAttention-2 needs capability 8.0 [Dao-AILab/flash-attention, README.md]. Before, all fused kernels are assumed to
-/// take as long as FlashAttention-1.
+/// take as long as FlashAttention-1. A device file may state how long FlashAttention-2 takes relative to its kernels.
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
 /// Returns the bytes that a pass of cross entropy moves for each element of the network's output. The output is in half
