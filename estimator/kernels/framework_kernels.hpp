@@ -53,6 +53,14 @@ namespace ddl {
 /// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
 
+/// Returns the kernels of a layer with adapters in fp32 whose base is in half precision. `input_items`: the elements of the
+/// layer's input. Each adapter converts its input and computes in fp32; the sum of both results is converted back. Under
+/// autocast, products convert the input back to half precision, and all that follows stays in it [Hugging Face, PEFT,
+/// peft/tuners/tuners_utils.py, cast_adapter_dtype; peft/tuners/lora/layer.py, Linear.forward; PyTorch,
+/// aten/src/ATen/autocast_mode.h].
+[[nodiscard]] std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation& operation, Pass pass,
+                                                   double input_items, bool is_autocast);
+
 /// Returns the kernels of a pass of the operation if each operator of its code is a kernel. A root-mean-square norm computes
 /// in fp32. Forward converts, squares, averages, multiplies by the inverse root, converts back and scales; backward has the
 /// gradients of these operators. Rotary positions form x·cos + rotated(x)·sin of seven tensors [Hugging Face, transformers,
