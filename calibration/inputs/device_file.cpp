@@ -156,8 +156,8 @@ std::shared_ptr<const DeviceKernels> kernels_of(const EmbeddedFile& file) {
 DeviceFile parse_device_file(const std::string& text, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
-  root.only_keys(
-      {"format", "names", "compute_capability", "power", "multiprocessors", "peak", "sustained", "sources", "families"});
+  root.only_keys({"format", "names", "compute_capability", "power", "multiprocessors", "peak", "sustained", "flash2",
+                  "sources", "families"});
   DeviceFile file;
   file.names = read_names(root);
   file.kernels.device = file.names.front();
@@ -169,6 +169,10 @@ DeviceFile parse_device_file(const std::string& text, const std::string& origin)
   if (const auto sustained = root.find("sustained")) {
     for (const auto& [kind, part] : sustained->entries())
       file.kernels.sustained[read_word<KernelKind>(kind, "kind of kernel")] = part.number(0.05, 1);
+  }
+  if (const auto flash2 = root.find("flash2")) {
+    flash2->only_keys({"forward", "backward"});
+    file.kernels.flash2 = {flash2->at("forward").number(0.1, 10), flash2->at("backward").number(0.1, 10)};
   }
   for (const auto& [key, citation] : root.at("sources").entries()) file.sources.emplace_back(key.name(), citation.text());
   for (const YamlNode& family : root.at("families").items()) file.kernels.families.push_back(read_family(family, file));
@@ -187,6 +191,8 @@ std::string print_device_file(const DeviceFile& file) {
     if (const auto part = file.kernels.sustained[kind]) sustained.push_back(fmt::format("{}: {}", to_string(kind), *part));
   }
   if (!sustained.empty()) text += fmt::format("sustained: {{{}}}\n", fmt::join(sustained, ", "));
+  const auto& [forward, backward] = file.kernels.flash2;
+  if (forward != 1 || backward != 1) text += fmt::format("flash2: {{forward: {}, backward: {}}}\n", forward, backward);
   text += "sources:\n";
   for (const auto& [key, citation] : file.sources) text += fmt::format("  {}: \"{}\"\n", key, citation);
   text += "families:\n";

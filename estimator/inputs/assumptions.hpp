@@ -98,6 +98,14 @@ enum class BiasKernels {
 };
 inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", "operators"};
 
+/// The precision of the weights of LoRA adapters in mixed precision.
+enum class AdapterPrecision {
+  half,      ///< that of the base
+  fp32,      ///< fp32: kernels convert the tensors between an adapter and its base
+  autocast,  ///< weights in fp32, and products in half precision under autocast
+};
+inline constexpr EnumNames<AdapterPrecision> adapter_precision_names{"half", "fp32", "autocast"};
+
 /// How a router's tokens are spread over experts.
 enum class Routing {
   balanced,     ///< each expert gets as many tokens, as benchmarks force it
@@ -227,6 +235,7 @@ struct Assumptions {
   BiasKernels linear_biases = BiasKernels::fused;  ///< biases of linear layers and of depthwise convolutions
   /// The kernels of the biases of the last layer of experts. The router's weights multiply these biases and the products.
   ExpertBiases expert_biases = ExpertBiases::fused;
+  AdapterPrecision adapters = AdapterPrecision::half;
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< unset: the kernels that the device's coefficients were fitted to
   /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take the same share of the

@@ -283,6 +283,15 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::expert_biases>},
+      {.key = "adapters",
+       .help =
+           "precision of LoRA adapters in mixed precision: half; fp32, as PEFT keeps them; or autocast, whose products are "
+           "in half precision",
+       .kind = Kind::name,
+       .names = adapter_precision_names,
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::adapters>},
       {.key = "selective_recompute",
        .help = "modules that selective recomputation recomputes",
        .kind = Kind::name,

@@ -53,6 +53,11 @@ struct DeviceKernels {
   /// Of kernels that run on matrix units, by kind: the rate in training, as a fraction of the rate that they reach alone, at
   /// this power limit. Unset: 1.
   EnumArray<KernelKind, std::optional<double>> sustained{};
+  /// The time of the frameworks' own FlashAttention-2, relative to the vendor's kernels that the families describe.
+  struct Flash2 {
+    double forward = 1, backward = 1;
+  };
+  Flash2 flash2{};
   std::vector<KernelFamily> families;
 };
 

@@ -89,6 +89,9 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   if (family.precision != precision || !same_units) {
     const bool same_items = item_bytes(family.precision) == item_bytes(precision);
     if (!same_units && is_own) return std::nullopt;
+    // The rate that was reached in half precision says more than products in narrower formats.
+    const bool is_reached = !is_narrow(precision) && device.attainable_peak < 1;
+    if (is_own && is_product && is_narrow(family.precision) && is_reached) return std::nullopt;
     if (is_moved) {
       far += same_items ? 10 : 12;
     } else {

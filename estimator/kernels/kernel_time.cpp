@@ -74,6 +74,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     update_precision_ = Precision::fp32;
     wide_ = facts.autocast.is_wide;
   }
+  wide_adapters_ = is_mixed(precision) && assumptions.adapters != AdapterPrecision::half;
+  autocast_adapters_ = casting || assumptions.adapters == AdapterPrecision::autocast;
   if (is_narrow(precision)) quantized_ = facts.is_linear;
   if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, Conditions::training);
   if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
@@ -209,6 +211,9 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
   }
   if (wide_model_ && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
   if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
+  if (wide_adapters_)
+    works = with_wide_adapters(std::move(works), operation, pass, static_cast<double>(inputs.front().items()),
+                               autocast_adapters_);
   const bool quantizes = !quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight;
   const double quantized = quantizes ? static_cast<double>((pass == Pass::forward ? inputs.front() : output).items()) : 0;
   if (quantizes && precision_ == Precision::fp8) {

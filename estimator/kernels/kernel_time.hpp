@@ -130,6 +130,7 @@ class KernelTimes {
   std::vector<bool> weighted_;
   bool weighs_in_fp32_ = false;  ///< whether unfused operators multiply biases by the router's weights in fp32
   PersistentKernels persistent_ = PersistentKernels::never;
+  bool wide_adapters_ = false, autocast_adapters_ = false;  ///< whether the weights of adapters are in fp32, under autocast
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool has_separate_operators_ = false, fuses_residuals_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;

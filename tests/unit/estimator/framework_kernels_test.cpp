@@ -114,6 +114,13 @@ TEST_CASE("generations of fused attention have the published time ratios") {
   CHECK(attention_factor(std::nullopt, v100, Pass::forward) == 1);
   CHECK(attention_factor(AttentionKernels::flash1, v100, Pass::forward) == Approx(1.8));
   CHECK(attention_factor(AttentionKernels::flash2, v100, Pass::forward) == Approx(1.8));
+  // The kernel file of an MI355X was fitted to kernels of AMD. PyTorch's take 2.0 to 2.2 times as long
+  // (facebookexperimental/ triton, pull request 1782).
+  const Device mi355x = load_machine("server-mi355x").device;
+  CHECK(attention_factor(std::nullopt, mi355x, Pass::forward) == 1);
+  CHECK(attention_factor(AttentionKernels::cudnn, mi355x, Pass::forward) == 1);
+  CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward) >= 2);
+  CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward) <= 2.2);
 }
 
 TEST_CASE("cross entropy has the memory traffic of its operators") {
@@ -287,6 +294,41 @@ TEST_CASE("compiled code scales the output of an adapter in the kernel that adds
   CHECK(moved(Fusing::none) == 2 + 3);
   CHECK(moved(Fusing::residuals) == 2 + 3);
   CHECK(moved(Fusing::all) == 3);
+}
+
+TEST_CASE("adapters in fp32 convert what they share with a base in half precision") {
+  const Model model = load_model("llama2-7b@layers=1@lora=8@lora_layers=projection");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto projection = std::find_if(model.layers.begin(), model.layers.end(),
+                                       [](const Layer& layer) { return layer.name.ends_with("projection"); });
+  REQUIRE(projection != model.layers.end());
+  const auto bytes = [&](AdapterPrecision adapters, Pass pass, bool of_products) {
+    Assumptions assumptions;
+    assumptions.adapters = adapters;
+    const KernelTimes times(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    double items = 0;
+    for (const Work& work : times.works(static_cast<std::size_t>(projection - model.layers.begin()), *projection->operation,
+                                        pass, projection->input_shapes, projection->output_shape))
+      items += (work.m > 0) == of_products ? work.activation_items : 0;
+    return 2 * items / static_cast<double>(projection->output_shape.items());
+  };
+  using enum AdapterPrecision;
+  // In fp32, forward converts the input (2 + 4 bytes), scales (4 + 4), adds (2 + 4 + 4) and converts the sum back (4 + 2).
+  CHECK(bytes(half, Pass::forward, false) == Approx(4 + 6));
+  CHECK(bytes(fp32, Pass::forward, false) == Approx(6 + 8 + 10 + 6));
+  // Backward converts the gradient of the input (4 + 2) and adds it (2 + 2 + 2). For the weights, it converts the gradient
+  // of the output (2 + 4) and scales it (4 + 4).
+  CHECK(bytes(fp32, Pass::backward_data, false) == Approx(6 + 6));
+  CHECK(bytes(fp32, Pass::backward_weight, false) == Approx(6 + 8));
+  // Under autocast, the input is converted to fp32 and back, and so is its gradient.
+  CHECK(bytes(autocast, Pass::forward, false) == Approx(4 + 6 + 12));
+  CHECK(bytes(autocast, Pass::backward_data, false) == Approx(6 + 12));
+  CHECK(bytes(autocast, Pass::backward_weight, false) == bytes(half, Pass::backward_weight, false));
+  // Only the products of the adapter are in fp32: the base still moves 2 + 2 bytes.
+  CHECK(bytes(half, Pass::forward, true) == Approx(4 + 4).epsilon(0.01));
+  CHECK(bytes(fp32, Pass::forward, true) == Approx(4 + 8).epsilon(0.01));
+  CHECK(bytes(autocast, Pass::forward, true) == bytes(half, Pass::forward, true));
 }
 
 TEST_CASE("with matrix units, convolutions of channels-first images copy their inputs and outputs") {

@@ -555,6 +555,18 @@ TEST_CASE("unknown constants of a device are taken from other devices, with the 
         Approx(1e-6 + 2.0 * 512 * 512 * 4096 / 1e12).epsilon(0.002));
 }
 
+TEST_CASE("products in fp8 do not describe products in half precision whose rate is known") {
+  const KernelFamily narrow = products(Precision::fp8, {1, 0.1, 2, 8, 1, 0.995, 0.99});
+  const KernelFamily other = products(Precision::bf16, {1, 0.9, 2, 8, 1, 0.995, 0.99});
+  Device device = device_with({narrow}, {other});
+  const Work work = product(4096, 4096, 4096);
+  CHECK(KernelModel(device, Precision::bf16).time(work, Pass::forward, 1).source == Provenance::curve);
+  device.attainable_peak = 0.5;
+  const KernelTime reached = KernelModel(device, Precision::bf16).time(work, Pass::forward, 1);
+  CHECK(reached.source == Provenance::roofline);
+  CHECK(reached.time.value() == Approx(work.flops / (0.5 * 8e12)).epsilon(0.01));
+}
+
 TEST_CASE("the parts of a kernel together take at least their lower bound") {
   KernelFamily family = products(Precision::bf16, {2, 0.7, 0.8, 2.5, 100, 0.93, 0.7});
   family.residuals = {{place_of(shape_of(product(512, 512, 4096), 1, 2)), -0.2F},
