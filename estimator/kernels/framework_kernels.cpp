@@ -84,7 +84,8 @@ double block_sum_time(NormSums sums, const Work& work, double bytes, const Devic
   // results/benchmark-train-amp-nchw-pt110-cu113-rtx3090.csv and -pt111-); ResNets take as long.
   constexpr double block_channels = 32, bytes_per_cycle = 17, old_bytes_per_cycle = 3.5;
   if (sums == NormSums::device || work.summed_channels <= 0 || peaks.multiprocessors <= 0) return 0;
-  const double blocks = std::min(std::ceil(work.summed_channels / block_channels), peaks.multiprocessors);
+  // The last block to finish has as many channels as any.
+  const double blocks = std::clamp(work.summed_channels / block_channels, 1.0, std::max(1.0, peaks.multiprocessors));
   const double rate = sums == NormSums::blocks ? bytes_per_cycle : old_bytes_per_cycle;
   return bytes / (blocks * rate * peaks.cycle_rate / peaks.multiprocessors);
 }

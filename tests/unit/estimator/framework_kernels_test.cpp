@@ -167,7 +167,9 @@ TEST_CASE("PyTorch sums the gradients of a layer norm's weights in one thread bl
   CHECK(older("192", 512 * 197) == Approx(3.1).epsilon(0.2));
   CHECK(older("384", 384 * 197) == Approx(2.6).epsilon(0.2));
   CHECK(older("768", 256 * 196) == Approx(2.0).epsilon(0.25));
-  // With as many blocks as multiprocessors, the memory limits the kernel. Forward has no such sums.
+  // The last block does not have fewer channels if there are more blocks.
+  CHECK(seconds(a100, blocks, "33", 802816, false) >= seconds(a100, blocks, "32", 802816, false));
+  // With as many blocks as multiprocessors, the memory limits the kernel. Products have no such sums.
   CHECK(seconds(a100, blocks, "8192", 8192, false) == seconds(a100, device, "8192", 8192, false));
   CHECK(seconds(a100, blocks, "96", 802816, false) > 5 * seconds(a100, device, "96", 802816, false));
   const Work product{.flops = 1e9, .activation_items = 1e6, .m = 1000, .n = 1000, .k = 500};
