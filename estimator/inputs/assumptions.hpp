@@ -82,6 +82,15 @@ enum class CompositeKernels {
 };
 inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators"};
 
+/// Which thread blocks sum the gradients of a layer norm's scale and shift [PyTorch,
+/// aten/src/ATen/native/cuda/layer_norm_kernel.cu, GammaBetaBackwardCUDAKernel; pytorch/pytorch#147773].
+enum class NormSums {
+  device,      ///< blocks for parts of the rows, which fill the device
+  blocks,      ///< one block for each 32 channels, as in PyTorch 1.11 to 2.7
+  old_blocks,  ///< the slower blocks of PyTorch up to 1.10 [pytorch/pytorch#68238]
+};
+inline constexpr EnumNames<NormSums> norm_sums_names{"device", "blocks", "old-blocks"};
+
 /// Which kernels add the biases of the last layer of experts. Each bias is multiplied by the router's weight of its token.
 enum class ExpertBiases {
   fused,           ///< the neighboring kernel, before or after
@@ -231,6 +240,7 @@ struct Assumptions {
   /// Batch norms with half-precision weights run the framework's own kernels, which move as many elements per second as in
   /// fp32 [PyTorch, aten/src/ATen/native/Normalization.cpp: cuDNN's kernels run if the weights are in fp32].
   bool own_half_norms = false;
+  NormSums norm_sums = NormSums::device;
   BiasKernels convolution_biases = BiasKernels::fused;
   BiasKernels linear_biases = BiasKernels::fused;  ///< biases of linear layers and of depthwise convolutions
   /// The kernels of the biases of the last layer of experts. The router's weights multiply these biases and the products.

@@ -82,6 +82,20 @@ double attention_factor(std::optional<AttentionKernels> kernels, const Device& d
   return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
 }
 
+double block_sum_time(NormSums sums, const Work& work, double bytes, const DevicePeaks& peaks) {
+  // Inferred, in bytes per clock cycle. `blocks`: forward and backward of norms of 512 and 1,024 channels in fp32 on an A100
+  // (pytorch/pytorch#87445, test plan). If 5 of the 7 tensors move at the bandwidth of large norms, 16 blocks move 430 GB/s,
+  // and 32 blocks 670 to 730 GB/s. `old-blocks`: deit_tiny, vit_small and mixer_b16 on an RTX 3090 take 3.1, 2.6 and 2.0 ms
+  // longer for each norm with PyTorch 1.10 than with 1.11 (huggingface/pytorch-image-models,
+  // results/benchmark-train-amp-nchw-pt110-cu113-rtx3090.csv and -pt111-); ResNets take as long.
+  constexpr double block_channels = 32, bytes_per_cycle = 17, old_bytes_per_cycle = 3.5;
+  if (sums == NormSums::device || work.summed_channels <= 0 || peaks.multiprocessors <= 0) return 0;
+  // The last block to finish has as many channels as any.
+  const double blocks = std::clamp(work.summed_channels / block_channels, 1.0, std::max(1.0, peaks.multiprocessors));
+  const double rate = sums == NormSums::blocks ? bytes_per_cycle : old_bytes_per_cycle;
+  return bytes / (blocks * rate * peaks.cycle_rate / peaks.multiprocessors);
+}
+
 bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear) {
   const BiasKernels kernels = work.bias == Work::Bias::convolution ? convolutions : linear;
   return kernels == BiasKernels::operators || (kernels == BiasKernels::gradients && pass != Pass::forward);

@@ -6,6 +6,7 @@
 
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/machine.hpp"
+#include "estimator/kernels/kernel_form.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 #include "model_zoo/operations/operation.hpp"
 
@@ -32,6 +33,11 @@ namespace ddl {
 ///
 /// `fused`: the output is read twice, then read once more and overwritten by its gradient.
 [[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
+
+/// Returns the least time in seconds of the gradients of a layer norm's scale and shift if one thread block sums each 32
+/// channels. Few channels then leave multiprocessors idle. 0 for other kernels, and for blocks that fill the device.
+/// `bytes`: traffic of the kernel.
+[[nodiscard]] double block_sum_time(NormSums sums, const Work& work, double bytes, const DevicePeaks& peaks);
 
 /// Returns whether the framework launches this kernel of a bias.
 [[nodiscard]] bool has_bias_kernel(const Work& work, Pass pass, BiasKernels convolutions, BiasKernels linear);

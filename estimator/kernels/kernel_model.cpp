@@ -262,6 +262,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       roofline_(device, precision),
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
+      norm_sums_(assumptions.norm_sums),
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
       copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
@@ -423,7 +424,8 @@ KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
-  const double bound = std::max(attainable, sheet_bound(asked, pass, samples, shape, peaks_));
+  const double bound = std::max({attainable, sheet_bound(asked, pass, samples, shape, peaks_),
+                                 block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
   const Seconds time = Seconds(std::max(seconds * slower, bound)) + copies(asked, samples);
   // Another pass than the measured one may run another kernel.
   const bool is_of_pass = family.family->pass.value_or(pass) == pass;

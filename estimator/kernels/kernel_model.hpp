@@ -92,6 +92,7 @@ class KernelModel {
   Roofline roofline_;
   DevicePeaks peaks_;
   double item_bytes_ = 4;
+  NormSums norm_sums_ = NormSums::device;
   double least_per_flop_ = 0;    ///< seconds per FLOP of kernels on matrix units at the attainable rate; 0: no limit
   bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< whether convolutions work on copies in another memory format

@@ -186,6 +186,9 @@ class Attention final : public Operation {
     // Both kernels read and write the scores. The mask, which all heads share, stays in the cache.
     const Work separate{.flops = scores, .activation_items = 2 * scores, .is_separate = true};
     const std::size_t scaled_and_masked = s_.causal || s_.padded ? 2 : 1;
+    // The result of each head is copied to tokens with all heads, and backward copies its gradient. Libraries that also copy
+    // queries, keys and values move up to 6 elements more for each element of the result.
+    const Work copied{.activation_items = 2 * heads_out, .is_separate = true};
     std::vector<Work> kernels;
     if (pass == Pass::forward) {
       const double added = biases + (s_.alibi ? scores : 0);
@@ -198,9 +201,11 @@ class Attention final : public Operation {
           {.flops = 5 * scores + added - biases, .activation_items = 2 * scores, .n = others, .kind = KernelKind::softmax});
       if (s_.dropout > 0) kernels.push_back(dropout);
       kernels.push_back(product(tokens, value_head, others, heads_out + values));
+      kernels.push_back(copied);
       return kernels;
     }
     // Backward computes the gradients of values and scores, then of the softmax, then of queries and keys.
+    kernels.push_back(copied);
     kernels.push_back(product(others, value_head, tokens, heads_out + values));
     kernels.push_back(product(tokens, others, value_head, heads_out + values));
     if (s_.dropout > 0) kernels.push_back(dropout);

@@ -51,7 +51,11 @@ class Norm final : public Operation {
       case Pass::backward_weight:
         // Without scale and shift, there is no gradient to sum.
         if (two_passes || parameters == 0) return {};
-        return {.flops = 3 * count, .activation_items = 2 * count, .weight_items = parameters, .kind = kernel_kind()};
+        return {.flops = 3 * count,
+                .activation_items = 2 * count,
+                .weight_items = parameters,
+                .summed_channels = kind_ == NormKind::layer ? real(output.channels) : 0,
+                .kind = kernel_kind()};
       case Pass::update:
         break;
     }

@@ -63,6 +63,9 @@ struct Work {
   /// For a convolution, the number of groups, the input channels of a group, and, with several
   /// groups, the output channels of a group. m, n and k are the sizes of all groups together.
   double groups = 1, group_inputs = 0, group_outputs = 0;
+  /// For the gradients of a layer norm's scale and shift, the number of channels. Each gradient is a sum over the positions
+  /// and samples of a channel. 0 for other kernels.
+  double summed_channels = 0;
   /// Whether this is one operator of a composite. Such work is used only if each operator is a
   /// separate kernel (CompositeKernels), and is not part of Operation::work().
   bool is_separate = false;

@@ -69,7 +69,7 @@ std::span<const OperationKind> operation_kinds() {
       {"resize", "", {"kind", "size", "factor"}, read_resize},
       {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},
       {"router", "experts", {"experts", "active", "scores", "bias", "correction", "groups", "active_groups"}, read_router},
-      {"scale", "factor", {"factor", "bias"}, read_scale},
+      {"scale", "factor", {"factor", "bias", "shift"}, read_scale},
       {"scatter", "tokens", {"tokens"}, read_scatter},
       {"select", "token", {"token"}, read_select},
       {"shift", "", {}, read_shift},

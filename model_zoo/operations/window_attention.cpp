@@ -142,6 +142,7 @@ class WindowAttention final : public Operation {
     if (pass == Pass::forward) {
       const double added = (shifted(output) ? 1 : 0) + additions();
       kernels.push_back({.flops = perceptron_flops(inputs, output), .activation_items = copied_items(output)});
+      kernels.push_back(separate_copies(pass, output));
       kernels.push_back(product(side, head, read * 2 / 3));
       if (added > 0) {
         kernels.push_back({.flops = added * scores + of_axes,
@@ -158,6 +159,7 @@ class WindowAttention final : public Operation {
     kernels.push_back({.flops = 10 * scores, .activation_items = 3 * scores, .n = side, .kind = KernelKind::softmax});
     kernels.push_back(product(head, side, read * 2 / 3));
     kernels.push_back(product(head, side, read * 2 / 3));
+    kernels.push_back(separate_copies(pass, output));
     kernels.push_back({.flops = 2 * of_axes, .activation_items = copied_items(output)});
     return kernels;
   }
@@ -213,6 +215,21 @@ class WindowAttention final : public Operation {
   /// Returns the items that copies and position traffic move in a pass.
   [[nodiscard]] double copied_items(const TensorShape& output) const {
     return (shifted(output) ? 8 : 4) * padded_items(output) + position_traffic(output);
+  }
+  /// Returns the kernels that only unfused operators need, as one kernel. Forward scales queries, copies queries, keys and
+  /// values into heads, and copies the result back: 2 elements for each of 5 tensors. A shift rolls rows and columns in
+  /// kernels of their own. Backward has the gradients of these operators, and copies the gradients of queries, keys and
+  /// values into one tensor. torchvision selects queries, keys and values one by one, so each of the three gradients is
+  /// first written into a tensor of zeros (3 + 2 elements), and these tensors are added (2 · 9) [torchvision,
+  /// torchvision/models/swin_transformer.py, shifted_window_attention; PyTorch, torch/csrc/autograd/FunctionsManual.cpp,
+  /// select_backward]. Networks without a table select all three at once, and backward stacks the gradients (6).
+  [[nodiscard]] Work separate_copies(Pass pass, const TensorShape& output) const {
+    const bool selects_each = settings_.positions == Positions::table || settings_.positions == Positions::perceptron;
+    const double scaling = settings_.positions == Positions::perceptron ? 0 : 2;
+    const double gradients = selects_each ? 3 * 5 + 2 * 9 : 6;
+    const double rolls = shifted(output) ? 4 : 0;
+    const double moved = pass == Pass::forward ? scaling + 6 + 2 + rolls : 2 + scaling + gradients + 6 + rolls;
+    return {.activation_items = moved * padded_items(output), .is_separate = true};
   }
   /// Returns the number of positions of the image, filled up to whole windows.
   [[nodiscard]] std::int64_t padded_positions(const TensorShape& output) const {

@@ -80,6 +80,9 @@ TEST_CASE("norms with half-precision weights use PyTorch's kernels, except if co
   for (const char* compiled : {"pytorch-compiled", "torchtitan"})
     CHECK(load_software(compiled).settings.flag("own_half_norms") == false);
   CHECK_FALSE(load_software("tensorflow").settings.flag("own_half_norms"));
+  const auto sums = [](const char* software) { return load_software(software).settings.choice<NormSums>("norm_sums"); };
+  for (const char* eager : {"pytorch", "fsdp"}) CHECK(sums(eager) == NormSums::blocks);
+  for (const char* other : {"pytorch-compiled", "torchtitan", "paddlenlp"}) CHECK(sums(other) == NormSums::device);
 }
 
 TEST_CASE("TensorFlow transposes volumes in channels-last order, but not in channels-first order") {

@@ -389,6 +389,23 @@ TEST_CASE("trained factors of channels have a gradient, constant factors have no
   CHECK(error_in(image, "  - scale\n") == "scale needs 'factor'");
   CHECK(error_in(image, "  - scale: much\n").find("much") != std::string::npos);
   CHECK(error_in(image, "  - scale: {factor: 2, bias: yes}\n") == "a trained shift needs a trained factor");
+
+  // A norm that is not trained multiplies and adds. Operator by operator, the sum is a kernel of its own, which reads and
+  // writes each element. Its gradient is passed on.
+  const Layer frozen = layer_of(image, "  - scale: {factor: 1, shift: yes}\n");
+  CHECK(frozen.parameters() == 0);
+  CHECK(frozen.operation->attributes() == "factor=1 shift=yes");
+  const auto of_operators = [](const Layer& layer, Pass pass) {
+    double moved = 0;
+    for (const Work& kernel : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape))
+      moved += kernel.activation_items;
+    return moved;
+  };
+  CHECK(work_of(frozen, Pass::forward).activation_items == 2 * 480);
+  CHECK(of_operators(frozen, Pass::forward) == 4 * 480);
+  CHECK(of_operators(frozen, Pass::backward_data) == 2 * 480);
+  CHECK(of_operators(constant, Pass::forward) == 2 * 480);
+  CHECK(error_in(image, "  - scale: {factor: trained, shift: yes}\n") == "a constant shift needs a constant factor");
 }
 
 TEST_CASE("the loss of an image is a sum over positions") {

@@ -318,6 +318,24 @@ TEST_CASE("sinks train a number for each head, and caps take a tanh of each scor
   }
 }
 
+TEST_CASE("operator by operator, attention copies its result from heads to tokens") {
+  // Counted on PyTorch 2.4 below autograd, for timm's ViT-B without fused attention: forward copies the result, and backward
+  // its gradient (2 elements each). PyTorch's nn.MultiheadAttention copies nothing else. Scales read and write the scores.
+  const double scores = 4.0 * 16 * 16, tokens_of_head = 8 * 16;
+  const auto separate = [](const Layer& layer, Pass pass) {
+    double moved = 0;
+    for (const Work& kernel : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape))
+      moved += kernel.is_separate ? kernel.activation_items : 0;
+    return moved;
+  };
+  const Layer written = layer_of(sequence, "  - attention: 4\n");
+  const Layer fused = layer_of(sequence, "  - attention: {heads: 4, fused: yes}\n");
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    CHECK(separate(written, pass) == 2 * scores + 2 * tokens_of_head);
+    CHECK(separate(fused, pass) == 0);
+  }
+}
+
 TEST_CASE("norms of queries and keys do not change the values") {
   // There are four query heads and two heads of keys and values, of 6 channels each. The norm has a
   // scale of 6 elements for the queries and another for the keys.

@@ -210,7 +210,8 @@ TEST_CASE("window attention has two products for each pair of positions in a win
   // The kernels together do the work of the layer. Their products are batches of all windows and heads.
   for (const Layer& each : {layer, shifted, cosine, padded}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-      const std::vector<Work> kernels = each.operation->kernels(pass, each.input_shapes, each.output_shape);
+      std::vector<Work> kernels = each.operation->kernels(pass, each.input_shapes, each.output_shape);
+      std::erase_if(kernels, [](const Work& kernel) { return kernel.is_separate; });
       const Work whole = work_of(each, pass), sum = sum_of(kernels);
       CHECK(sum.flops == Approx(whole.flops));
       CHECK(sum.activation_items == Approx(whole.activation_items));
@@ -221,6 +222,33 @@ TEST_CASE("window attention has two products for each pair of positions in a win
   }
   CHECK(work_of(layer, Pass::forward).count == 2 * 4);
   CHECK(work_of(padded, Pass::forward).count == 2 * 4);
+}
+
+TEST_CASE("operator by operator, window attention copies the elements that PyTorch copies") {
+  // Counted on PyTorch 2.4 below autograd: elements that the operators of torchvision 0.19.1's first two blocks of swin_t
+  // read and write, in units of the image, beyond the copies into windows and back and one roll each way. Forward scales
+  // queries (2), copies queries, keys and values into heads (6) and the result back (2); a shift rolls along the second axis
+  // (2 + 2). Backward has 2 for the result, 2 for the scaling, 15 for three selections, 18 for the sums of their gradients,
+  // 6 for the joined gradient, and the rolls.
+  const auto separate = [](const std::string& layer, Pass pass) {
+    const Layer at = layer_of(image, layer);
+    double moved = 0;
+    for (const Work& kernel : at.operation->kernels(pass, at.input_shapes, at.output_shape))
+      moved += kernel.is_separate ? kernel.activation_items : 0;
+    return moved / (4 * 48);
+  };
+  const char* still = "  - window_attention: {heads: 2, window: 3x4}\n";
+  CHECK(separate(still, Pass::forward) == 2 + 6 + 2);
+  CHECK(separate(still, Pass::backward_data) == 2 + 2 + 15 + 18 + 6);
+  const char* moved = "  - window_attention: {heads: 2, window: 3x4, shift: 1}\n";
+  CHECK(separate(moved, Pass::forward) == separate(still, Pass::forward) + 4);
+  CHECK(separate(moved, Pass::backward_data) == separate(still, Pass::backward_data) + 4);
+  // SAM unbinds queries, keys and values, so backward stacks their gradients: 3 read, 3 written.
+  const char* axes = "  - window_attention: {heads: 2, window: 3x4, positions: axes}\n";
+  CHECK(separate(axes, Pass::backward_data) == 2 + 2 + 6 + 6);
+  // Cosines scale queries by their lengths, which other kernels count.
+  const char* cosines = "  - window_attention: {heads: 2, window: 3x4, positions: perceptron}\n";
+  CHECK(separate(cosines, Pass::forward) == 6 + 2);
 }
 
 TEST_CASE("Swin V2 and ConvNeXt V2 have the multiply-adds of their publications") {
