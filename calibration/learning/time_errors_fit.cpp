@@ -359,13 +359,15 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   };
   const std::set<std::string> tests = unknown_sets(rows);
   const auto mean_held = [&](double by) {
-    double sum = 0;
+    double sum = 0, weights = 0;
     for (const std::string& set : tests) {
       TimeErrors wider = without[set];
       widen(wider, by);
-      sum += held_of(wider, sets.at(set), &ErrorRow::first_log_ratio);
+      const double weight = std::sqrt(static_cast<double>(sets.at(set).size()));
+      sum += weight * held_of(wider, sets.at(set), &ErrorRow::first_log_ratio);
+      weights += weight;
     }
-    return sum / static_cast<double>(tests.size());
+    return sum / weights;
   };
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);
