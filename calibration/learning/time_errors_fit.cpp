@@ -216,18 +216,6 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
   return coverage;
 }
 
-/// The sets whose runs were predicted before they were known; all sets, if there are none. Other sets are no test, because
-/// their errors are smaller than those of new runs.
-std::set<std::string> unknown_sets(std::span<const ErrorRow> rows) {
-  std::set<std::string> all, unknown;
-  for (const ErrorRow& row : rows) {
-    if (row.known != KnownKernels::all) continue;
-    all.insert(row.set);
-    if (row.was_unknown) unknown.insert(row.set);
-  }
-  return unknown.empty() ? all : unknown;
-}
-
 /// Sets the names of the software with measured runs.
 void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows) {
   EnumArray<ModelClass, std::set<std::string>> names;
@@ -357,17 +345,14 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
         own.begin(), own.end(), [&](const ErrorRow* row) { return holds(interval_of(errors, row->time), row->*error); });
     return static_cast<double>(count) / static_cast<double>(own.size());
   };
-  const std::set<std::string> tests = unknown_sets(rows);
   const auto mean_held = [&](double by) {
-    double sum = 0, weights = 0;
-    for (const std::string& set : tests) {
+    double sum = 0;
+    for (const auto& [set, own] : sets) {
       TimeErrors wider = without[set];
       widen(wider, by);
-      const double weight = std::sqrt(static_cast<double>(sets.at(set).size()));
-      sum += weight * held_of(wider, sets.at(set), &ErrorRow::first_log_ratio);
-      weights += weight;
+      sum += held_of(wider, own, &ErrorRow::first_log_ratio);
     }
-    return sum / weights;
+    return sum / static_cast<double>(sets.size());
   };
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);

@@ -136,20 +136,4 @@ TEST_CASE("widths are fitted to what was predicted before runs were known") {
   CHECK(first.coverage.front().held_left_out < 1);
 }
 
-TEST_CASE("nine of ten runs are covered in the sets that were unknown, not in all sets") {
-  std::vector<ErrorRow> rows = synthetic_rows(0.1);
-  for (std::size_t i = 0; i < rows.size() / 4; ++i) {
-    rows[i].was_unknown = true;
-    rows[i].first_log_ratio *= 3;
-  }
-  const TimeErrorsFile fit = fit_time_errors(rows, {}, {});
-  double unknown = 0, known = 0;
-  for (const SetCoverage& set : fit.coverage) {
-    const bool is_unknown = std::stoi(set.set.substr(4)) < 5;  // the first quarter of 20 sets
-    (is_unknown ? unknown : known) += set.held_left_out / (is_unknown ? 5 : 15);
-  }
-  CHECK(unknown == Approx(interval_level).margin(0.02));
-  CHECK(known > 0.97);
-}
-
 }  // namespace time_errors_tests
