@@ -363,7 +363,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   // Pairs of runs determine which share of the unexplained error differs between plans.
   const std::vector<std::vector<Pair>> pairs = pairs_of(rows);
   if (!pairs.empty()) {
-    result.errors.own_of_plan = least_that_holds(0.001, 1, [&](double own) {
+    result.errors.own_of_plan = least_that_holds(0.001, 10, [&](double own) {
       TimeErrors other = result.errors;
       other.own_of_plan = own;
       return ratio_coverage(other, pairs).held;

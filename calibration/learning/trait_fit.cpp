@@ -18,24 +18,28 @@ double variance_of(double log_spread) { return std::exp(2 * log_spread); }
 }  // namespace
 
 TraitFit::TraitFit(std::span<const ErrorRow> rows) {
-  std::map<std::pair<std::string, std::array<std::string, trait_count>>, std::pair<double, double>> sums;
+  struct Sum {
+    double runs = 0, first = 0, today = 0;
+  };
+  std::map<std::pair<std::string, std::array<std::string, trait_count>>, Sum> sums;
   for (const ErrorRow& row : rows) {
     if (row.known != KnownKernels::all) continue;
     std::array<std::string, trait_count> traits;
     for (std::size_t i = 0; i < trait_count; ++i) traits[i] = row.time.traits[i];
-    auto& [count, sum] = sums[{row.set, traits}];
-    count += 1;
-    sum += row.first_log_ratio;
+    Sum& sum = sums[{row.set, traits}];
+    sum.runs += 1;
+    sum.first += row.first_log_ratio;
+    sum.today += row.log_ratio;
   }
   std::map<std::string, int> publications;
   std::map<std::tuple<std::size_t, std::string, std::string>, int> numbers;
   const auto number_in = [](auto& known, const auto& key) {
     return known.emplace(key, static_cast<int>(known.size())).first->second;
   };
-  for (const auto& [key, value] : sums) {
+  const auto mean = [](double sum, double runs) { return std::clamp(sum / runs, -largest_mean, largest_mean); };
+  for (const auto& [key, sum] : sums) {
     const auto& [set, traits] = key;
-    const auto& [count, sum] = value;
-    Cell cell{set, traits, {}, number_in(publications, set), count, std::clamp(sum / count, -largest_mean, largest_mean)};
+    Cell cell{set, traits, {}, number_in(publications, set), sum.runs, mean(sum.first, sum.runs), mean(sum.today, sum.runs)};
     for (std::size_t i = 0; i < trait_count; ++i) {
       // Runs of other publications do not have the same trait if the trait is not known.
       cell.numbers[i] = number_in(numbers, std::tuple(i, traits[i], traits[i].empty() ? set : std::string()));
@@ -87,7 +91,7 @@ double TraitFit::log_likelihood(const std::vector<const Cell*>& cells, const Spr
   const Eigen::LLT<Eigen::MatrixXd> factor(covariance(cells, spreads));
   const auto count = static_cast<Eigen::Index>(cells.size());
   Eigen::VectorXd ones = Eigen::VectorXd::Ones(count), means(count);
-  for (Eigen::Index i = 0; i < count; ++i) means(i) = cells[static_cast<std::size_t>(i)]->mean;
+  for (Eigen::Index i = 0; i < count; ++i) means(i) = cells[static_cast<std::size_t>(i)]->first;
   factor.matrixL().solveInPlace(ones);
   factor.matrixL().solveInPlace(means);
   const Eigen::VectorXd residuals = means - ones * (ones.dot(means) / ones.squaredNorm());
@@ -110,11 +114,15 @@ void TraitFit::set_traits(TimeErrors& errors, const std::string& left_out) const
   if (cells.size() < 2) return;
   const auto count = static_cast<Eigen::Index>(cells.size());
   const Eigen::LLT<Eigen::MatrixXd> factor(covariance(cells, spreads_));
-  Eigen::VectorXd means(count);
-  for (Eigen::Index i = 0; i < count; ++i) means(i) = cells[static_cast<std::size_t>(i)]->mean;
-  const Eigen::VectorXd weights = factor.solve(Eigen::VectorXd::Ones(count));
-  errors.usual_error = weights.dot(means) / weights.sum();
-  const Eigen::VectorXd residuals = factor.solve(means - Eigen::VectorXd::Constant(count, errors.usual_error));
+  Eigen::VectorXd first(count), today(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    first(i) = cells[static_cast<std::size_t>(i)]->first;
+    today(i) = cells[static_cast<std::size_t>(i)]->today;
+  }
+  const Eigen::VectorXd weights =
+      factor.solve(Eigen::VectorXd::Ones(count)) / factor.solve(Eigen::VectorXd::Ones(count)).sum();
+  errors.usual_error = weights.dot(first);
+  const Eigen::VectorXd residuals = factor.solve(today - Eigen::VectorXd::Constant(count, weights.dot(today)));
   for (std::size_t trait = 0; trait < trait_count; ++trait) {
     const double variance = variance_of(spreads_[trait]);
     errors.traits[trait].spread = std::sqrt(variance);

@@ -13,10 +13,11 @@
 namespace ddl {
 
 /// A linear mixed model of ln(measured / predicted): a mean, and random effects of the publication, of each trait of a run
-/// (RunTrait), of the runs with equal traits in a publication, and of the single run. Variances are those of maximum
-/// likelihood; the effect of a trait is its best linear unbiased prediction [Robinson, "That BLUP is a Good Thing: The
-/// Estimation of Random Effects", Statistical Science 6, 1991]. The mean of runs with equal traits in a publication counts
-/// as a factor of two at most, so that single outliers do not determine the variances.
+/// (RunTrait), of the runs with equal traits in a publication, and of the single run. The variances, of maximum likelihood,
+/// and the mean are those of first predictions (ErrorRow::first_log_ratio), which are like predictions of unknown runs. The
+/// effect of a trait is its best linear unbiased prediction [Robinson, "That BLUP is a Good Thing: The Estimation of Random
+/// Effects", Statistical Science 6, 1991] from the predictions of today. The mean of runs with equal traits in a publication
+/// counts as a factor of two at most, so that single outliers do not determine the variances.
 class TraitFit {
  public:
   /// Fits the variances to rows with all kernel data. Without such rows, all effects are zero.
@@ -35,7 +36,8 @@ class TraitFit {
     std::array<std::string, trait_count> traits;
     std::array<int, trait_count> numbers{};  ///< equal for equal traits
     int publication = 0;
-    double runs = 0, mean = 0;
+    double runs = 0;
+    double first = 0, today = 0;  ///< means of ErrorRow::first_log_ratio and log_ratio
   };
   /// Logarithms of standard deviations: of the traits, publications, cells and single runs.
   using Spreads = std::array<double, trait_count + 3>;

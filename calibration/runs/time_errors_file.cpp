@@ -20,6 +20,7 @@ namespace ddl {
 namespace {
 
 constexpr double most_width = 10;  ///< maximum width, as ln of a factor
+constexpr double most_own = 100;   ///< maximum of TimeErrors::own_of_plan
 
 ErrorWidth read_width(const YamlNode& node) {
   node.only_keys({"faster", "slower"});
@@ -114,7 +115,7 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   file.stand_ins = static_cast<int>(without.at("predictions").integer(0, std::numeric_limits<int>::max()));
   file.stand_ins_held = without.at("held").number(0, 1);
   errors.kinds_together = root.at("kinds_together").number(0, 1);
-  errors.own_of_plan = root.at("own_of_plan").number(0, 1);
+  errors.own_of_plan = root.at("own_of_plan").number(0, most_own);
   errors.learned_scatter = root.at("learned_scatter").number(0, most_width);
   errors.learned_growth = root.at("learned_growth").number(0, most_width);
   constexpr int most_runs = std::numeric_limits<int>::max();

@@ -428,9 +428,9 @@ ModelFacts facts_of(const Model& model) {
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   for (const Layer& layer : model.layers) facts.has_attention = facts.has_attention || layer.operation->is_attention();
   for (const Layer& layer : model.layers) facts.attends = facts.attends || attends(*layer.operation);
-  const CatalogueEntry* const bundled = find_in_catalogue(model);
-  facts.kind = bundled != nullptr ? bundled->kind : model.input.sequence ? "language" : "";
-  if (bundled != nullptr) facts.family = bundled->family.empty() ? bundled->name : bundled->family;
+  facts.kind = network_kind(model, facts.experts > 1);
+  const bool is_unique = model.family.empty() && find_in_catalogue(model) != nullptr;
+  facts.family = is_unique ? find_in_catalogue(model)->name : model.family;
 
   // A tensor is live across a cut if the tensor was produced before the cut and is read after the cut.
   facts.live_items.assign(count + 1, 0.0);

@@ -154,7 +154,7 @@ struct ModelFacts {
   bool repeats_keys = false;              ///< whether an attention has fewer heads of keys than of queries
   bool has_attention = false;             ///< whether a layer has the attention that selective recomputation repeats
   bool attends = false;                   ///< whether any layer has attention, also within windows of an image
-  std::string kind, family;               ///< of a bundled model; the kind of other sequence models is `language`
+  std::string kind, family;               ///< network_kind(); the family, or the name of a bundled model without one
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
   /// Whether selective recomputation of products recomputes the layer. Recomputation of products

@@ -62,6 +62,11 @@ ErrorWidth software_width(const TimeErrors& errors, const TimeSensitivity& time)
   return width;
 }
 
+/// Returns the usual error of a time's traits. Factors of a fit to runs include it.
+double mean_error(const TimeSensitivity& time, const TraitDoubt& doubt) {
+  return time.learned && time.learned->runs > 0 ? 0 : doubt.mean;
+}
+
 }  // namespace
 
 bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time) {
@@ -93,7 +98,8 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
   const TraitDoubt doubt = trait_doubt(errors, time);
   const double of_traits = two_sided * std::sqrt(doubt.variance);
   shares.push_back({"network, software and device", {of_traits, of_traits}});
-  shares.push_back({"usual error", {std::max(0.0, -doubt.mean), std::max(0.0, doubt.mean)}});
+  const double mean = mean_error(time, doubt);
+  if (mean != 0) shares.push_back({usual_error_name, {std::max(0.0, -mean), std::max(0.0, mean)}});
   if (time.scale_slower > 0 || time.scale_faster > 0)
     shares.push_back({pooled_factor_name, {two_sided * time.scale_faster, two_sided * time.scale_slower}});
   if (time.routing > 0) shares.push_back({"routing of experts", {0, time.routing}});
@@ -144,9 +150,8 @@ TraitDoubt trait_doubt(const TimeErrors& errors, const TimeSensitivity& time) {
 }
 
 double width_of(const TimeErrors& errors, const TimeSensitivity& time, const TraitDoubt& doubt, double ErrorWidth::*side) {
-  const double width = std::sqrt(variance_of(errors, time, doubt, side));
-  if (time.learned && time.learned->runs > 0) return width;  // the factors of the fit include the usual error
-  return width + std::max(0.0, side == &ErrorWidth::slower ? doubt.mean : -doubt.mean);
+  const double width = std::sqrt(variance_of(errors, time, doubt, side)), mean = mean_error(time, doubt);
+  return width + std::max(0.0, side == &ErrorWidth::slower ? mean : -mean);
 }
 
 TimeInterval interval_of(const TimeErrors& errors, const TimeSensitivity& time) {
@@ -182,7 +187,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
     const ErrorWidth width = width_of(errors, each.a);
     if (each.a.source == ErrorSource::rare_splits) {
       // Each type of split has an error of its own, and an error that all types of splits share.
-      const double own = errors.own_of_plan, shared = (1 - own) * square(each.b.slower - each.a.slower);
+      const double own = std::min(1.0, errors.own_of_plan), shared = (1 - own) * square(each.b.slower - each.a.slower);
       up += own * (square(each.b.slower * width.slower) + square(each.a.faster * width.faster)) +
             shared * square(each.b.slower > each.a.slower ? width.slower : width.faster);
       down += own * (square(each.b.faster * width.faster) + square(each.a.slower * width.slower)) +
@@ -209,8 +214,7 @@ TimeInterval ratio_interval_of(const TimeErrors& errors, const TimeSensitivity& 
   down += square(std::max(0.0, a.routing - b.routing));
   // A part of the error that no source explains differs between plans. It may slow down one plan, or speed up the other.
   const ErrorWidth own = software_width(errors, a);
-  const double of_traits = square(two_sided) * trait_doubt(errors, a).variance;
-  const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower) + 2 * of_traits);
+  const double residual = errors.own_of_plan * (square(own.faster) + square(own.slower));
   up += residual;
   down += residual;
   if (a.learned && b.learned) {

@@ -15,6 +15,9 @@ inline constexpr double interval_level = 0.9;
 /// The name of the error of the factor that kernels take from other networks, among WidthShare::name.
 inline constexpr std::string_view pooled_factor_name = "factor_of_other_networks";
 
+/// The name of the usual error of similar runs, among WidthShare::name.
+inline constexpr std::string_view usual_error_name = "usual error of such runs";
+
 /// Error of a predicted time in each direction, as the logarithm of a factor. In 95 % of runs, the error is smaller.
 struct ErrorWidth {
   double faster = 0, slower = 0;  ///< widths for measured times that are shorter and longer than predicted
@@ -51,7 +54,7 @@ struct TimeErrors {
   ErrorWidth new_software{};
   EnumArray<ModelClass, std::vector<std::string>> measured_software{};  ///< sorted names of software with measured runs
   double kinds_together = 0.5;  ///< correlation of the errors of two types of kernels
-  /// The share of the unexplained variance, with that of traits, that differs between plans of one model on one machine.
+  /// The variance of the error that differs between plans of one model on one machine, divided by the unexplained variance.
   double own_of_plan = 0.5;
   /// Error of runs that were not used in a fit, divided by the error of the runs of the fit.
   double learned_scatter = 2;

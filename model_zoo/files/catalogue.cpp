@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -69,7 +70,20 @@ const CatalogueEntry* find_in_catalogue(const Model& model) {
   const std::vector<CatalogueEntry>& all = model_catalogue();
   const auto found = std::lower_bound(all.begin(), all.end(), name,
                                       [](const CatalogueEntry& entry, const std::string& key) { return entry.name < key; });
-  return found != all.end() && found->name == name ? &*found : nullptr;
+  return found != all.end() && found->name == name && found->family == model.family ? &*found : nullptr;
+}
+
+std::string network_kind(const Model& model, bool has_experts) {
+  if (const CatalogueEntry* const entry = find_in_catalogue(model)) return entry->kind;
+  if (has_experts && model.input.sequence) return "moe";
+  std::set<std::string_view> kinds;
+  for (const CatalogueEntry& entry : model_catalogue()) {
+    if (!model.family.empty() && entry.family == model.family) kinds.insert(entry.kind);
+  }
+  if (kinds.size() == 1) return std::string(*kinds.begin());
+  if (model.input.sequence) return "language";
+  const bool returns_vector = !model.layers.empty() && model.layers.back().output_shape.rank == 0;
+  return model.input.rank == 2 && returns_vector ? "classification" : "";
 }
 
 std::string_view kind_of(const Model& model) {

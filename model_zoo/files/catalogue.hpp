@@ -26,8 +26,11 @@ struct CatalogueEntry {
 /// Returns all bundled models, sorted by name.
 [[nodiscard]] const std::vector<CatalogueEntry>& model_catalogue();
 
-/// Returns the entry of a bundled model, which may have other parameters; null for other models.
+/// Returns the entry of a bundled model, which may have other parameters; null for other models, also of the same name.
 [[nodiscard]] const CatalogueEntry* find_in_catalogue(const Model& model);
+/// Returns the kind of a model. That of a model that is not bundled follows from its family, if all bundled models of the
+/// family have one kind, else from the tensors that it reads and returns; empty if they do not show it.
+[[nodiscard]] std::string network_kind(const Model& model, bool has_experts);
 /// Returns the kind of a bundled model, such as `classification`; empty for other models.
 [[nodiscard]] std::string_view kind_of(const Model& model);
 

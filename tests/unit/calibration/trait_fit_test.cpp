@@ -32,6 +32,7 @@ std::vector<ErrorRow> publications() {
       row.time.traits[RunTrait::family] = families[static_cast<std::size_t>(publication % 4)];
       row.time.traits[RunTrait::software] = "language, software";
       row.first_log_ratio = std::log(1.1) + shared + noise(engine) + (publication % 4 == 0 ? own_error : 0);
+      row.log_ratio = row.first_log_ratio;
       rows.push_back(std::move(row));
     }
   }
@@ -62,6 +63,16 @@ TEST_CASE("a trait of measured runs has their mean error, and an unknown trait h
   CHECK(other.variance > 4 * even.variance);
   // A time with a new family has a wider interval.
   CHECK(interval_of(errors, unknown).low < interval_of(errors, rows[10].time).low);
+}
+
+TEST_CASE("effects of traits are those of predictions of today, mean and variances those of first predictions") {
+  std::vector<ErrorRow> rows = publications();
+  const TimeErrors before = errors_without(rows, "");
+  for (ErrorRow& row : rows) row.log_ratio = 0;
+  const TimeErrors after = errors_without(rows, "");
+  CHECK(after.usual_error == before.usual_error);
+  CHECK(after.traits[RunTrait::family].spread == before.traits[RunTrait::family].spread);
+  CHECK(trait_doubt(after, rows[0].time).mean == Approx(after.usual_error));
 }
 
 TEST_CASE("a publication that is left out has no part in the errors of its traits") {

@@ -126,7 +126,7 @@ TEST_CASE("the widths of all sources add up to the width of the interval") {
     double faster = 0, slower = 0;
     ErrorWidth usual;
     for (const WidthShare& each : width_shares(errors, time)) {
-      if (each.name == "usual error") {
+      if (each.name == usual_error_name) {
         usual = each.width;
         continue;
       }
@@ -152,9 +152,16 @@ TEST_CASE("the usual error of a trait widens the interval to its side, and cance
   errors.usual_error = 0;
   const TimeInterval plain = interval_of(errors, fast);
   errors.usual_error = 0.15;
-  CHECK(interval_of(errors, fast).low > plain.low);
+  CHECK(std::log(interval_of(errors, fast).low / plain.low) == Approx(0.15));
   CHECK(interval_of(errors, fast).high == plain.high);
   CHECK(ratio_interval_of(errors, fast, fast).high == 1);
+  errors.usual_error = 2;
+  CHECK(interval_of(errors, fast).high > 6);
+  // A fit to runs includes their usual error.
+  fast.learned = LearnedRuns{};
+  fast.learned->runs = 10;
+  fast.learned->misfit = 0.02;
+  CHECK(interval_of(errors, fast).high < 1.5);
 }
 
 TEST_CASE("common errors of two plans cancel in their ratio") {

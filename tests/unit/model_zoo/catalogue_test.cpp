@@ -94,6 +94,25 @@ TEST_CASE("each kind of model is known, and no two models have one spelling") {
   CHECK(used.size() == kinds.size());
 }
 
+TEST_CASE("the kind of a network does not depend on its name") {
+  for (const char* const name :
+       {"mixtral-8x7b", "resnet50", "gpt2", "swin_t", "llama2-7b", "llama2-7b@lora=16", "alexnet"}) {
+    INFO(name);
+    Model model = load_model(name);
+    REQUIRE(find_in_catalogue(model) != nullptr);
+    const std::string kind = find_in_catalogue(model)->kind;
+    const bool has_experts = kind == "moe";
+    CHECK(network_kind(model, has_experts) == kind);
+    CHECK(kind_of(model) == kind);
+    model.name = "mine";
+    CHECK(find_in_catalogue(model) == nullptr);
+    CHECK(network_kind(model, has_experts) == kind);
+  }
+  Model model = load_model("gpt2");
+  model.name = "swin_t";
+  CHECK(network_kind(model, false) == "language");
+}
+
 TEST_CASE("models of text, images from text and speech are trained in half precision by default, and classifiers are not") {
   for (const char* const name : {"gpt2", "flux.1-dev", "whisper-small", "qwen2.5-vl-7b", "sdxl"})
     CHECK(is_usually_half(load_model(name)));
