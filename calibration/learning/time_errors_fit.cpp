@@ -306,6 +306,32 @@ void fit_learned(TimeErrorsFile& file, std::span<const ErrorRow> learned) {
   file.beyond_runs = static_cast<int>(beyond.size());
 }
 
+/// The share of the rows whose interval contains their measured time.
+double held_of(const TimeErrors& errors, std::span<const ErrorRow* const> rows, double ErrorRow::*error) {
+  const auto count = std::count_if(rows.begin(), rows.end(),
+                                   [&](const ErrorRow* row) { return holds(interval_of(errors, row->time), row->*error); });
+  return static_cast<double>(count) / static_cast<double>(rows.size());
+}
+
+/// `without`: fitted to all other sets.
+SetCoverage set_coverage(const std::string& set, std::span<const ErrorRow* const> rows, const TimeErrors& all,
+                         const TimeErrors& without) {
+  SetCoverage coverage{set,
+                       static_cast<int>(rows.size()),
+                       held_of(all, rows, &ErrorRow::log_ratio),
+                       held_of(without, rows, &ErrorRow::first_log_ratio),
+                       {}};
+  double low = 0, high = 0;
+  for (const ErrorRow* row : rows) {
+    const TimeInterval interval = interval_of(without, row->time);
+    low += std::log(interval.low);
+    high += std::log(interval.high);
+  }
+  const auto count = static_cast<double>(rows.size());
+  coverage.mean = {std::exp(low / count), std::exp(high / count)};
+  return coverage;
+}
+
 }  // namespace
 
 TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> stand_ins,
@@ -340,11 +366,6 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   }
   std::map<std::string, TimeErrors> without;
   for (const auto& [set, own] : sets) without[set] = sets.size() > 1 ? fit(set, all, next_step).errors : result.errors;
-  const auto held_of = [](const TimeErrors& errors, const std::vector<const ErrorRow*>& own, double ErrorRow::*error) {
-    const auto count = std::count_if(
-        own.begin(), own.end(), [&](const ErrorRow* row) { return holds(interval_of(errors, row->time), row->*error); });
-    return static_cast<double>(count) / static_cast<double>(own.size());
-  };
   const auto mean_held = [&](double by) {
     double sum = 0;
     for (const auto& [set, own] : sets) {
@@ -376,19 +397,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   for (const auto& [set, own] : sets) {
     TimeErrors wider = without[set];
     widen(wider, result.widened);
-    SetCoverage coverage{set,
-                         static_cast<int>(own.size()),
-                         held_of(result.errors, own, &ErrorRow::log_ratio),
-                         held_of(wider, own, &ErrorRow::first_log_ratio),
-                         {}};
-    double low = 0, high = 0;
-    for (const ErrorRow* row : own) {
-      const TimeInterval interval = interval_of(wider, row->time);
-      low += std::log(interval.low);
-      high += std::log(interval.high);
-    }
-    coverage.mean = {std::exp(low / static_cast<double>(own.size())), std::exp(high / static_cast<double>(own.size()))};
-    result.coverage.push_back(std::move(coverage));
+    result.coverage.push_back(set_coverage(set, own, result.errors, wider));
   }
   return result;
 }

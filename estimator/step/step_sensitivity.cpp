@@ -4,8 +4,6 @@
 #include <cmath>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "estimator/inputs/expert_load.hpp"
 #include "estimator/inputs/sensitivity.hpp"
 #include "estimator/layers/exchange_time.hpp"
@@ -104,9 +102,8 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
                        : facts.attends   ? ModelClass::transformer
                                          : ModelClass::convolutional;
   result.software = job.coefficients.software.name;
-  const std::string network = fmt::format("{} {}", facts.kind, model_class_names[result.model_class]);
-  result.traits = {facts.family, fmt::format("{}, {}", network, result.software),
-                   fmt::format("{}, {}", network, job.machine.device.name)};
+  const std::string network = facts.kind + " " + std::string(model_class_names[result.model_class]) + ", ";
+  result.traits = {facts.family, network + result.software, network + job.machine.device.name};
   const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;
   const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);
