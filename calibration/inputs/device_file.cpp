@@ -67,12 +67,20 @@ void read_residuals(const YamlNode& node, std::vector<KernelResidual>& residuals
 }
 
 KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
-  node.only_keys({"kind", "pass", "precision", "conditions", "source", "rows", "constants", "spread", "residuals"});
+  node.only_keys(
+      {"kind", "pass", "precision", "conditions", "devices", "source", "rows", "constants", "spread", "residuals"});
   KernelFamily family;
   family.kind = read_word<KernelKind>(node.at("kind"), "kind of kernel");
   if (const auto pass = node.find("pass")) family.pass = read_word<Pass>(*pass, "pass", 3);
   family.precision = read_word<Precision>(node.at("precision"), "precision");
   if (const auto conditions = node.find("conditions")) family.conditions = read_word<Conditions>(*conditions, "conditions");
+  if (const auto devices = node.find("devices")) {
+    for (const YamlNode& device : devices->items()) {
+      family.devices.push_back(device.name());
+      if (std::find(file.names.begin(), file.names.end(), family.devices.back()) == file.names.end())
+        device.fail(fmt::format("unknown device {}", quote(family.devices.back())), "write one of the file's 'names'");
+    }
+  }
   family.source = node.at("source").text();
   if (std::none_of(file.sources.begin(), file.sources.end(),
                    [&](const auto& each) { return each.first == family.source; })) {
@@ -201,6 +209,7 @@ std::string print_device_file(const DeviceFile& file) {
     if (family.pass) text += fmt::format("    pass: {}\n", to_string(*family.pass));
     text += fmt::format("    precision: {}\n", to_string(family.precision));
     if (family.conditions != Conditions::alone) text += fmt::format("    conditions: {}\n", to_string(family.conditions));
+    if (!family.devices.empty()) text += fmt::format("    devices: [{}]\n", fmt::join(family.devices, ", "));
     text += fmt::format("    source: {}\n    rows: {}\n    constants: {{", family.source, family.rows);
     const KernelForm& form = form_of(family.kind);
     for (std::size_t i = 0; i < form.constants.size(); ++i) {
@@ -281,7 +290,18 @@ std::optional<DeviceFile> bundled_device_file(const Device& device) {
 
 std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
   const DeviceHead* const head = head_of(device);
-  return head == nullptr ? nullptr : kernels_of(*head->file);
+  if (head == nullptr) return nullptr;
+  const std::shared_ptr<const DeviceKernels> all = kernels_of(*head->file);
+  const auto is_of_another = [&](const KernelFamily& family) {
+    return !family.devices.empty() && std::none_of(family.devices.begin(), family.devices.end(), [&](const auto& name) {
+      return name == device.name ||
+             std::find(device.profile_names.begin(), device.profile_names.end(), name) != device.profile_names.end();
+    });
+  };
+  if (std::none_of(all->families.begin(), all->families.end(), is_of_another)) return all;
+  auto own = std::make_shared<DeviceKernels>(*all);
+  std::erase_if(own->families, is_of_another);
+  return own;
 }
 
 std::shared_ptr<const DeviceKernels> transferred_kernels(const Device& device) {

@@ -260,9 +260,16 @@ const EmbeddedFile* machine_of_key(const std::string& key) {
   return nullptr;
 }
 
+/// The memory of a device, and the number of devices on its card.
+struct CardMemory {
+  Bytes of_device{};
+  double devices = 1;
+};
+
 /// The memory of a bundled machine's device, of its own file or of the file that this one extends.
-std::optional<Bytes> memory_of(const EmbeddedFile& file) {
+std::optional<CardMemory> memory_of(const EmbeddedFile& file) {
   constexpr std::string_view memory_key = "\n  memory: {value: ", extends_key = "\nextends: ";
+  constexpr std::string_view devices_key = "\n  devices_per_card: ";
   constexpr int longest_chain = 8;
   const EmbeddedFile* each = &file;
   for (int i = 0; each != nullptr && i < longest_chain; ++i) {
@@ -270,7 +277,11 @@ std::optional<Bytes> memory_of(const EmbeddedFile& file) {
     if (const std::size_t at = content.find(memory_key); at != std::string_view::npos) {
       const std::string_view value = content.substr(at + memory_key.size());
       UnitProblem problem;
-      return parse_quantity<Bytes>(value.substr(0, value.find(',')), problem);
+      const std::optional<Bytes> memory = parse_quantity<Bytes>(value.substr(0, value.find(',')), problem);
+      if (!memory) return std::nullopt;
+      const std::size_t count = content.find(devices_key);
+      const bool is_alone = count == std::string_view::npos;
+      return CardMemory{*memory, is_alone ? 1 : std::strtod(content.substr(count + devices_key.size()).data(), nullptr)};
     }
     const std::size_t at = content.find(extends_key);
     if (at == std::string_view::npos) break;
@@ -295,15 +306,14 @@ std::optional<DeviceWithMemory> without_memory(std::string_view name) {
   const double named = gigabytes_in(*size);
   words.erase(size);
   const EmbeddedFile* const file = words.empty() ? nullptr : machine_of_key(name_key(joined(words)));
-  const std::optional<Bytes> memory = file == nullptr ? std::nullopt : memory_of(*file);
+  const std::optional<CardMemory> memory = file == nullptr ? std::nullopt : memory_of(*file);
   if (!memory) return std::nullopt;
   // Of the memory that a card is sold with, programs see all but up to an eighth, which error correction and the driver use.
   constexpr double least_seen = 0.875, most_seen = 1.03;
-  // Each die of a card with two dies is a device, with half of the card's memory.
-  const double dies = file->content.find(" die\n") == std::string_view::npos ? 1 : 2;
-  const double all = memory->value() / (named * 1024 * 1024 * 1024);
-  const double seen = dies * all > most_seen ? all : dies * all;
-  return DeviceWithMemory{file, *memory, seen > least_seen && seen < most_seen};
+  // A name gives the memory of the device or of the whole card.
+  const double own = memory->of_device.value() / (named * 1024 * 1024 * 1024), of_card = own * memory->devices;
+  const auto is_seen = [](double part) { return part > least_seen && part < most_seen; };
+  return DeviceWithMemory{file, memory->of_device, is_seen(own) || is_seen(of_card)};
 }
 
 std::string in_words(const std::vector<std::string>& names) {

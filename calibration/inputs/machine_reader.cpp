@@ -130,8 +130,8 @@ class SheetReader {
   }
 
   void read_device(const MachineSection& node) {
-    node.only_keys({"name", "kind", "profile_names", "compute_capability", "multiprocessors", "power", "peak", "memory",
-                    "memory_bandwidth", "tile", "attainable_peak", "sustained_peak", "sustained_peaks",
+    node.only_keys({"name", "kind", "profile_names", "devices_per_card", "compute_capability", "multiprocessors", "power",
+                    "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "sustained_peak", "sustained_peaks",
                     "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
                    std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
@@ -146,6 +146,9 @@ class SheetReader {
     if (const auto names = node.find_next_to("name", "profile_names")) {
       for (const YamlNode& name : names->node.items()) device.profile_names.push_back(name.name());
     }
+    constexpr int most_per_card = 16;
+    if (const auto count = node.find_next_to("name", "devices_per_card"))
+      device.devices_per_card = static_cast<int>(count->node.integer(1, most_per_card));
     if (const auto value = optional_number(node, "compute_capability", "device")) {
       if (device.is_processor) value->fail("a processor has no compute capability", "leave it out");
       device.compute_capability = value->number(1, 1000);

@@ -70,6 +70,7 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
     for (const std::string& name : device.profile_names) names.push_back(yaml_scalar(name));
     lines += fmt::format("  profile_names: [{}]\n", fmt::join(names, ", "));
   }
+  if (device.devices_per_card > 1) lines += fmt::format("  devices_per_card: {}\n", device.devices_per_card);
   if (const SourcedNumber* const number = find_number(sheet, "device.compute_capability")) {
     lines += fmt::format("  compute_capability: {}\n", sources.pair(*number));
   }

@@ -20,6 +20,7 @@ struct DeviceKernels;
 struct Device {
   std::string name;
   std::vector<std::string> profile_names{};  ///< names of the device in drivers, and therefore in profiles
+  int devices_per_card = 1;                  ///< 2 for each die of a card with two dies
   /// Whether the device is a host processor, which has no driver context, no caching allocator and no NCCL.
   bool is_processor = false;
   /// Whether the device is a TPU, which has neither CUDA's context nor NCCL.

@@ -36,6 +36,7 @@ struct KernelFamily {
   std::optional<Pass> pass{};  ///< unset: all passes
   Precision precision = Precision::fp32;
   Conditions conditions = Conditions::alone;  ///< how the kernels were measured: alone or repeated
+  std::vector<std::string> devices{};         ///< names of the file's devices that the family describes; empty: all
   std::vector<double> constants{};            ///< values of the constants of form_of(kind), in the same order
   std::vector<KernelResidual> residuals{};
   /// Logarithm of the factor within which 95 % of held-out rows are predicted, for kernels inside

@@ -74,9 +74,11 @@ double attention_factor(std::optional<AttentionKernels> kernels, const Device& d
   const bool has_flash3 = capability >= 9 && capability < 10;
   const bool has_flash2 = capability == 0 || capability >= 8;
   if (!has_flash2) return flash1_to_flash2;
-  if (*kernels == AttentionKernels::flash2 && device.kernels) {
+  if (device.kernels) {
     const double own = pass == Pass::forward ? device.kernels->flash2.forward : device.kernels->flash2.backward;
-    if (own != 1) return own;
+    if (own != 1 && *kernels == AttentionKernels::flash2) return own;
+    // No measurement of FlashAttention-1 on such a device is known. It is not faster than FlashAttention-2.
+    if (own != 1 && *kernels == AttentionKernels::flash1) return std::max(own, flash1_to_flash2);
   }
   const AttentionKernels fitted = has_flash3 && pass == Pass::forward ? AttentionKernels::flash3 : AttentionKernels::flash2;
   return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
@@ -152,7 +154,7 @@ std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& ope
 std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation& operation, Pass pass, double input_items,
                                      bool is_autocast) {
   if (operation.adapters() == 0 || kernels.size() < 2) return kernels;
-  // A conversion reads an element of 2 bytes and writes one of 4, or the reverse.
+  // A conversion reads an element of 2 bytes and writes one of 4, or the reverse. Products and scalings are in fp32.
   constexpr double wider = wide / 2, conversion = 1 + wider;
   double converted = pass == Pass::backward_weight ? 0 : operation.adapters() * input_items;
   if (is_autocast) {
@@ -164,10 +166,8 @@ std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation&
                  is_scaling = !is_product && pass != Pass::backward_data && i > 0 && kernels[i - 1].m > 0;
       if (is_scaling) converted += work.activation_items / 2;
       // Forward adds a result in fp32 to one in half precision. Backward adds gradients in half precision.
-      if (is_product || is_scaling)
-        work.activation_items *= wider;
-      else if (pass == Pass::forward)
-        work.activation_items *= (1 + 2 * wider) / 3;
+      work.is_wide = is_product || is_scaling;
+      if (!work.is_wide && pass == Pass::forward) work.activation_items *= (1 + 2 * wider) / 3;
     }
   }
   if (converted > 0)

@@ -19,7 +19,8 @@ namespace ddl {
 /// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast as FlashAttention-2 in forward and 1.5 to 1.75
 /// times in backward [Shah et al., FlashAttention-3, 2024, abstract and section 4.1]. The middle of each range is used.
 /// FlashAttention-2 needs capability 8.0 [Dao-AILab/flash-attention, README.md]. Before, all fused kernels are assumed to
-/// take as long as FlashAttention-1. A device file may state how long FlashAttention-2 takes relative to its kernels.
+/// take as long as FlashAttention-1. A device file may state how long FlashAttention-2 takes relative to its kernels;
+/// FlashAttention-1 then takes at least as long.
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
 
 /// Returns the bytes that a pass of cross entropy moves for each element of the network's output. The output is in half
@@ -60,9 +61,10 @@ namespace ddl {
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
 
 /// Returns the kernels of a layer with adapters in fp32 whose base is in half precision. `input_items`: the elements of the
-/// layer's input. Each adapter converts its input and computes in fp32; the sum of both results is converted back. Under
-/// autocast, products convert the input back to half precision, and all that follows stays in it [Hugging Face, PEFT,
-/// peft/tuners/tuners_utils.py, cast_adapter_dtype; peft/tuners/lora/layer.py, Linear.forward; PyTorch,
+/// layer's input. Each adapter converts its input and computes in fp32 (Work::is_wide); the sum of both results is converted
+/// back. These products are in fp32 and not in TF32, as PyTorch multiplies by default. Under autocast, products convert the
+/// input back to half precision, and all that follows stays in it [Hugging Face, PEFT, peft/tuners/tuners_utils.py,
+/// cast_adapter_dtype; peft/tuners/lora/layer.py, Linear.forward; PyTorch, torch.backends.cuda.matmul.allow_tf32, and
 /// aten/src/ATen/autocast_mode.h].
 [[nodiscard]] std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                    double input_items, bool is_autocast);

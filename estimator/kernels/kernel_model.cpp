@@ -262,7 +262,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       roofline_(device, precision),
       peaks_(device_peaks(device, precision)),
       item_bytes_(ddl::item_bytes(precision)),
-      norm_sums_(assumptions.norm_sums),
+      norm_sums_(device.compute_capability ? assumptions.norm_sums : NormSums::device),
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
       copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
@@ -293,7 +293,11 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       // For large kernels, the rate in the datasheet is a better estimate than the rate of other devices.
       const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product ||
                               kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
-      if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
+      // It was reached on matrix units, if the device has such units. Other units reach at least this fraction of their
+      // peak.
+      const bool is_of_others = precision == Precision::fp32 && runs_on_matrix_units(device, Precision::fp16);
+      if (is_product && !best.is_own && device.attainable_peak < 1)
+        best.constants[1] = std::max(is_of_others ? best.constants[1] : 0, device.attainable_peak);
       if (best.family->conditions == Conditions::repeated) {
         limit_clock(best.constants, kind, device, precision, conditions);
       } else if (conditions == Conditions::training && (is_product || kind == KernelKind::packed_convolution) &&

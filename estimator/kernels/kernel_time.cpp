@@ -76,6 +76,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   }
   wide_adapters_ = is_mixed(precision) && assumptions.adapters != AdapterPrecision::half;
   autocast_adapters_ = casting || assumptions.adapters == AdapterPrecision::autocast;
+  if (wide_adapters_ && !autocast_adapters_)
+    wide_model_ = KernelModel(device, Precision::fp32, assumptions, Conditions::training);
   if (is_narrow(precision)) quantized_ = facts.is_linear;
   if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, Conditions::training);
   if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
@@ -92,10 +94,11 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
       const Layer& layer = model.layers[i];
       const bool wide = casting && facts.autocast.is_wide[i];
-      const KernelModel& kernels = model_of(wide ? Precision::fp32 : kernel_precision(facts, i, precision));
+      const Precision of_layer = wide ? Precision::fp32 : kernel_precision(facts, i, precision);
       const auto time = [&](Pass pass) {
         Seconds sum{};
         for (const Work& work : works(i, *layer.operation, pass, layer.input_shapes, layer.output_shape)) {
+          const KernelModel& kernels = model_of(precision_of(work, of_layer));
           const Seconds one = kernels.seconds(work, pass, batch);
           sum += one;
           if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
@@ -209,7 +212,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     const auto vectors = static_cast<double>(inputs.size()) * static_cast<double>(inputs.front().items());
     for (Work& work : works) work = fused_interaction(work, pass, vectors, static_cast<double>(output.items()));
   }
-  if (wide_model_ && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
+  if (!wide_.empty() && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
   if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
   if (wide_adapters_)
     works = with_wide_adapters(std::move(works), operation, pass, static_cast<double>(inputs.front().items()),
@@ -262,7 +265,7 @@ Seconds KernelTimes::pass_time(std::size_t layer, const Operation& operation, Pa
   Seconds sum{};
   if (model_.has_formulas()) sum = time_between_steps(operation, pass, inputs, output, samples, persistent_);
   for (const Work& work : works(layer, operation, pass, inputs, output))
-    sum += model_of(precision).seconds(work, pass, samples);
+    sum += model_of(precision_of(work, precision)).seconds(work, pass, samples);
   return sum * scale_;
 }
 
@@ -272,7 +275,7 @@ Seconds KernelTimes::least_pass_time(std::size_t layer, const Operation& operati
   Seconds sum{};
   if (model_.has_formulas()) sum = time_between_steps(operation, pass, inputs, output, samples, persistent_);
   for (const Work& work : works(layer, operation, pass, inputs, output))
-    sum += model_of(precision).least(work, pass, samples);
+    sum += model_of(precision_of(work, precision)).least(work, pass, samples);
   return sum * scale_;
 }
 

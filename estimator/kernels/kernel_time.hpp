@@ -56,6 +56,11 @@ struct KernelScale {
   double spread = 0;
 };
 
+/// Returns the precision of a kernel of a layer that runs in `precision`.
+[[nodiscard]] inline Precision precision_of(const Work& work, Precision precision) {
+  return work.is_wide ? Precision::fp32 : precision;
+}
+
 /// Kernel times of one model on one device.
 ///
 /// The times are based on measured kernels if there are any (ProblemTimes). Otherwise they are rooflines. If the total time
@@ -115,8 +120,8 @@ class KernelTimes {
 
   Roofline roofline_;
   KernelModel model_;
-  std::optional<Roofline> wide_roofline_;  ///< roofline of fp32, if autocast runs some kernels in fp32
-  std::optional<KernelModel> wide_model_;
+  std::optional<Roofline> wide_roofline_;    ///< roofline of fp32, if autocast runs some kernels in fp32
+  std::optional<KernelModel> wide_model_;    ///< kernel model of fp32, if autocast or adapters run some kernels in fp32
   std::optional<KernelModel> narrow_model_;  ///< kernel model of fp8 or nvfp4, if linear layers run in that format
   std::vector<bool> wide_;                   ///< by layer, whether autocast runs it in fp32; empty: no layer
   /// Returns whether a layer's tensors are in half precision.

@@ -83,10 +83,10 @@ void each_kernel_of_layer(const Job& job, const ShardContext& context, const Lay
     for (Work& work : kernels.works(context.index(), operation, pass, *inputs, output)) {
       if (!work.is_any()) continue;
       work.weight_items *= part;
-      take(TimedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, precision) * factor,
-                       split_measured ? least_certain(kernels.source(work, pass, precision), Provenance::curve)
-                                      : kernels.source(work, pass, precision),
-                       precision});
+      const Precision own = precision_of(work, precision);
+      const Provenance source = kernels.source(work, pass, own);
+      take(TimedKernel{to_string(pass), phase, work, kernels.kernel_time(work, pass, shard.samples, own) * factor,
+                       split_measured ? least_certain(source, Provenance::curve) : source, own});
     }
   };
   add_pass(Pass::forward);

@@ -105,6 +105,20 @@ Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, co
   return Bytes((kept + wider) * shard.samples);
 }
 
+/// What adapters in fp32 keep for backward in addition: each adapter its own copy of the input, in fp32, or in half
+/// precision if autocast converts it back for the product, and the result of the first product in fp32 [Hugging Face, PEFT,
+/// peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the input itself.
+Bytes copies_of_adapters(const ShardContext& context, const LayerShard& shard, const Kept& local) {
+  constexpr double wide = 4, half = 2;
+  const int adapters = context.operation(shard)->adapters();
+  if (adapters == 0 || context.assumptions.adapters == AdapterPrecision::half || !is_mixed(context.plan.precision))
+    return {};
+  const bool is_autocast =
+      casts(context.plan, context.assumptions) || context.assumptions.adapters == AdapterPrecision::autocast;
+  const double copies = static_cast<double>(shard.inputs.front().items()) * (adapters * (is_autocast ? half : wide) - half);
+  return Bytes((copies + (is_autocast ? 0 : local.extra_items * (wide - half))) * shard.samples);
+}
+
 /// The number of frozen weights of a shard in a format that kernels do not read.
 double weights_to_convert(const ShardContext& context, const LayerShard& shard) {
   const std::optional<BaseWeights>& base = context.assumptions.base;
@@ -162,7 +176,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
     const double extra_bytes = scores ? 4 + item : item;
     memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
-    memory.own += kept_by_operators(context, shard, local);
+    memory.own += kept_by_operators(context, shard, local) + copies_of_adapters(context, shard, local);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
   memory.copies = copies_for_backward(context, shard);

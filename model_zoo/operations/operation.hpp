@@ -69,6 +69,8 @@ struct Work {
   /// Whether this is one operator of a composite. Such work is used only if each operator is a
   /// separate kernel (CompositeKernels), and is not part of Operation::work().
   bool is_separate = false;
+  /// Whether this kernel computes in fp32 in mixed precision. Its elements then have 4 bytes.
+  bool is_wide = false;
   /// Set if this kernel adds the bias of a convolution or a linear layer, or sums the bias's gradient over samples and
   /// positions. The kernel is used only if the framework has a separate kernel for the bias (BiasKernels). A product that
   /// runs without a convolution library, such as a depthwise convolution, is treated as a linear layer.

@@ -50,13 +50,16 @@ std::vector<std::string_view> BenchmarkLine::columns() const {
   return names;
 }
 
-BenchmarkText::BenchmarkText(std::string text, std::string origin)
-    : source_(std::make_shared<const SourceText>(without_inner_labels(without_terminal_codes(std::move(text))),
-                                                 std::move(origin))) {
+BenchmarkText::BenchmarkText(std::string text, std::string origin) {
+  const std::vector<std::size_t> restarts = blank_restarts(text);
+  source_ =
+      std::make_shared<const SourceText>(without_inner_labels(without_terminal_codes(std::move(text))), std::move(origin));
   LinePrefixes prefixes;
   const std::string_view all = source_->text();
+  std::size_t number = 1;  // in the file, where only line feeds end lines
   for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = all.find('\n', at);
+    const auto restart = std::lower_bound(restarts.begin(), restarts.end(), at);
+    const std::size_t end = std::min(all.find('\n', at), restart == restarts.end() ? std::string_view::npos : *restart);
     const bool ended = end != std::string_view::npos;
     std::string_view line = all.substr(at, ended ? end - at : std::string_view::npos);
     if (line.ends_with('\r')) line.remove_suffix(1);
@@ -65,8 +68,9 @@ BenchmarkText::BenchmarkText(std::string text, std::string origin)
     }
     const std::size_t label = known_label_length(line);
     prefixes.learn(line.substr(label));
-    lines_.push_back({line.substr(label), at + label, lines_.size() + 1, ended});
+    lines_.push_back({line.substr(label), at + label, number, ended});
     if (!ended) break;
+    if (all[end] == '\n') ++number;
     at = end + 1;
   }
   if (prefixes.empty()) return;

@@ -143,11 +143,17 @@ std::string without_terminal_codes(std::string text) {
     std::fill(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
     at = end;
   }
-  // A carriage return alone begins the line again, as progress bars do.
-  for (std::size_t at = text.find('\r'); at != std::string::npos; at = text.find('\r', at + 1)) {
-    if (at + 1 == text.size() || text[at + 1] != '\n') text[at] = '\n';
-  }
   return text;
+}
+
+std::vector<std::size_t> blank_restarts(std::string& text) {
+  std::vector<std::size_t> restarts;
+  for (std::size_t at = text.find('\r'); at != std::string::npos; at = text.find('\r', at + 1)) {
+    if (at + 1 < text.size() && text[at + 1] == '\n') continue;
+    text[at] = ' ';
+    restarts.push_back(at);
+  }
+  return restarts;
 }
 
 std::string without_inner_labels(std::string text) {

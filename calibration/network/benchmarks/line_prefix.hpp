@@ -7,9 +7,12 @@
 
 namespace ddl {
 
-/// Replaces the codes by which programs color a terminal (ESC [ … m, and others) by blanks, and a carriage return that begins
-/// a line again, as progress bars do, by the end of a line. The length stays the same, so that positions stay valid.
+/// Replaces the codes by which programs color a terminal (ESC [ … m, and others) by blanks. The length stays the same, so
+/// that positions stay valid.
 [[nodiscard]] std::string without_terminal_codes(std::string text);
+
+/// Replaces the carriage returns that begin a line again, as progress bars do, by blanks, and returns their positions.
+[[nodiscard]] std::vector<std::size_t> blank_restarts(std::string& text);
 
 /// Replaces the labels that mpiexec -l prints within a line by blanks, if the benchmark writes the line in parts:
 /// `0[0]  1.5`.

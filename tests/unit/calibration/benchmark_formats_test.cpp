@@ -110,7 +110,7 @@ TEST_CASE("progress bars in an output do not matter") {
   const Reading reading = read(bars + two_t4, allreduce_of_two);
   REQUIRE(reading.series.size() == 1);
   CHECK(reading.series[0].rows.size() == 6);
-  CHECK(contains(error_in(bars + two_t4.substr(0, two_t4.rfind("268435456")) + "\n", allreduce_of_two), "f.txt:14:"));
+  CHECK(contains(error_in(bars + two_t4.substr(0, two_t4.rfind("268435456")) + "\n", allreduce_of_two), "f.txt:12:"));
 }
 
 TEST_CASE("an error behind a prefix has its place in the file") {

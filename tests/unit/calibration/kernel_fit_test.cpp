@@ -157,6 +157,54 @@ TEST_CASE("a device file reads back as it was written") {
   CHECK(read.kernels.families.front().residuals.size() == 40);
 }
 
+TEST_CASE("a family of a device file may describe some of the file's devices") {
+  const auto has_fp8_products = [](const char* machine) {
+    const auto kernels = bundled_kernels(load_machine(machine).device);
+    return std::any_of(kernels->families.begin(), kernels->families.end(), [](const KernelFamily& family) {
+      return family.kind == KernelKind::matrix_product && family.precision == Precision::fp8;
+    });
+  };
+  // Measured at the power limit of an MI300X, 750 W. An MI325X may take 1,000 W.
+  CHECK(has_fp8_products("server-mi300x"));
+  CHECK_FALSE(has_fp8_products("server-mi325x"));
+  CHECK(bundled_kernels(load_machine("server-mi325x").device)->families.size() + 1 ==
+        bundled_kernels(load_machine("server-mi300x").device)->families.size());
+  const auto file = [](const std::string& device) {
+    return parse_device_file(
+        "format: 1\nnames: [A, B]\nsources: {here: test}\nfamilies:\n  - kind: elementwise\n"
+        "    precision: fp32\n    devices: [" +
+            device +
+            "]\n    source: here\n    rows: 3\n    constants: {start: 3, bandwidth: 0.8, peak: 0.8}\n"
+            "    spread: {inside: 0.1, outside: 0.2}\n",
+        "device.yaml");
+  };
+  CHECK(file("B").kernels.families.front().devices == std::vector<std::string>{"B"});
+  CHECK(print_device_file(file("B")).find("    devices: [B]\n") != std::string::npos);
+  CHECK(error_of([&] { static_cast<void>(file("C")); }).find("device.yaml:7:15: unknown device 'C'") == 0);
+}
+
+TEST_CASE("a product of 800 columns takes about as long on an MI355X as its neighbors") {
+  const KernelModel kernels(load_machine("server-mi355x").device, Precision::bf16);
+  const auto seconds = [&](double rows, double columns) {
+    const Work product{.flops = 2 * rows * columns * 5120, .m = rows, .n = columns, .k = 5120};
+    return kernels.seconds(product, Pass::forward, 1).value();
+  };
+  for (const double rows : {1024.0, 2048.0}) CHECK(seconds(rows, 800) < 1.5 * seconds(rows, 1024));
+}
+
+TEST_CASE("the rate that products reach on matrix units says nothing about products in fp32") {
+  Device device = load_machine("server-mi350x").device;
+  REQUIRE(device.attainable_peak < 1);
+  const Work product{.flops = 2.0 * 8192 * 8192 * 8192, .m = 8192, .n = 8192, .k = 8192};
+  const auto seconds = [&](Precision precision) {
+    return KernelModel(device, precision, {}, Conditions::training).seconds(product, Pass::forward, 1);
+  };
+  const Seconds in_fp32 = seconds(Precision::fp32), in_bf16 = seconds(Precision::bf16);
+  device.attainable_peak = 1;
+  CHECK(seconds(Precision::fp32) == in_fp32);
+  CHECK(seconds(Precision::bf16) < in_bf16);
+}
+
 TEST_CASE("a constant that kernels do not determine may be missing in a device file, and is not written") {
   const std::string head =
       "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n  - kind: elementwise\n    precision: fp32\n"

@@ -352,8 +352,9 @@ TEST_CASE("the names that people use lead to machines with these devices") {
         Named{"8*80GB A100", "NVIDIA A100 SXM4 80 GB"}, Named{"40GB A100", "NVIDIA A100 SXM4 40 GB"},
         Named{"rtx 3090 24 GB", "NVIDIA GeForce RTX 3090"}, Named{"A100 80 GiB", "NVIDIA A100 SXM4 80 GB"},
         Named{"MI250X 128GB", "AMD Instinct MI250X die"}, Named{"MI250 64GB", "AMD Instinct MI250 die"},
-        Named{"L40S 48GB", "NVIDIA L40S"}, Named{"2x 24G RTX 3090", "NVIDIA GeForce RTX 3090"},
-        Named{"4090 48G", "NVIDIA GeForce RTX 4090 48 GB"}}) {
+        Named{"K80 24 GB", "NVIDIA K80, one GPU of two"}, Named{"K80 12GB", "NVIDIA K80, one GPU of two"},
+        Named{"Max 1550 128 GB", "Intel Data Center GPU Max 1550 stack"}, Named{"L40S 48GB", "NVIDIA L40S"},
+        Named{"2x 24G RTX 3090", "NVIDIA GeForce RTX 3090"}, Named{"4090 48G", "NVIDIA GeForce RTX 4090 48 GB"}}) {
     INFO(named.name);
     CHECK(load_machine_sheet(named.name, KernelTables::left_out).machine.device.name == named.device);
   }

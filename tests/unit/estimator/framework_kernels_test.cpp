@@ -121,6 +121,9 @@ TEST_CASE("generations of fused attention have the published time ratios") {
   CHECK(attention_factor(AttentionKernels::cudnn, mi355x, Pass::forward) == 1);
   CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward) >= 2);
   CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward) <= 2.2);
+  for (const Pass pass : {Pass::forward, Pass::backward_data})
+    CHECK(attention_factor(AttentionKernels::flash1, mi355x, pass) >=
+          attention_factor(AttentionKernels::flash2, mi355x, pass));
 }
 
 TEST_CASE("cross entropy has the memory traffic of its operators") {
@@ -179,6 +182,12 @@ TEST_CASE("PyTorch sums the gradients of a layer norm's weights in one thread bl
   // With as many blocks as multiprocessors, the memory limits the kernel. Products have no such sums.
   CHECK(seconds(a100, blocks, "8192", 8192, false) == seconds(a100, device, "8192", 8192, false));
   CHECK(seconds(a100, blocks, "96", 802816, false) > 5 * seconds(a100, device, "96", 802816, false));
+  // PyTorch has other kernels for AMD's and Intel's GPUs (pytorch/pytorch#87635; intel/torch-xpu-ops, LayerNormKernels.cpp).
+  for (const char* other : {"server-mi300x", "aurora"}) {
+    const Device of_other = load_machine(other).device;
+    for (const NormSums sums : {blocks, old_blocks})
+      CHECK(seconds(of_other, sums, "96", 802816, false) == seconds(of_other, device, "96", 802816, false));
+  }
   const Work product{.flops = 1e9, .activation_items = 1e6, .m = 1000, .n = 1000, .k = 500};
   CHECK(block_sum_time(blocks, product, 4e6, device_peaks(a100, Precision::fp32)) == 0);
 }
@@ -347,7 +356,7 @@ TEST_CASE("adapters in fp32 convert what they share with a base in half precisio
     double items = 0;
     for (const Work& work : times.works(static_cast<std::size_t>(projection - model.layers.begin()), *projection->operation,
                                         pass, projection->input_shapes, projection->output_shape))
-      items += (work.m > 0) == of_products ? work.activation_items : 0;
+      items += (work.m > 0) == of_products ? (work.is_wide ? 2 : 1) * work.activation_items : 0;
     return 2 * items / static_cast<double>(projection->output_shape.items());
   };
   using enum AdapterPrecision;
@@ -366,6 +375,32 @@ TEST_CASE("adapters in fp32 convert what they share with a base in half precisio
   CHECK(bytes(half, Pass::forward, true) == Approx(4 + 4).epsilon(0.01));
   CHECK(bytes(fp32, Pass::forward, true) == Approx(4 + 8).epsilon(0.01));
   CHECK(bytes(autocast, Pass::forward, true) == bytes(half, Pass::forward, true));
+}
+
+TEST_CASE("products of adapters in fp32 are as slow as fp32 makes them") {
+  const Model model = load_model("llama2-7b@layers=1@lora=256@lora_layers=projection");
+  const ModelFacts facts = facts_of(model);
+  const Device device = load_machine("dgx-a100").device;
+  const auto projection = std::find_if(model.layers.begin(), model.layers.end(),
+                                       [](const Layer& layer) { return layer.name.ends_with("projection"); });
+  REQUIRE(projection != model.layers.end());
+  const auto seconds = [&](AdapterPrecision adapters, Pass pass) {
+    Assumptions assumptions;
+    assumptions.adapters = adapters;
+    const KernelTimes times(facts, device, {}, Precision::bf16, Optimizer::adam, std::nullopt, nullptr, assumptions);
+    return times
+        .pass_time(static_cast<std::size_t>(projection - model.layers.begin()), *projection->operation, pass,
+                   projection->input_shapes, projection->output_shape, 1, Precision::bf16)
+        .value();
+  };
+  // Two products of 4,096 tokens, 4,096 channels and rank 256, at 19.5 TFLOP/s. In bf16, they run at up to 312 TFLOP/s.
+  const double products = 2 * 2.0 * 4096 * 4096 * 256 / 19.5e12;
+  using enum AdapterPrecision;
+  for (const Pass pass : {Pass::forward, Pass::backward_weight}) {
+    CHECK(seconds(fp32, pass) > products);
+    CHECK(seconds(fp32, pass) - seconds(half, pass) > 0.6 * products);
+    CHECK(seconds(autocast, pass) - seconds(half, pass) < 0.6 * products);
+  }
 }
 
 TEST_CASE("with matrix units, convolutions of channels-first images copy their inputs and outputs") {

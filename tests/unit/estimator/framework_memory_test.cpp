@@ -169,6 +169,25 @@ TEST_CASE("eager operators may keep more than their inputs only with adapters, o
   CHECK(more("@kv_heads=4@lora=4") == Approx(22));
 }
 
+TEST_CASE("each adapter in fp32 keeps a copy of its input, and autocast keeps the copy in half precision") {
+  const auto kept = [](AdapterPrecision adapters) {
+    Assumptions assumptions;
+    assumptions.adapters = adapters;
+    const OwnedJob owned(load_model("llama@layers=2@hidden=64@heads=4@feed_forward=128@vocabulary=100@tokens=32@lora=4"
+                                    "@lora_layers=q_proj+v_proj"),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16);
+    Plan plan;
+    plan.global_batch = 4;
+    plan.precision = Precision::bf16;
+    return Estimator(owned.job).estimate(plan).memory.activations.value();
+  };
+  using enum AdapterPrecision;
+  // Two layers of two adapters, four samples of 32 tokens, 64 channels, rank 4. The copies replace the input.
+  const double positions = 2 * 4 * 32;
+  CHECK(kept(fp32) - kept(half) == Approx(positions * (64 * (2 * 4 - 2) + 2 * 4 * 2)).epsilon(0.02));
+  CHECK(kept(autocast) - kept(half) == Approx(positions * 64 * (2 * 2 - 2)).epsilon(0.02));
+}
+
 TEST_CASE("a TPU has neither communicators of a library nor a driver context") {
   Plan plan = sharded_plan();
   Device device = nodes_of_four().device;
