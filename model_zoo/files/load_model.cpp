@@ -211,8 +211,9 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
   const std::string message = error.what();
   sizes.fail(
       fmt::format("the layers of {} do not take this input: {}", file.model->text(), message.substr(0, message.find('\n'))),
-      names.empty() ? "give sizes that the layers divide"
-                    : fmt::format("set parameters that follow from the input, too, as in NAME@positions=400; known: {}", names));
+      names.empty()
+          ? "give sizes that the layers divide"
+          : fmt::format("set parameters that follow from the input, too, as in NAME@positions=400; known: {}", names));
 }
 
 Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
