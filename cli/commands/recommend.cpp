@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <filesystem>
@@ -53,7 +54,7 @@ namespace {
 void refuse_cost_without_price(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
   throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
-              fmt::format("add --price {}=2.5USD/h", machine.name));
+              fmt::format("add --price {}", shell_words(std::array{machine.name + "=2.5USD/h"})));
 }
 
 /// Returns the best plan of a changed question; empty if the search finds none within `limit`.

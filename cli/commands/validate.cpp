@@ -309,8 +309,8 @@ void add_validate(const Command& program, Request& request) {
        {"ddl-oracle validate runs.csv --machine dgx-a100 --leave-one-out", "with factors fitted to the other runs"}});
   command
       .add_option("runs", options->runs,
-                  "table of runs: a CSV file with the columns model, strategy, gpus, quantity and value, or a bundled table "
-                  "(paradl-abci)")
+                  "table of runs: a CSV file with the columns model, strategy, gpus, global_batch, quantity and value, or a "
+                  "bundled table (paradl-abci)")
       .file();
   command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();
   command.add_option("--coefficients", options->coefficients,

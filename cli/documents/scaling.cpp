@@ -204,11 +204,10 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   }
   table.bars = std::move(bars);
   table.legend = letters_text(plans);
-  // Rankings have the efficiency relative to a single device. With goals, this column is often left out.
-  table.legend += fmt::format(
-      "{}{}", table.legend.empty() ? "" : ", ",
-      question.goals.any() ? std::string("meets: whether, or with which probability, the goals are met")
-                           : fmt::format("eff. relative to the fewest {}s", device_noun(first.study->machine().device)));
+  // Rankings have the efficiency relative to a single device.
+  table.legend += fmt::format("{}eff. relative to the fewest {}s{}", table.legend.empty() ? "" : ", ",
+                              device_noun(first.study->machine().device),
+                              question.goals.any() ? ", meets: whether, or with which probability, the goals are met" : "");
   return table;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/documents/study_comparison.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -21,6 +22,7 @@
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "cli/report/shell_words.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -229,8 +231,9 @@ std::string missing_prices_text(const Outcomes& outcomes) {
     }
   }
   if (!any_cost || missing.empty()) return {};
-  return fmt::format("{} {} no price: add --price {}=2.5USD/h", fmt::join(missing, ", "),
-                     missing.size() == 1 ? "has" : "have", fmt::join(missing, "=2.5USD/h,"));
+  const std::array prices{fmt::format("{}=2.5USD/h", fmt::join(missing, "=2.5USD/h,"))};
+  return fmt::format("{} {} no price: add --price {}", fmt::join(missing, ", "), missing.size() == 1 ? "has" : "have",
+                     shell_words(prices));
 }
 
 /// Lists the problem and the hint of each study without an answer.

@@ -143,8 +143,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "--machine ours.yaml reads it."},
     {"runs measured measured-runs runs-csv predicted-vs-measured",
      "'validate RUNS.csv' compares predictions with measured runs. The table has the columns model, strategy, gpus, "
-     "quantity "
-     "(such as iter_total_s, the time of a step) and value. 'calibrate runs' fits factors to such a table."},
+     "global_batch, quantity (such as iter_total_s, the time of a step) and value. 'calibrate runs' fits factors to such a "
+     "table."},
     {"sft full-fine-tuning instruction-tuning",
      "Fine-tuning of all weights is predicted like any other training. --lora 16 trains only adapters."},
     {"onnx import huggingface hugging-face config-json import-model",

@@ -55,7 +55,8 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
      {"huggingface", "ddp", trainers_hint},
      {"lightning", "ddp", trainers_hint},
      {"transformers", "ddp", trainers_hint},
-     {"yes", "selective", "write full, or selective for attention only"}});
+     {"yes", "selective", "write full, or selective for attention only"},
+     {"true", "selective", "write full, or selective for attention only"}});
 
 }  // namespace
 

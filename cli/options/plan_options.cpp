@@ -77,12 +77,16 @@ void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   const bool can_grow =
       !machine.device.is_processor && std::find(bundled.begin(), bundled.end(), machine.name) != bundled.end();
   const std::int64_t per_node = machine.devices_per_node(), nodes = (gpus + per_node - 1) / per_node;
-  throw Error(fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
-              fmt::format("use at most {}, {}", machine.devices(),
-                          can_grow ? fmt::format("or write a file for more nodes: ddl-oracle machines new ours --gpu {} "
-                                                 "--per-node {} --nodes {} --network 100Gb/s -o ours.yaml",
-                                                 machine.name, per_node, nodes)
-                                   : "or a larger machine with --machine"));
+  // Only a machine of one node needs the bandwidth of a network.
+  const bool has_network = machine.devices() > per_node;
+  const std::string grown =
+      has_network ? fmt::format("--like {} --nodes {} --assume-gpus", machine.name, nodes)
+                  : fmt::format("--gpu {} --per-node {} --nodes {} --network 100Gb/s", machine.name, per_node, nodes);
+  throw Error(
+      fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
+      fmt::format("use at most {}, or {}", machine.devices(),
+                  can_grow ? fmt::format("write a file for more nodes: ddl-oracle machines new ours {} -o ours.yaml", grown)
+                           : "a larger machine with --machine"));
 }
 
 /// Returns the strategy that the degrees of --degrees determine.

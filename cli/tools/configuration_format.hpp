@@ -88,6 +88,7 @@ struct RefusedArgument {
   std::string_view allowed{};   ///< further values that are not refused, separated by spaces
   std::string_view families{};  ///< families of models that --model may name, separated by spaces; empty: all
   std::string_view without{};   ///< the argument is only refused without these other arguments, separated by spaces
+  std::string_view unless{};    ///< the argument is allowed with one of these options of this program, separated by spaces
 };
 
 /// A program that trains another model than its arguments describe, or trains nothing.
@@ -122,7 +123,7 @@ struct ConfigurationFormat {
   /// Arguments that change time or memory, but are not modeled.
   std::span<const std::string_view> not_modelled;
   std::span<const MissingValue> missing{};
-  /// `marks`: keys that only configurations of this tool have; may end in `*`. `a+b` stands for two keys that only they have
+  /// `marks`: keys that only configurations of this tool have; may end in `*`. `a+b` stands for keys that only they have
   /// together. `programs`: words of command lines that start the tool.
   std::span<const std::string_view> marks{}, programs{};
   /// Arguments that change neither time nor memory; names may end in `*`. Arguments that are in no table are reported as not

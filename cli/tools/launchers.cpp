@@ -26,7 +26,7 @@ std::span<const Launcher> launchers() {
 // deepspeed/launcher/runner.py; accelerate, commands/launch.py; Ascend/MindSpeed-LLM, examples/mindspore (msrun).
 std::span<const ArgumentRow> launcher_rows() {
   // torchrun starts a process for each device that a node has.
-  static constexpr auto processes = argument_words("gpu=", "*=*");
+  static constexpr auto processes = argument_words("gpu=", "auto=", "*=*");
   static constexpr auto rows = std::to_array<ArgumentRow>({
       {"slurm:--nodes", ConfigField::nodes},
       {"slurm:-N", ConfigField::nodes},
@@ -72,6 +72,7 @@ std::span<const ArgumentRow> launcher_rows() {
       {"--job.config_file", ConfigField::trainer_file},
       {"--config_file", ConfigField::trainer_file},
       {"--config", ConfigField::trainer_file},
+      weak({"python:-file", ConfigField::trainer_file}),  // a file among other arguments, which the program may write
   });
   return rows;
 }

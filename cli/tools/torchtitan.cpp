@@ -120,11 +120,17 @@ constexpr auto harmless = argument_names(
 // In newer versions, a function in Python sets the values [torchtitan/config/manager.py].
 constexpr auto programs = argument_names("torchtitan.train", "*torchtitan/train.py");
 
+constexpr std::string_view in_python = "torchtitan's values are in a configuration in Python, which is not read";
+constexpr std::string_view write_values =
+    "name the trained model with --model, and give batch and length in the script, by --training.local_batch_size 1 "
+    "--training.seq_len 8192, or as options: --batch-per-gpu 1 --micro-batches 1 --seq 8192";
+constexpr std::string_view batches = "--training.local_batch_size --training.batch_size";
+
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"--module", "torchtitan's values are in a configuration in Python, which is not read",
-     "name the trained model with --model, and give batch and length in the script: --training.local_batch_size 1 "
-     "--training.seq_len 8192",
-     true},
+    {"--module", in_python, write_values, true},
+    {"--module", in_python, write_values, false, "", "", "", "--training.seq_len", "--seq"},
+    {"--module", in_python, write_values, false, "", "", "", batches, "--batch-per-gpu --global-batch"},
+    {"--module", in_python, write_values, false, "", "", "", batches, "--micro-batches"},
     {"model.converters", "the format of matrix products depends on it, and is not read", "write --precision fp8", false,
      "mx"},
     {"flux.*", "it trains a vision model", "name the trained model with --model", true},

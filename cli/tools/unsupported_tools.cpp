@@ -79,9 +79,10 @@ constexpr auto flag_scale_marks = argument_names("experiment.task.backend", "exp
 constexpr auto fabric_marks = argument_names("fabric.*");
 constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
 constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
-constexpr auto job_marks = argument_names("apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*",
-                                          "distribution.process_count_per_instance", "resources.instance_count",
-                                          "resources.accelerators", "type+commands");
+constexpr auto job_marks = argument_names(
+    "apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*", "distribution.process_count_per_instance",
+    "resources.instance_count", "resources.accelerators", "type+commands+nodes", "type+commands+resources.*",
+    "type+commands+image", "type+commands+python", "type+commands+fleets*", "type+commands+backends*");
 
 constexpr auto as_megatron =
     "write its degrees, batch and sizes as the arguments of Megatron-LM in a file: --num-layers 32 ...";

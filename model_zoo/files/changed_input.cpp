@@ -51,7 +51,7 @@ void set_parameter(ModelFile& file, const std::string& name, std::int64_t value,
 
 }  // namespace
 
-void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const YamlNode& sizes) {
+void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const YamlNode& sizes, const YamlNode& values) {
   const auto channels = stated ? stated->find("channels") : std::nullopt;
   const auto extents = stated ? stated->find("size") : std::nullopt;
   if (!channels || !extents) {
@@ -60,17 +60,20 @@ void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const 
   }
   std::vector<std::string> before = factors_of(extents->text());
   before.insert(before.begin(), channels->text());
-  const std::string shown = fmt::format("{}", fmt::join(before, "x"));
+  const std::string shown = channels->text() + std::string(times_in(extents->text())) + extents->text();
+  const bool has_parameters = shown.find('$') != std::string::npos;
+  constexpr std::string_view set_them = "set these parameters, as in NAME@size=512";
   const std::vector<std::int64_t> wanted = parse_input_shape("@input", sizes.text());
   if (wanted.size() != before.size())
-    sizes.fail(fmt::format("{} has not as many sizes as the input of {}, {}", sizes.text(), file.model->text(), shown));
+    sizes.fail(fmt::format("{} has not as many sizes as the input of {}, {}", sizes.text(), file.model->text(), shown),
+               has_parameters ? std::string(set_them) : "");
   std::map<std::string, std::int64_t> parameters;
   std::vector<std::string> after;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!is_parameter(before[i])) {
       if (before[i].find('$') != std::string::npos)
         sizes.fail(fmt::format("the input of {} follows from its parameters: {}", file.model->text(), shown),
-                   "set these parameters, as in NAME@size=512");
+                   std::string(set_them));
       after.push_back(fmt::format("{}", wanted[i]));
       continue;
     }
@@ -80,7 +83,12 @@ void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const 
                  "give them the same number");
     after.push_back(before[i]);
   }
-  for (const auto& [name, value] : parameters) set_parameter(file, name, value, sizes);
+  for (const auto& [name, value] : parameters) {
+    if (values.find(name))
+      sizes.fail(fmt::format("the input of {} is {}, so that {} is given twice", file.model->text(), shown, name),
+                 "leave out one of them");
+    set_parameter(file, name, value, sizes);
+  }
   file.input = YamlNode::parse(fmt::format("{{channels: {}, size: {}}}", after.front(),
                                            fmt::join(after.begin() + 1, after.end(), times_in(extents->text()))),
                                sizes.origin());

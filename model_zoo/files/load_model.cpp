@@ -204,6 +204,18 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
                          : "only sequence models have a sequence length, such as gpt2 or llama3-8b");
 }
 
+/// Throws Error for an input that layers of the model's file do not take. `error`: the error in the file.
+[[noreturn]] void refuse_sizes(const ModelFile& file, const YamlNode& sizes, const Error& error) {
+  std::string names;
+  for (const ModelParameter& each : file.parameters) names += (names.empty() ? "" : ", ") + each.name.text();
+  const std::string message = error.what();
+  sizes.fail(
+      fmt::format("the layers of {} do not take this input: {}", file.model->text(), message.substr(0, message.find('\n'))),
+      names.empty()
+          ? "give sizes that the layers divide"
+          : fmt::format("set parameters that follow from the input, too, as in NAME@positions=400; known: {}", names));
+}
+
 Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
   ModelFile file = ModelFile::read(root);
   if (!file.model) {
@@ -213,15 +225,22 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
   if (needs_sequence && !file.family) require_sequence(file, nullptr);
   const auto sizes = values ? values->find(input_key) : std::nullopt;
   if (values && !file.family) change_parameters(file, *values);
-  if (sizes && !file.family) change_input(file, file.input, *sizes);
-  if (!file.family) return build_model(file, nullptr);
+  if (sizes && !file.family) change_input(file, file.input, *sizes, *values);
+  if (!file.family) {
+    try {
+      return build_model(file, nullptr);
+    } catch (const Error& error) {
+      if (!sizes || !error.place() || error.place()->file != root.origin()) throw;
+      refuse_sizes(file, *sizes, error);
+    }
+  }
   const FamilyFile source = find_family(file);
   try {
     const ModelFile family = ModelFile::read(source.parsed());
     if (family.model) family.model->fail("this file is a model, not a family", "a family has 'family: name' instead");
     if (needs_sequence) require_sequence(file, &family);
     if (values) change_parameters(file, *values);
-    if (sizes) change_input(file, file.input ? file.input : family.input, *sizes);
+    if (sizes) change_input(file, file.input ? file.input : family.input, *sizes, *values);
     return build_model(file, &family);
   } catch (const Error& error) {
     // The values of this model may have caused the error in the family's file.

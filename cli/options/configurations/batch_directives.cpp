@@ -1,5 +1,6 @@
 #include "cli/options/configurations/batch_directives.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -7,6 +8,10 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/options/configurations/recognition.hpp"
 
 namespace ddl {
 namespace {
@@ -180,6 +185,42 @@ std::optional<int> whole_number(const std::string& text) {
   return is_whole ? std::optional(number) : std::nullopt;
 }
 
+/// Whether a key is an option of Slurm or MPI for the number of tasks, on each node or on all nodes [sbatch(1), srun(1);
+/// Open MPI, mpirun(1); MPICH, mpiexec(1)].
+bool counts_tasks(const std::string& key, bool on_each_node) {
+  constexpr std::array<std::string_view, 8> on_all{
+      "--ntasks", "-n", "--n", "-np", "--np", "-c", "--ntasks-per-gpu", "--ntasks-per-socket"};
+  constexpr std::array<std::string_view, 6> on_each{"--ntasks-per-node", "-npernode", "--npernode", "-ppn", "--ppn", "-N"};
+  const std::size_t colon = key.find(":-");
+  if (colon == std::string::npos) return false;
+  const std::string_view launcher = std::string_view(key).substr(0, colon), name = std::string_view(key).substr(colon + 1);
+  const bool is_slurms = launcher == "slurm" || launcher == "srun", is_mpis = launcher.starts_with("mpirun");
+  if ((!is_slurms && !is_mpis) || (is_slurms && (name == "-N" || name == "-c"))) return false;
+  return on_each_node ? std::find(on_each.begin(), on_each.end(), name) != on_each.end()
+                      : std::find(on_all.begin(), on_all.end(), name) != on_all.end();
+}
+
+/// Whether a script may start several launchers, such as torchrun, on a node. Options of srun or mpirun, which start the
+/// launchers, take precedence over the request of the batch job.
+bool may_start_several(const ConfigEntries& settings) {
+  int nodes = 1;
+  for (const ConfigEntry& each : settings) {
+    const ArgumentRow* row = row_named(launcher_rows(), argument_key(each.key));
+    if (row != nullptr && row->field == ConfigField::nodes) nodes = std::max(nodes, whole_number(each.value).value_or(1));
+  }
+  const auto is_tasks = [](const ConfigEntry& each) {
+    return counts_tasks(each.key, true) || counts_tasks(each.key, false);
+  };
+  const bool has_starter = std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
+    return is_tasks(each) && !each.key.starts_with("slurm:");
+  });
+  return std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
+    if (!is_tasks(each) || (has_starter && each.key.starts_with("slurm:"))) return false;
+    const std::optional<int> tasks = each.is_known ? whole_number(each.value) : std::nullopt;
+    return !tasks || *tasks > (counts_tasks(each.key, true) ? 1 : nodes);
+  });
+}
+
 }  // namespace
 
 bool is_same_value(RunField field, const std::string& a, const std::string& b) {
@@ -194,10 +235,7 @@ std::optional<FewerStarted> fewer_started(const ConfigEntries& settings, const s
   if (starts_ranks(directive.key) || !starts_ranks(launcher.key) || !directive.is_known || !launcher.is_known) return {};
   const auto given = whole_number(count_in(requested)), started = whole_number(launcher.value);
   if (!given || !started || *started < 1 || *started >= *given) return {};
-  const bool has_tasks = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& each) {
-    return each.key.find(":--ntasks") != std::string::npos && each.value != "1";
-  });
-  if (has_tasks) return {};
+  if (may_start_several(settings)) return {};
   const Place place = launcher.place();
   return FewerStarted{requested.substr(0, requested.rfind(':') + 1) + launcher.value,
                       fmt::format("{}:{}: of the {} GPUs that the script requests on each node, {} compute{}", place.file,

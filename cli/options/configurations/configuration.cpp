@@ -105,10 +105,21 @@ bool is_trained(const Refusal& refusal, const std::string& model) {
   return family.empty() || is_word_of(refusal.families, family);
 }
 
+/// Whether one of the options, which are separated by spaces, is given.
+bool is_one_given(std::string_view options, const IsGiven& is_given) {
+  for (std::size_t at = 0; at < options.size();) {
+    const std::size_t end = std::min(options.find(' ', at), options.size());
+    if (is_given(std::string(options.substr(at, end - at)))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 void Configuration::refuse(const IsGiven& is_given, const std::string& model) const {
   for (const Refusal& refusal : refusals) {
+    if (is_given && is_one_given(refusal.unless, is_given)) continue;
     if (refusal.is_of_model && is_given && is_given("--model")) {
       if (is_trained(refusal, model)) continue;
       throw refusal.at.error(fmt::format("{}, and {} of --model is another kind of model", refusal.message, quote(model)),

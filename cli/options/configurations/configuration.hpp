@@ -38,6 +38,7 @@ struct Refusal {
   std::string message, hint;
   bool is_of_model = false;     ///< the argument is ignored if --model is given
   std::string_view families{};  ///< families of models that --model may name, separated by spaces; empty: all
+  std::string_view unless{};    ///< the argument is ignored if one of these options is given, separated by spaces
 };
 
 /// A configuration of another tool, parsed but not yet converted to options. Every value has its position in the file.

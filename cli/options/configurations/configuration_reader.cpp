@@ -9,6 +9,7 @@
 #include "cli/options/configurations/batch_directives.hpp"
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
+#include "cli/options/configurations/makefile.hpp"
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
@@ -20,9 +21,6 @@
 namespace ddl {
 
 namespace {
-
-/// Fields with the names of further configuration files, in the order in which the files are read.
-constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file, ConfigField::trainer_file};
 
 /// Maximum length of a chain of configuration files in which each file names the next file.
 constexpr int most_configuration_files = 4;
@@ -61,18 +59,18 @@ class ConfigurationReader {
       keys_.push_back(argument_key(argument == std::string::npos ? setting.key : setting.key.substr(argument + 1)));
       result_.sections.insert(keys_.back().substr(0, keys_.back().find('.')));
     }
-    const ConfiguredText marked{language_, keys_, programs_, has_arguments, settings_};
+    const ConfiguredText marked{language_, keys_, programs_, has_arguments, settings_, depth_ == 0};
     // A command line of a foreign tool may contain arguments of a known tool, so foreign tools are refused first.
     if (language_ == ConfigurationLanguage::script) refuse_foreign(marked);
     format_ = format_of(marked);
     if (format_ == nullptr && language_ != ConfigurationLanguage::script) refuse_foreign(marked);
-    if (format_ == nullptr && !has_files()) {
+    if (format_ == nullptr && (language_ != ConfigurationLanguage::script || !names_a_file(keys_))) {
       if (!result_.refusals.empty()) result_.refuse({});
       return std::nullopt;
     }
     result_.file = path_;
     result_.format = format_;
-    read_launchers();
+    if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
     if (format_ != nullptr) {
       inner_ = take_inner(*format_, settings_, keys_);
       find_kind();
@@ -159,7 +157,7 @@ class ConfigurationReader {
 
   void read_script(const std::string& text) {
     ShellScript script =
-        read_shell_script(text, path_,
+        read_shell_script(script_of(text, path_), path_,
                           {.values = values_,
                            .load = [&](const std::string& name) { return named_script(path_, name); },
                            .load_configuration = [&](const std::string& name) -> std::optional<std::string> {
@@ -195,17 +193,6 @@ class ConfigurationReader {
       throw settings_[i].source->error(settings_[i].key_offset, message, std::string(tool->hint));
     }
     throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
-  }
-
-  [[nodiscard]] bool has_files() const {
-    return language_ == ConfigurationLanguage::script && std::any_of(keys_.begin(), keys_.end(), [](const std::string& key) {
-             const ArgumentRow* row = row_named(launcher_rows(), key);
-             return row != nullptr && std::find(file_fields.begin(), file_fields.end(), row->field) != file_fields.end();
-           });
-  }
-
-  void read_launchers() {
-    if (language_ == ConfigurationLanguage::script) read_rows(launcher_rows());
   }
 
   /// Finds the distributed_type, which determines the arguments that apply: that of the file, of its base, or the default.
@@ -322,7 +309,8 @@ class ConfigurationReader {
                                 .message = fmt::format("'{}': {}", argument_text(setting), refused.reason),
                                 .hint = std::string(refused.hint),
                                 .is_of_model = refused.is_of_model,
-                                .families = refused.families});
+                                .families = refused.families,
+                                .unless = refused.unless});
   }
 
   /// Adds arguments to `not_modelled` that no table contains, except arguments that change neither time nor memory.
@@ -410,7 +398,9 @@ class ConfigurationReader {
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
       if (document != documents_.end()) {
         try {
-          merge(field, ConfigurationReader(document->name, depth_ + 1, values_).read(document->text));
+          std::optional<Configuration> other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
+          warn_unless_read(*named, document->name, other);
+          merge(field, std::move(other));
         } catch (const Error&) {
           if (document->written.is_known()) throw;
           skip_file(*named, fmt::format("the script does not set a part of {}", quote(named->value)));
@@ -418,8 +408,10 @@ class ConfigurationReader {
       } else if (path) {
         warn_of_container(*named, *path);
         const bool is_launcher = format_ == nullptr || language_ == ConfigurationLanguage::script;
-        merge(field, ConfigurationReader(*path, depth_ + 1, values_, is_launcher ? "" : kind_)
-                         .read(read_file(*path, max_configuration_file_bytes)));
+        std::optional<Configuration> other = ConfigurationReader(*path, depth_ + 1, values_, is_launcher ? "" : kind_)
+                                                 .read(read_file(*path, max_configuration_file_bytes));
+        warn_unless_read(*named, *path, other);
+        merge(field, std::move(other));
       } else {
         skip_file(*named, fmt::format("there is no file {}", quote(named->value)));
         refuse_default_sizes(result_, *named);
@@ -429,6 +421,14 @@ class ConfigurationReader {
 
   void skip_file(const Fact& named, const std::string& reason) {
     result_.unread_files.push_back(*named.from);
+    warn_of_file(named, reason);
+  }
+
+  void warn_unless_read(const Fact& named, const std::string& path, const std::optional<Configuration>& read) {
+    if (!read) warn_of_file(named, fmt::format("{} is not a configuration of a known tool", quote(path)));
+  }
+
+  void warn_of_file(const Fact& named, const std::string& reason) {
     result_.skipped.push_back(fmt::format("{}:{}: {}: its contents are unknown", path_, named.from->place().line, reason));
   }
 

@@ -431,9 +431,10 @@ std::string model_of(const Configuration& configuration) {
   // Of the path of a checkpoint, the last step is the model's name.
   const bool is_path = name.starts_with('/') || name.starts_with('.') || std::count(name.begin(), name.end(), '/') > 1;
   const std::string own = is_path ? name.substr(name.rfind('/') + 1) : name;
+  const std::string hint = unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
                      fmt::format("there is no bundled model {}", quote(name)),
-                     fmt::format("{}; give the model with --model", unknown_model_hint(own)));
+                     fmt::format("{}{} the model with --model", hint, hint.ends_with('?') ? " If not, give" : "; give"));
 }
 
 }  // namespace ddl

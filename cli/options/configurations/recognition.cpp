@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "cli/options/configurations/makefile.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
@@ -19,8 +20,7 @@ std::string argument_key(std::string_view key) {
 }
 
 ConfigurationLanguage language_of(const std::string& text, const std::string& path) {
-  if (const std::string name = lower_case(path.substr(path.rfind('/') + 1)); name == "makefile" || name == "justfile")
-    return ConfigurationLanguage::script;
+  if (is_makefile(path) || lower_case(path.substr(path.rfind('/') + 1)) == "justfile") return ConfigurationLanguage::script;
   bool is_first = true;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -102,24 +102,31 @@ bool is_nested(ConfigurationLanguage text, ConfigurationLanguage format) {
   return kind(text) == kind(format);
 }
 
-/// Whether the keys have one of the marks. A mark such as `batch+length` stands for two keys that only occur together.
+/// Whether the keys have one of the marks. A mark such as `batch+length` stands for keys that only occur together.
 bool has_mark(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
   const auto has = [&](std::string_view part) {
     const std::string name = argument_key(part);
     return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_named(name, key); });
   };
   return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
-    const std::size_t plus = mark.find('+');
-    return has(mark.substr(0, plus)) && (plus == std::string_view::npos || has(mark.substr(plus + 1)));
+    for (std::size_t at = 0; at < mark.size();) {
+      const std::size_t end = std::min(mark.find('+', at), mark.size());
+      if (!has(mark.substr(at, end - at))) return false;
+      at = end + 1;
+    }
+    return !mark.empty();
   });
 }
 
 /// Whether most keys of a file that have a value are in no table of the format, most of its sections have no other keys, and
-/// the file names no model. Then another program reads the file, and shares a key with the format by chance.
+/// the file names no model. Then another program reads the file, and shares a key with the format by chance. Keys that begin
+/// with `_` are comments. A file that another file names is a configuration, whatever its keys are.
 bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& text) {
+  if (!text.is_given) return false;
   std::set<std::string> different;
   for (std::size_t i = 0; i < text.keys.size(); ++i) {
-    const bool has_value = !says_nothing(text.settings[i].value) && !is_neutral(text.settings[i].value);
+    const ConfigEntry& setting = text.settings[i];
+    const bool has_value = !says_nothing(setting.value) && !is_neutral(setting.value) && !setting.key.starts_with('_');
     if (has_value) different.insert(text.keys[i]);
   }
   const auto is_known = [&](const std::string& key) {
@@ -138,18 +145,19 @@ bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& 
            different.contains(argument_key(row.key));
   });
   if (names_model) return false;
-  std::size_t unknown = 0;
-  std::set<std::string> sections, known_sections;
+  std::size_t known = 0;
+  std::set<std::string> sections, known_sections, unknown;
   for (const std::string& key : different) {
-    const std::string section = key.substr(0, key.find('.'));
-    sections.insert(section);
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    sections.insert(key.substr(0, dot));
     if (is_known(key)) {
-      known_sections.insert(section);
+      known_sections.insert(key.substr(0, dot));
+      ++known;
     } else {
-      ++unknown;
+      unknown.insert(key.substr(0, key.find('.', dot + 1)));  // an inner section counts once
     }
   }
-  return 2 * unknown > different.size() && 2 * known_sections.size() < sections.size();
+  return unknown.size() > known && 2 * known_sections.size() < sections.size();
 }
 
 /// Whether the text is a file of this program, which may share a key with the files of a tool.
@@ -182,6 +190,13 @@ std::string argument_text(const ConfigEntry& setting) {
   const std::size_t launcher = setting.key.find(":-");
   const std::string key = launcher == std::string::npos ? setting.key : setting.key.substr(launcher + 1);
   return setting.value.empty() ? key : key + " " + setting.value;
+}
+
+bool names_a_file(const std::vector<std::string>& keys) {
+  return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+    const ArgumentRow* row = row_named(launcher_rows(), key);
+    return row != nullptr && std::find(file_fields.begin(), file_fields.end(), row->field) != file_fields.end();
+  });
 }
 
 void put_commands_first(std::span<Refusal> refusals) {

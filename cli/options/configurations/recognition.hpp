@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct ConfiguredText {
   std::vector<std::string> programs{};      ///< the programs that a script runs; empty if the text is not a script
   bool has_arguments = false;               ///< whether the text is a script, or has keys that are command-line arguments
   std::span<const ConfigEntry> settings{};  ///< the arguments with the names `keys`
+  bool is_given = true;                     ///< whether the user names the text; false: another file names it
 };
 
 /// Returns the language of a configuration's text. `path`: makefiles look like TOML.
@@ -31,6 +33,11 @@ struct ConfiguredText {
 [[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
+/// Fields with the names of further configuration files, in the order in which the files are read.
+inline constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file,
+                                        ConfigField::trainer_file};
+/// Whether an argument of a script names a further configuration file.
+[[nodiscard]] bool names_a_file(const std::vector<std::string>& keys);
 /// Moves commands that do not train to the beginning: they explain the arguments they have.
 void put_commands_first(std::span<Refusal> refusals);
 /// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.
@@ -38,7 +45,7 @@ void put_commands_first(std::span<Refusal> refusals);
                                        std::vector<std::string>& keys);
 /// Whether a pattern matches the key. A pattern may end in `*`.
 [[nodiscard]] bool is_among(std::span<const std::string_view> patterns, const std::string& key);
-/// Whether a pattern among the marks of a tool, or the first of two patterns that are joined by `+`, matches the key.
+/// Whether a pattern among the marks of a tool, or the first of patterns that are joined by `+`, matches the key.
 [[nodiscard]] bool is_part_of_mark(std::span<const std::string_view> marks, const std::string& key);
 /// Appends the arguments of an unknown program to `listed`, except arguments that change neither time nor memory. `format`:
 /// that of the file that the program's arguments name.

@@ -184,6 +184,7 @@ class ArgumentsReader {
       if (is_skipped(one)) continue;
       const std::vector<PlacedText>& words = one.command->words;
       starts_tool_ = one.program && is_tools_program(words[*one.program].text);
+      is_launched_ = rank_of(one) < unlaunched;
       if (one.program) {
         all_.programs.push_back(words[*one.program]);
         add_command(words, *one.program);
@@ -232,8 +233,8 @@ class ArgumentsReader {
       if (is_module && std::find(silent_modules.begin(), silent_modules.end(), words[at].text) != silent_modules.end())
         return {.command = &command};
       if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
-        // Here mpirun starts one launcher per node, so the number of mpirun's processes is not the number of GPUs.
-        if (prefix == "mpirun:" && launcher->prefix != "python:") prefix.clear();
+        // Here mpirun starts launchers, so the number of mpirun's processes is not the number of GPUs.
+        if (prefix == "mpirun:" && launcher->prefix != "python:") prefix = "mpirun of launchers:";
         end_part(i);
         prefix = launcher->prefix;
         options = at + 1;
@@ -396,7 +397,7 @@ class ArgumentsReader {
       } else if (is_key) {
         has_key = true;
         const bool is_short =
-            !word.starts_with("--") && word.size() > 2 && equals == std::string::npos && prefix != "mpirun:";
+            !word.starts_with("--") && word.size() > 2 && equals == std::string::npos && !prefix.starts_with("mpirun");
         const std::size_t behind = is_short ? 2 : equals == std::string::npos ? 0 : equals + 1;
         std::string key = prefix + word.substr(0, is_short ? 2 : equals);
         const bool is_launchers = starts_tool_ && !launches && is_torchruns(key);
@@ -413,7 +414,8 @@ class ArgumentsReader {
         key.erase(0, std::min(key.find_first_not_of('+'), key.size()));
         add(key, words[i], &value);
       } else if (!launches && !has_key && names_configuration(word)) {
-        add("--config_file", words[i], &words[i]);
+        // A launched training reads its first argument. Other files may also be outputs.
+        add(starts_tool_ || (is_launched_ && i == from) ? "--config_file" : "python:-file", words[i], &words[i]);
       }
     }
   }
@@ -447,6 +449,7 @@ class ArgumentsReader {
   bool has_program_ = false;
   bool has_training_ = false, has_launched_training_ = false;
   bool starts_tool_ = false;  ///< whether the command that is read starts a tool by its name
+  bool is_launched_ = false;  ///< whether a launcher such as torchrun starts the program that is read
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
 
 ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   Simple simple;
-  const std::size_t assigned = state_.script.assigned.size();
+  std::vector<std::size_t> assigned;  // indices of assignments that precede the command: NPROC_PER_NODE=8 swift sft
   bool in_head = true, declares = false;
   while (!words_.is_at_end()) {
     words_.skip_blanks();
@@ -66,7 +66,12 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
       read_redirection(simple);
       continue;
     }
-    if (in_head && assigns(run)) continue;
+    const std::size_t before = state_.script.assigned.size();
+    if (in_head && assigns(run)) {
+      // Expansions such as ${NAME:=8} in the value assign first, and outlive the command.
+      if (state_.script.assigned.size() > before) assigned.push_back(state_.script.assigned.size() - 1);
+      continue;
+    }
     const std::size_t from = words_.at();
     ShellWordList list;
     words_.read_word(list);
@@ -84,9 +89,9 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
   }
   if (!documents_.empty()) read_documents(simple);
   if (run == ScriptRun::no || simple.words.empty()) return {.holds = true};
-  const std::size_t own = state_.script.assigned.size();
   const Status status = perform(simple, run);
-  for (std::size_t i = assigned; i < own && !declares; ++i) state_.script.assigned[i].end = state_.script.commands.size();
+  if (declares) return status;
+  for (const std::size_t each : assigned) state_.script.assigned[each].end = state_.script.commands.size();
   return status;
 }
 

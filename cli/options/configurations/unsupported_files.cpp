@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/makefile.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
@@ -75,7 +76,7 @@ void refuse_unrecognised(const Configuration& read, bool is_given) {
   if (!read.refusals.empty()) read.refuse({});
   for (const ConfigEntry& file : read.unread_files) {
     const ArgumentRow* row = row_named(launcher_rows(), argument_key(file.key));
-    if (!is_given || !file.is_known || row == nullptr || row->field != ConfigField::trainer_file) continue;
+    if (!is_given || !file.is_known || row == nullptr || row->field != ConfigField::trainer_file || row->is_weak) continue;
     throw file.error(fmt::format("there is no file {}, which shows the tool and its arguments", quote(file.value)),
                      "put the file into the folder of this script, or give model and plan as options: recommend MODEL "
                      "--gpus N");
@@ -134,7 +135,7 @@ std::string hint_of(std::span<const OtherText> kinds, const std::string& text, c
 
 /// Returns a hint about a script that launches another script, or an unknown program; empty if it launches neither.
 std::string hint_of_script(const std::string& text, const std::string& path) {
-  const ShellScript script = read_shell_script(text, path, {});
+  const ShellScript script = read_shell_script(script_of(text, path), path, {});
   for (const std::string& skipped : script.skipped) {
     const std::size_t words = skipped.find(": it launches ");
     if (words != std::string::npos) return skipped.substr(words + 2);

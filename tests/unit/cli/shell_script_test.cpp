@@ -177,6 +177,13 @@ TEST_CASE("a script gets values from outside by their names") {
         ScriptValues{{"D", "x y"}});
 }
 
+TEST_CASE("an assignment before a command is for that command alone, but an expansion assigns for all that follow") {
+  const auto assigned = read_shell_script("A=1 B=${C:=2} args\n: ${D:=3}\nargs\n", "run.sh", {}).assigned;
+  std::string ends;
+  for (const ShellAssignment& each : assigned) ends += each.name + (each.end ? " ends " : " stays ");
+  CHECK(ends == "A ends C stays B ends D stays ");
+}
+
 TEST_CASE("an exit with an error is a guard, which the user passes") {
   CHECK(words_of("if [ -z \"$BASE_FOLDER\" ]; then echo none; exit 1; fi\nargs 1\n") == "[1]\n");
   CHECK(words_of("args 1\nexit 0\nargs 2\n") == "[1]\n");
