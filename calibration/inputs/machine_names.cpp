@@ -397,6 +397,9 @@ std::string sheet_command(const std::string& name) {
     throw Error(problem,
                 fmt::format("did you mean {}{}?", in_words(alike), is_long ? ", or another of 'machines list'" : ""));
   }
+  for (const std::string& each : own) {
+    if (lower_case(name).starts_with(each + "-")) throw Error(problem, fmt::format("did you mean {}?", quote(each)));
+  }
   if (const std::string part = known_part(name); !part.empty()) {
     throw Error(problem,
                 fmt::format("did you mean {0}? For a cluster of its GPUs, write a file: ddl-oracle machines new {1} "

@@ -293,11 +293,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       // For large kernels, the rate in the datasheet is a better estimate than the rate of other devices.
       const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product ||
                               kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
-      // It was reached on matrix units, if the device has such units. Other units reach at least this fraction of their
-      // peak.
-      const bool is_of_others = precision == Precision::fp32 && runs_on_matrix_units(device, Precision::fp16);
-      if (is_product && !best.is_own && device.attainable_peak < 1)
-        best.constants[1] = std::max(is_of_others ? best.constants[1] : 0, device.attainable_peak);
+      if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
       if (best.family->conditions == Conditions::repeated) {
         limit_clock(best.constants, kind, device, precision, conditions);
       } else if (conditions == Conditions::training && (is_product || kind == KernelKind::packed_convolution) &&
