@@ -111,9 +111,8 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
   const std::vector<std::string> modules = adapted_modules(read);
   const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
   if (const Fact* fact = read.find(ConfigField::adapter_layers); modules.empty() && fact != nullptr && fact->from) {
-    warnings.push_back(
-        fmt::format("{}: names no matrix that gets an adapter: all matrices of blocks get adapters",
-                    line_text(fact->from->place())));
+    warnings.push_back(fmt::format("{}: names no matrix that gets an adapter: all matrices of blocks get adapters",
+                                   line_text(fact->from->place())));
   }
   if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_all)) return {};
   // A model of the file's sizes has no length of sequences yet, and its matrices do not depend on it.
