@@ -192,19 +192,6 @@ TEST_CASE("a product of 800 columns takes about as long on an MI355X as its neig
   for (const double rows : {1024.0, 2048.0}) CHECK(seconds(rows, 800) < 1.5 * seconds(rows, 1024));
 }
 
-TEST_CASE("the rate that products reach on matrix units says nothing about products in fp32") {
-  Device device = load_machine("server-mi350x").device;
-  REQUIRE(device.attainable_peak < 1);
-  const Work product{.flops = 2.0 * 8192 * 8192 * 8192, .m = 8192, .n = 8192, .k = 8192};
-  const auto seconds = [&](Precision precision) {
-    return KernelModel(device, precision, {}, Conditions::training).seconds(product, Pass::forward, 1);
-  };
-  const Seconds in_fp32 = seconds(Precision::fp32), in_bf16 = seconds(Precision::bf16);
-  device.attainable_peak = 1;
-  CHECK(seconds(Precision::fp32) == in_fp32);
-  CHECK(seconds(Precision::bf16) < in_bf16);
-}
-
 TEST_CASE("a constant that kernels do not determine may be missing in a device file, and is not written") {
   const std::string head =
       "format: 1\nnames: [A]\nsources: {here: test}\nfamilies:\n  - kind: elementwise\n    precision: fp32\n"

@@ -705,7 +705,7 @@ TEST_CASE("vision models may have samples of another size") {
   CHECK(load_model("retinanet_resnet50_fpn@input=3x512x640").macs() ==
         load_model("retinanet_resnet50_fpn@height=512@width=640").macs());
   CHECK_THAT(error_of([] { static_cast<void>(load_model("vit_b_16@input=3x384x512")); }),
-             ContainsSubstring("some sizes of the input of vit_b_16 are equal: 3x$sizex$size"));
+             ContainsSubstring("some sizes of the input of vit_b_16 are equal: 3 x $size x $size"));
   CHECK_THAT(error_of([] { static_cast<void>(load_model("hunyuan-video@input=16x33x90x160")); }),
              ContainsSubstring("follows from its parameters"));
 }
