@@ -119,8 +119,8 @@ void TraitFit::set_traits(TimeErrors& errors, const std::string& left_out) const
     first(i) = cells[static_cast<std::size_t>(i)]->first;
     today(i) = cells[static_cast<std::size_t>(i)]->today;
   }
-  const Eigen::VectorXd weights =
-      factor.solve(Eigen::VectorXd::Ones(count)) / factor.solve(Eigen::VectorXd::Ones(count)).sum();
+  Eigen::VectorXd weights = factor.solve(Eigen::VectorXd::Ones(count));
+  weights /= weights.sum();
   errors.usual_error = weights.dot(first);
   const Eigen::VectorXd residuals = factor.solve(today - Eigen::VectorXd::Constant(count, weights.dot(today)));
   for (std::size_t trait = 0; trait < trait_count; ++trait) {

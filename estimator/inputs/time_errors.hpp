@@ -29,15 +29,16 @@ struct TimeInterval {
   double low = 1, high = 1;
 };
 
-/// The mean of ln(measured / predicted) of all runs that have one trait, and its standard deviation.
+/// By how much ln(measured / predicted) of runs with one trait differs from TimeErrors::usual_error, and the standard
+/// deviation of this difference.
 struct TraitError {
   std::string name;
   double mean = 0, spread = 0;
 };
 
-/// The mean errors of runs by one trait.
+/// The errors of runs by the values of one trait.
 struct TraitErrors {
-  double spread = 0;  ///< standard deviation between the means, and so the doubt about a trait that no measured run had
+  double spread = 0;  ///< standard deviation between the values, and so the doubt about a value without measured runs
   std::vector<TraitError> measured{};  ///< sorted by name
 };
 

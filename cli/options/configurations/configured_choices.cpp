@@ -198,10 +198,10 @@ class ChoiceReader {
     if (before + behind > 0 && !first && !last) {
       const std::int64_t all = layers() + before + behind, slots = all / pipeline;
       if (all % pipeline != 0) {
-        read_.fail(
-            {ConfigField::embedding_slot, ConfigField::loss_slot},
-            fmt::format("{} layers, including embedding or loss as layers, do not divide into {} equal stages", all, pipeline),
-            "do not count embedding or loss as a layer, or write the layers of the first and last stage");
+        read_.fail({ConfigField::embedding_slot, ConfigField::loss_slot},
+                   fmt::format("{} layers, including embedding or loss as layers, do not divide into {} equal stages", all,
+                               pipeline),
+                   "do not count embedding or loss as a layer, or write the layers of the first and last stage");
       }
       if (before > 0 && slots > 1) first = slots - before;
       if (behind > 0 && slots > 1) last = slots - behind;

@@ -157,7 +157,8 @@ TEST_CASE("for equal stages with transfers, GPipe has the hops of the closed for
         CHECK(run_schedule(gpipe_order, times, micro_batches).length().value() == Approx(closed));
         const double alternating = run_schedule(one_forward_one_backward_order, times, micro_batches).length().value();
         CHECK(alternating <= closed + 1e-9);
-        // The time is at least all the work of a stage, plus the passage of one micro-batch through the other stages and back.
+        // The time is at least all the work of a stage, plus the passage of one micro-batch through the other stages and
+        // back.
         CHECK(alternating >= 3.0 * static_cast<double>(stages + micro_batches - 1) + 2.0 * (stages - 1) * hop - 1e-9);
       }
     }
