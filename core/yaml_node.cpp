@@ -140,8 +140,7 @@ class YamlNode::Builder : public YAML::EventHandler {
         Builder builder(source, &shortened);
         Element root = builder.parse();
         if (builder.rows_ == shortened.cuts.size()) return root;
-      } catch (const Error&) {
-        // The whole file has the same error, or none.
+      } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the whole file has the same error, or none
       }
     }
     return Builder(source).parse();

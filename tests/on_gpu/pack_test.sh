@@ -100,6 +100,7 @@ case "\$*" in
   'backends --format csv')
     case \${BACKENDS-yes} in
       yes) echo 'cuda,true,NVIDIA H100 80GB HBM3,"compute capability 9.0",,' ;;
+      simulated) echo 'simulated,true,simulated device,,,' ;;
       *) echo 'cuda,false,,,"CUDA: cudaErrorInsufficientDriver (CUDA driver version is insufficient)",' ;;
     esac
     exit 0
@@ -168,14 +169,15 @@ PATH=$scratch/stubs:$PATH
 PYTHONDONTWRITEBYTECODE=1
 export PATH PYTHONDONTWRITEBYTECODE
 unset LD_LIBRARY_PATH CUDA_HOME DDL_PACK_LIBRARIES BUDGET PART_LIMIT PARTS MODELS PRECISIONS BATCHES OPTIMIZER LIMIT PYTORCH MACHINE RETRY \
-  BACKEND PYTHON MOST
+  PYTHON MOST
 
+rehearsal=
 # runs CODE VARIABLE=VALUE...: runs the script, with few models by default, and checks the exit code.
 runs() {
   wanted=$1
   shift
   code=0
-  env MODELS='resnet50 gpt2' PRECISIONS=bf16 BATCHES=8 "$@" "$pack/run.sh" "$results" >"$scratch/out" 2>&1 || code=$?
+  env MODELS='resnet50 gpt2' PRECISIONS=bf16 BATCHES=8 "$@" "$pack/run.sh" $rehearsal "$results" >"$scratch/out" 2>&1 || code=$?
   [ "$code" -eq "$wanted" ] || fail "ended with $code, not $wanted"
   is_there "$results/summary.txt"
   is_there "$results.tar.gz"
@@ -203,6 +205,31 @@ case $case in
     cmp -s "$scratch/before" "$results/summary.csv" || fail 'the second run did something again'
     lacks "$calls" profile
     lacks "$calls" step_time
+    ;;
+
+  a_rehearsal_runs_all_parts_without_a_gpu)
+    runs 0
+    begun >"$scratch/real"
+    rm -rf "$results"
+    : >"$calls"
+    rehearsal=--rehearse
+    printf '#!/bin/sh\nexit 9\n' >"$scratch/stubs/nvidia-smi"
+    runs 0 BACKENDS=simulated CONTRACT='no GPU' TORCH=none MISSING='libcudnn.so.9 libnccl.so.2'
+    has "$results/check.txt" 'note  libcudnn.so.9 is not found'
+    equal "$(outcome 'contract it hangs')" 'not run'
+    equal "$(outcome pytorch)" 'not run'
+    equal "$(outcome 'simulated sweep')" 'done'
+    lacks "$calls" 'backend cuda'
+    rm -rf "$results"
+    runs 0 BACKENDS=simulated CONTRACT='no GPU'
+    has "$calls" 'step_time.py'
+    lacks "$calls" '--device cuda'
+    equal "$(begun | sed 's/memory of all models;simulated sweep;/GPU;/')" \
+      "$(sed 's/memory resnet50;.*sweep on 1 GPUs;/GPU;/' "$scratch/real")"
+    # A program that does not start stops the rehearsal.
+    rm -rf "$results"
+    runs 2 BACKENDS=no TORCH=none
+    has "$results/check.txt" 'STOP  the program does not start'
     ;;
 
   channels_last_is_for_images)

@@ -57,3 +57,12 @@ alone "$pack/run.sh" "$scratch/results" >"$scratch/out" 2>&1 || code=$?
 [ "$code" -eq 2 ] || fail "run.sh ended with $code: $(cat "$scratch/out")"
 has "$scratch/results/check.txt" 'STOP  no GPU: nvidia-smi fails'
 has "$scratch/results/summary.txt" 'no GPU'
+
+# Without a GPU and its libraries, a rehearsal measures a simulated device.
+code=0
+alone BUDGET=120 PARTS='kernels profile sweep' MODELS=resnet50 PRECISIONS=bf16 BATCHES=1 "$pack/run.sh" --rehearse "$scratch/rehearsal" >"$scratch/out" 2>&1 ||
+  code=$?
+[ "$code" -eq 0 ] || fail "the rehearsal ended with $code: $(cat "$scratch/out")"
+for file in kernel-products.json resnet50-bf16-1.profile sweep-simulated.txt; do
+  [ -s "$scratch/rehearsal/$file" ] || fail "the rehearsal lacks $file: $(cat "$scratch/out")"
+done

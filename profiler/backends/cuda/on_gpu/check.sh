@@ -2,7 +2,8 @@
 # Checks what the pack can use on this machine: driver, GPUs, libraries, PyTorch. Prints one finding per
 # line. A line starts with `ok`, with `note` (a warning), or with `STOP` (what cannot run, and what to
 # install). The last line, `runs:`, lists what can run: kernels, nccl, pytorch.
-# The exit code is 2 if neither kernels nor PyTorch can run.
+# The exit code is 2 if neither kernels nor PyTorch can run. With BACKEND=simulated, kernels need no GPU,
+# and PyTorch runs on the processor.
 set -u
 here=$(dirname -- "$(readlink -f -- "$0")")
 # shellcheck source-path=SCRIPTDIR source=libraries.sh
@@ -24,6 +25,8 @@ major=${cuda%%.*}
 ok() { echo "ok    $*"; }
 note() { echo "note  $*"; }
 stop() { echo "STOP  $*"; }
+# lacking FINDING: something that only a GPU needs is missing.
+lacking() { if [ "$backend" = cuda ]; then stop "$*"; else note "$*"; fi; }
 
 ok "$(uname -srm), $(nproc 2>/dev/null || echo '?') processors; this pack: CUDA $cuda for $(packed architectures)"
 
@@ -102,17 +105,17 @@ check_gpus() {
   if ! command -v nvidia-smi >/dev/null 2>&1; then
     driver=$(grep -o '[0-9][0-9]*\.[0-9][0-9.]*' /proc/driver/nvidia/version 2>/dev/null | head -n 1)
     if [ -z "$driver" ]; then
-      stop "no GPU: there is no NVIDIA driver here, neither nvidia-smi nor /proc/driver/nvidia; start a container with the host's GPUs"
+      lacking "no GPU: there is no NVIDIA driver here, neither nvidia-smi nor /proc/driver/nvidia; start a container with the host's GPUs"
       return
     fi
     note "there is no nvidia-smi: clocks are not recorded, and other programs on the GPU are not detected"
   else
     if ! answer=$(nvidia-smi -L 2>&1); then
-      stop "no GPU: nvidia-smi fails: $(echo "$answer" | head -n 1)"
+      lacking "no GPU: nvidia-smi fails: $(echo "$answer" | head -n 1)"
       return
     fi
     if [ -z "$answer" ] || case $answer in *'No devices'*) true ;; *) false ;; esac; then
-      stop "no GPU: the driver is installed, but lists no GPU"
+      lacking "no GPU: the driver is installed, but lists no GPU"
       return
     fi
     driver=$(query driver_version | head -n 1)
@@ -178,8 +181,8 @@ check_libraries() {
   missing=$(missing_libraries "$here"/programs/* "$here"/lib/ddl-oracle/*.so)
   [ -n "$missing" ] || ok "all libraries of the pack's programs are found"
   for library in $missing; do
-    stop "$library is not found: it comes with $(comes_from "$library")"
-    case $library in libnccl*) nccl=no ;; *) kernels=no ;; esac
+    lacking "$library is not found: it comes with $(comes_from "$library")"
+    case $library in libnccl*) nccl=no ;; *) [ "$backend" != cuda ] || kernels=no ;; esac
   done
   [ -z "$missing" ] || note "searched folders: $libraries, and the system's library folders"
   case $missing in *libcudnn*) return ;; esac
@@ -187,8 +190,8 @@ check_libraries() {
   major_of_cudnn=$(LD_LIBRARY_PATH=$libraries "$python" -c 'import ctypes
 print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null)
   if [ -n "$major_of_cudnn" ] && [ -n "$major" ] && [ "$major_of_cudnn" != "$major" ]; then
-    stop "libcudnn.so.9 is for CUDA $major_of_cudnn, but the pack is built with CUDA $major; install $(comes_from libcudnn)"
-    kernels=no
+    lacking "libcudnn.so.9 is for CUDA $major_of_cudnn, but the pack is built with CUDA $major; install $(comes_from libcudnn)"
+    [ "$backend" != cuda ] || kernels=no
   fi
   found=$(system_library "libnvrtc.so.$major")
   old_ifs=$IFS
@@ -202,7 +205,13 @@ print(ctypes.CDLL("libcudnn.so.9").cudnnGetCudartVersion() // 1000)' 2>/dev/null
 check_program() {
   answer=$("$here/bin/ddl-oracle" backends --format csv 2>&1)
   if [ "$backend" != cuda ]; then
-    note "the back end is $backend: this tests the script, and no GPU is measured"
+    case $answer in
+      *simulated,true,*) note 'this is a rehearsal: it tests the pack, and no GPU is measured' ;;
+      *)
+        stop "the program does not start: $(echo "$answer" | head -n 1)"
+        kernels=no
+        ;;
+    esac
     return
   fi
   case $answer in
@@ -231,6 +240,10 @@ print(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")' 
   device=$(echo "$answer" | tail -n 1)
   case $answer in
     PyTorch*'no GPU')
+      if [ "$backend" != cuda ]; then
+        ok "$(echo "$answer" | head -n 1), on the processor"
+        return
+      fi
       note "$(echo "$answer" | head -n 1): PyTorch finds no GPU, so nothing is measured with PyTorch"
       pytorch=no
       ;;
@@ -263,7 +276,7 @@ if [ "$backend" != cuda ] || [ -n "$gpus" ]; then check_program; fi
 check_pytorch
 runs=
 [ "$kernels" = no ] || runs="$runs kernels"
-[ "$nccl" = no ] || [ "$kernels" = no ] || [ "$backend" != cuda ] || runs="$runs nccl"
+[ "$kernels" = no ] || { [ "$nccl" = no ] && [ "$backend" = cuda ]; } || runs="$runs nccl"
 [ "$pytorch" = no ] || runs="$runs pytorch"
 echo "runs:$runs"
 case $runs in *kernels* | *pytorch*) exit 0 ;; *) exit 2 ;; esac

@@ -8,10 +8,12 @@ set -u
 
 usage() {
   cat <<'END_OF_USAGE'
-usage: run.sh RESULTS
+usage: run.sh [--rehearse] RESULTS
 
-  RESULTS  folder for all files; a second call with this folder continues where the first call ended.
-           RESULTS/summary.txt shows the results; RESULTS.tar.gz contains all files
+  RESULTS     folder for all files; a second call with this folder continues where the first call ended.
+              RESULTS/summary.txt shows the results; RESULTS.tar.gz contains all files
+  --rehearse  run all parts without a GPU: with simulated kernels and network, and PyTorch on the processor. It tests the
+              pack and its scripts, and measures nothing
 
 Environment:
   BUDGET      1800: seconds for this call; 0: no limit
@@ -25,7 +27,6 @@ Environment:
   PYTORCH     additional options for step_time.py
   MACHINE     bundled machine for the predicted memory; default: by the GPU's name
   RETRY       yes: parts that failed or ran out of time run again
-  BACKEND     cuda; simulated tests this script without a GPU
   PYTHON      python3
   MOST        15000000: maximum bytes of RESULTS.tar.gz
 
@@ -33,8 +34,15 @@ Exit code: 0: no part failed; 1: a part failed; 2: nothing can run, for the reas
 END_OF_USAGE
 }
 
+backend=cuda
+device=cuda
+if [ "${1-}" = --rehearse ]; then
+  backend=simulated
+  device=cpu
+  shift
+fi
 case ${1-} in
-  '' | -h | --help)
+  '' | -*)
     usage
     exit 2
     ;;
@@ -79,7 +87,6 @@ words() {
   done
 }
 words PRECISIONS "${PRECISIONS-bf16}" bf16 fp16 tf32 fp32
-words BACKEND "${BACKEND-cuda}" cuda simulated
 for each in $(echo "${BATCHES-1}" | tr , ' '); do
   case $each in
     0* | *[!0-9]*)
@@ -96,7 +103,6 @@ case ${LIMIT-0.05} in
 esac
 models=${MODELS-resnet50 gpt2 vgg16 mobilenet_v2 densenet121 vit_b_16 bert-large convnext_tiny swin_t cosmoflow-128}
 precisions=${PRECISIONS-bf16 fp32 tf32}
-backend=${BACKEND-cuda}
 optimizer=${OPTIMIZER-momentum}
 limit=${LIMIT-0.05}
 python=${PYTHON-python3}
@@ -214,8 +220,9 @@ kernels() {
 contract() {
   timeout -k 5 60 "$here/bin/contract_cuda" --list-test-names-only >"$results/contract-cases" 2>"$results/contract-cases.log"
   if [ ! -s "$results/contract-cases" ]; then
-    record contract 'failed (no test cases)' 0 contract-cases
-    say "contract: the suite does not start: $(head -n 1 "$results/contract-cases.log")"
+    [ "$backend" = cuda ] && outcome='failed (no test cases)' || outcome='not run'
+    record contract "$outcome" 0 contract-cases
+    say "contract: $outcome: the suite does not start: $(head -n 1 "$results/contract-cases.log")"
     return
   fi
   number=0
@@ -260,7 +267,7 @@ steps() {
   shift 5
   ! is_of_images "$steps_model" || set -- --channels-last "$@"
   part "$steps_name" "$steps_file" 240 30 "$python" "$here/step_time.py" "$here/models/$steps_model.json" --batch "$steps_batch" \
-    --precision "$steps_precision" --optimizer "$optimizer" --device cuda --benchmark "$@"
+    --precision "$steps_precision" --optimizer "$optimizer" --device "$device" --benchmark "$@"
 }
 
 # profile MODEL PRECISION BATCH: a part that profiles a model. A problem that makes the GPU unusable
@@ -315,9 +322,15 @@ memory() {
   if [ -z "$machine" ]; then
     case $(grep '^ok  *GPU\|^note  *GPU' "$results/check.txt" | head -n 1) in
       *A100*) machine=dgx-a100 ;;
+      *H200*) machine=dgx-h200 ;;
+      *B200*) machine=dgx-b200 ;;
       *V100*) machine=abci ;;
       *) machine=dgx-h100 ;;
     esac
+  fi
+  if [ "$backend" = simulated ]; then
+    part 'memory of all models' memory-check.txt 300 45 "$python" "$here/step_memory.py" --program "$program" --check
+    return
   fi
   for model in resnet50 gpt2 vit_b_16 densenet121 mobilenet_v2 vgg16 convnext_tiny efficientnet_b0 inception_v3 resnet18 swin_t; do
     part "memory $model" "memory-$model.csv" 300 45 \
@@ -332,6 +345,11 @@ memory() {
 # sweep: measures NCCL on all GPUs of the machine. With one GPU, NCCL copies from the device to itself,
 # alone and overlapped with a convolution. This tests NCCL, but no network.
 sweep() {
+  if [ "$backend" = simulated ]; then
+    part 'simulated sweep' sweep-simulated.txt 300 60 "$program" calibrate live --simulated 'ranks=8 nodes=1' --limit "$limit" \
+      --osu "$results/sweep-simulated.osu"
+    return
+  fi
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
   [ "$gpus" -ge 1 ] || gpus=1
   part "sweep on $gpus GPUs" "sweep-$gpus.txt" 300 60 "$here/ranks.sh" "$gpus" \
@@ -346,14 +364,14 @@ all_parts() {
   if wants kernels && can kernels; then kernels; fi
   # Cases of the contract suite may take long, because they compile engines. They get at most a quarter
   # of the budget before the first model.
-  if wants contract && can kernels && [ "$backend" = cuda ]; then contract $((budget / 4)); fi
+  if wants contract && can kernels; then contract $((budget / 4)); fi
   for model in "$@"; do
     own=$(batches_of "$model")
     beside "$model" "$best" "${own%% *}"
     [ "$model" = "$first" ] || continue
     # The same products are timed again, to see whether the device still runs at the same speed.
     if wants kernels && can kernels; then products 'kernel products again' kernel-products-again.json; fi
-    if wants contract && can kernels && [ "$backend" = cuda ]; then contract 0; fi
+    if wants contract && can kernels; then contract 0; fi
   done
   if [ -n "$first" ]; then operators "$first" "$best" 16; fi
   if wants memory && can pytorch; then memory; fi
@@ -490,7 +508,7 @@ say 'checking the machine'
   nvidia-smi -q -d CLOCK,POWER,PERFORMANCE
   cat "$here/pack.txt"
 } >"$results/machine.txt" 2>&1
-limited 180 "$here/check.sh" >"$results/check.part" 2>"$results/check.log"
+BACKEND=$backend limited 180 "$here/check.sh" >"$results/check.part" 2>"$results/check.log"
 mv "$results/check.part" "$results/check.txt"
 if [ "$status" -ge 124 ]; then
   echo 'STOP  the check of the machine did not end within 180 s: the driver or a library hangs' >>"$results/check.txt"
