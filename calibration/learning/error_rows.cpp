@@ -86,6 +86,23 @@ class RowMaker {
 
 }  // namespace
 
+std::string group_of(HeldOut by, const ErrorRow& row) {
+  switch (by) {
+    case HeldOut::set:
+      return row.set;
+    case HeldOut::software:
+      return row.time.software;
+    case HeldOut::device:
+      return row.device;
+    case HeldOut::network:
+      return row.time.traits[RunTrait::family];
+    case HeldOut::kind:
+      break;
+  }
+  const std::string& trait = row.time.traits[RunTrait::device];  // `kind and class, device`
+  return trait.substr(0, trait.find(','));
+}
+
 std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
   RowMaker maker(table, known);
   std::vector<ErrorRow> rows;

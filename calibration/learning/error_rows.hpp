@@ -8,6 +8,7 @@
 
 #include "calibration/inputs/study.hpp"
 #include "calibration/runs/runs.hpp"
+#include "calibration/runs/time_errors_file.hpp"
 #include "core/enum_array.hpp"
 #include "estimator/inputs/sensitivity.hpp"
 
@@ -34,6 +35,19 @@ struct ErrorRow {
   Precision precision = Precision::fp32;
   double shift = 0;  ///< for stand-ins: ln(time predicted with the run's own software / predicted time)
 };
+
+/// The runs that a fit leaves out.
+struct LeftOut {
+  HeldOut by = HeldOut::set;
+  std::string name;  ///< empty: no run
+};
+
+/// The set, software, device, family of networks, or kind of networks of a row. Empty if it is not known.
+[[nodiscard]] std::string group_of(HeldOut by, const ErrorRow& row);
+/// Whether a fit leaves the row out.
+[[nodiscard]] inline bool is_left_out(const LeftOut& left_out, const ErrorRow& row) {
+  return !left_out.name.empty() && group_of(left_out.by, row) == left_out.name;
+}
 
 /// A table of runs, with the machine and the coefficients for runs that name none.
 struct ErrorTable {

@@ -64,13 +64,13 @@ struct Weighted {
   TraitDoubt doubt{};
 };
 
-std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const std::string& left_out, const TimeErrors& known) {
+std::vector<Weighted> weighted(std::span<const ErrorRow> rows, const LeftOut& left_out, const TimeErrors& known) {
   std::map<std::pair<std::string, KnownKernels>, int> counts;
   for (const ErrorRow& row : rows) ++counts[{row.set, row.known}];
   std::vector<Weighted> used;
   double sum = 0;
   for (const ErrorRow& row : rows) {
-    if (row.set == left_out) continue;
+    if (is_left_out(left_out, row)) continue;
     // Rows with all kernel data count twice, because the program usually has all kernel data.
     const double weight =
         (row.known == KnownKernels::all ? 1 : 0.5) / std::sqrt(static_cast<double>(counts[{row.set, row.known}]));
@@ -217,9 +217,11 @@ RatioCoverage ratio_coverage(const TimeErrors& errors, const std::vector<std::ve
 }
 
 /// Sets the names of the software with measured runs.
-void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows) {
+void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows, const LeftOut& left_out) {
   EnumArray<ModelClass, std::set<std::string>> names;
   for (const ErrorRow& row : rows) {
+    // The settings of a software come from its documentation, and stay known without a set.
+    if (left_out.by == HeldOut::software && is_left_out(left_out, row)) continue;
     if (!row.time.software.empty()) names[row.time.model_class].insert(row.time.software);
   }
   for (std::size_t i = 0; i < class_count; ++i) errors.measured_software[i].assign(names[i].begin(), names[i].end());
@@ -240,14 +242,17 @@ double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> sta
 }
 
 /// Sets TimeErrors::new_software to the quantiles of the shifts between the predictions with two software's settings. Each
-/// software that ran has the same weight.
-void fit_new_software(TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
+/// software that ran has the same weight. `without`: a software that has no part.
+void fit_new_software(TimeErrors& errors, std::span<const ErrorRow> stand_ins, const std::string& without = "") {
   std::map<std::string, double> counts;
-  for (const ErrorRow& row : stand_ins) counts[row.ran] += 1;
+  for (const ErrorRow& row : stand_ins) {
+    if (row.ran != without) counts[row.ran] += 1;
+  }
   for (const Side side : sides) {
     std::vector<std::pair<double, double>> shifts;  // shift to this side, and its weight
-    for (const ErrorRow& row : stand_ins)
-      shifts.emplace_back(side == &ErrorWidth::slower ? row.shift : -row.shift, 1 / counts[row.ran]);
+    for (const ErrorRow& row : stand_ins) {
+      if (row.ran != without) shifts.emplace_back(side == &ErrorWidth::slower ? row.shift : -row.shift, 1 / counts[row.ran]);
+    }
     std::sort(shifts.begin(), shifts.end());
     double below = static_cast<double>(counts.size()) * (1 + interval_level) / 2;
     for (const auto& [shift, weight] : shifts) {
@@ -313,23 +318,36 @@ double held_of(const TimeErrors& errors, std::span<const ErrorRow* const> rows, 
   return static_cast<double>(count) / static_cast<double>(rows.size());
 }
 
-/// `without`: fitted to all other sets.
-SetCoverage set_coverage(const std::string& set, std::span<const ErrorRow* const> rows, const TimeErrors& all,
-                         const TimeErrors& without) {
-  SetCoverage coverage{set,
-                       static_cast<int>(rows.size()),
-                       held_of(all, rows, &ErrorRow::log_ratio),
-                       held_of(without, rows, &ErrorRow::first_log_ratio),
-                       {}};
+/// Geometric means of the ends of the rows' intervals.
+TimeInterval mean_interval(const TimeErrors& errors, std::span<const ErrorRow* const> rows) {
   double low = 0, high = 0;
   for (const ErrorRow* row : rows) {
-    const TimeInterval interval = interval_of(without, row->time);
+    const TimeInterval interval = interval_of(errors, row->time);
     low += std::log(interval.low);
     high += std::log(interval.high);
   }
   const auto count = static_cast<double>(rows.size());
-  coverage.mean = {std::exp(low / count), std::exp(high / count)};
-  return coverage;
+  return {std::exp(low / count), std::exp(high / count)};
+}
+
+/// `without`: fitted to all other sets.
+SetCoverage set_coverage(const std::string& set, std::span<const ErrorRow* const> rows, const TimeErrors& all,
+                         const TimeErrors& without) {
+  return {set, static_cast<int>(rows.size()), held_of(all, rows, &ErrorRow::log_ratio),
+          held_of(without, rows, &ErrorRow::first_log_ratio), mean_interval(without, rows)};
+}
+
+/// The rows of each software, device, family or kind. A device that is left out has no kernels of its own, and rows of it
+/// are predicted with those of other devices.
+std::map<std::string, std::vector<const ErrorRow*>> rows_of_groups(std::span<const ErrorRow> rows, HeldOut by) {
+  std::map<std::string, std::vector<const ErrorRow*>> groups;
+  for (const ErrorRow& row : rows) {
+    const std::string name = group_of(by, row);
+    const KnownKernels known = by == HeldOut::device ? KnownKernels::of_other_devices : KnownKernels::all;
+    if (row.known == known && !name.empty()) groups[name].push_back(&row);
+  }
+  if (groups.size() < 2) groups.clear();
+  return groups;
 }
 
 }  // namespace
@@ -346,9 +364,9 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     std::array<Parameters, 2> parameters{usual_parameters(), usual_parameters()};
   };
   const TraitFit traits(rows);
-  const auto fit = [&](const std::string& left_out, const Fitted& begin, double step) {
+  const auto fit = [&](const LeftOut& left_out, const Fitted& begin, double step) {
     Fitted fitted = begin;
-    set_measured_software(fitted.errors, rows);
+    set_measured_software(fitted.errors, rows, left_out);
     traits.set_traits(fitted.errors, left_out);
     const std::vector<Weighted> used = weighted(rows, left_out, fitted.errors);
     for (std::size_t i = 0; i < 2; ++i)
@@ -356,7 +374,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     for (std::size_t i = 0; i < 2; ++i) set_errors(fitted.errors, fitted.parameters[i], sides[i]);
     return fitted;
   };
-  const Fitted all = fit("", {}, first_step);
+  const Fitted all = fit({}, {}, first_step);
   TimeErrorsFile result;
   result.errors = all.errors;
 
@@ -365,7 +383,8 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     if (row.known == KnownKernels::all) sets[row.set].push_back(&row);
   }
   std::map<std::string, TimeErrors> without;
-  for (const auto& [set, own] : sets) without[set] = sets.size() > 1 ? fit(set, all, next_step).errors : result.errors;
+  for (const auto& [set, own] : sets)
+    without[set] = sets.size() > 1 ? fit({HeldOut::set, set}, all, next_step).errors : result.errors;
   const auto mean_held = [&](double by) {
     double sum = 0;
     for (const auto& [set, own] : sets) {
@@ -398,6 +417,17 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     TimeErrors wider = without[set];
     widen(wider, result.widened);
     result.coverage.push_back(set_coverage(set, own, result.errors, wider));
+  }
+  for (const HeldOut by : enum_values<HeldOut>) {
+    if (by == HeldOut::set) continue;
+    for (const auto& [name, own] : rows_of_groups(rows, by)) {
+      TimeErrors without_group = fit({by, name}, all, next_step).errors;
+      widen(without_group, result.widened);
+      if (by == HeldOut::software) fit_new_software(without_group, stand_ins, name);
+      result.groups[by].push_back({name, static_cast<int>(own.size()),
+                                   held_of(without_group, own, &ErrorRow::first_log_ratio),
+                                   mean_interval(without_group, own)});
+    }
   }
   return result;
 }

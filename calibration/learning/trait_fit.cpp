@@ -21,12 +21,15 @@ TraitFit::TraitFit(std::span<const ErrorRow> rows) {
   struct Sum {
     double runs = 0, first = 0, today = 0;
   };
-  std::map<std::pair<std::string, std::array<std::string, trait_count>>, Sum> sums;
+  using Groups = EnumArray<HeldOut, std::string>;
+  std::map<std::pair<Groups, std::array<std::string, trait_count>>, Sum> sums;
   for (const ErrorRow& row : rows) {
     if (row.known != KnownKernels::all) continue;
     std::array<std::string, trait_count> traits;
     for (std::size_t i = 0; i < trait_count; ++i) traits[i] = row.time.traits[i];
-    Sum& sum = sums[{row.set, traits}];
+    Groups groups;
+    for (const HeldOut by : enum_values<HeldOut>) groups[by] = group_of(by, row);
+    Sum& sum = sums[{groups, traits}];
     sum.runs += 1;
     sum.first += row.first_log_ratio;
     sum.today += row.log_ratio;
@@ -38,8 +41,10 @@ TraitFit::TraitFit(std::span<const ErrorRow> rows) {
   };
   const auto mean = [](double sum, double runs) { return std::clamp(sum / runs, -largest_mean, largest_mean); };
   for (const auto& [key, sum] : sums) {
-    const auto& [set, traits] = key;
-    Cell cell{set, traits, {}, number_in(publications, set), sum.runs, mean(sum.first, sum.runs), mean(sum.today, sum.runs)};
+    const auto& [groups, traits] = key;
+    const std::string& set = groups[HeldOut::set];
+    Cell cell{
+        groups, traits, {}, number_in(publications, set), sum.runs, mean(sum.first, sum.runs), mean(sum.today, sum.runs)};
     for (std::size_t i = 0; i < trait_count; ++i) {
       // Runs of other publications do not have the same trait if the trait is not known.
       cell.numbers[i] = number_in(numbers, std::tuple(i, traits[i], traits[i].empty() ? set : std::string()));
@@ -47,7 +52,7 @@ TraitFit::TraitFit(std::span<const ErrorRow> rows) {
     cells_.push_back(std::move(cell));
   }
   spreads_.fill(std::log(usual_spread));
-  const std::vector<const Cell*> all = cells_without("");
+  const std::vector<const Cell*> all = cells_without({});
   if (all.size() < 2) return;
   double best = log_likelihood(all, spreads_);
   for (double step = 0.8; step > 0.04; step /= 2) {
@@ -99,15 +104,15 @@ double TraitFit::log_likelihood(const std::vector<const Cell*>& cells, const Spr
   return -residuals.squaredNorm() / 2 - lower.diagonal().array().log().sum();
 }
 
-std::vector<const TraitFit::Cell*> TraitFit::cells_without(const std::string& left_out) const {
+std::vector<const TraitFit::Cell*> TraitFit::cells_without(const LeftOut& left_out) const {
   std::vector<const Cell*> cells;
   for (const Cell& cell : cells_) {
-    if (left_out.empty() || cell.set != left_out) cells.push_back(&cell);
+    if (left_out.name.empty() || cell.groups[left_out.by] != left_out.name) cells.push_back(&cell);
   }
   return cells;
 }
 
-void TraitFit::set_traits(TimeErrors& errors, const std::string& left_out) const {
+void TraitFit::set_traits(TimeErrors& errors, const LeftOut& left_out) const {
   const std::vector<const Cell*> cells = cells_without(left_out);
   errors.usual_error = 0;
   errors.traits = {};

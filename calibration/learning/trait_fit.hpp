@@ -23,16 +23,15 @@ class TraitFit {
   /// Fits the variances to rows with all kernel data. Without such rows, all effects are zero.
   explicit TraitFit(std::span<const ErrorRow> rows);
 
-  /// Sets TimeErrors::usual_error and TimeErrors::traits to effects that the publication `left_out` has no part in. Empty:
-  /// all publications have a part.
-  void set_traits(TimeErrors& errors, const std::string& left_out) const;
+  /// Sets TimeErrors::usual_error and TimeErrors::traits to effects that the runs of `left_out` have no part in.
+  void set_traits(TimeErrors& errors, const LeftOut& left_out) const;
 
  private:
   static constexpr std::size_t trait_count = run_trait_names.size();
 
   /// The runs of one publication with equal traits.
   struct Cell {
-    std::string set;
+    EnumArray<HeldOut, std::string> groups;
     std::array<std::string, trait_count> traits;
     std::array<int, trait_count> numbers{};  ///< equal for equal traits
     int publication = 0;
@@ -44,7 +43,7 @@ class TraitFit {
 
   [[nodiscard]] Eigen::MatrixXd covariance(const std::vector<const Cell*>& cells, const Spreads& spreads) const;
   [[nodiscard]] double log_likelihood(const std::vector<const Cell*>& cells, const Spreads& spreads) const;
-  [[nodiscard]] std::vector<const Cell*> cells_without(const std::string& left_out) const;
+  [[nodiscard]] std::vector<const Cell*> cells_without(const LeftOut& left_out) const;
 
   std::vector<Cell> cells_;
   Spreads spreads_{};

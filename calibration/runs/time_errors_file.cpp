@@ -86,14 +86,44 @@ std::string print_traits(const TimeErrors& errors) {
   return text;
 }
 
+void read_groups(const YamlNode& node, TimeErrorsFile& file) {
+  const std::vector<std::string_view> names(held_out_names.begin() + 1, held_out_names.end());
+  node.only_keys(names);
+  for (const HeldOut by : enum_values<HeldOut>) {
+    const auto groups = node.find(held_out_names[by]);
+    if (!groups) continue;
+    for (const YamlNode& each : groups->items()) {
+      each.only_keys({"name", "runs", "held", "low", "high"});
+      file.groups[by].push_back({each.at("name").text(),
+                                 static_cast<int>(each.at("runs").integer(1, std::numeric_limits<int>::max())),
+                                 each.at("held").number(0, 1),
+                                 {each.at("low").number(0, 1), each.at("high").number(1)}});
+    }
+  }
+}
+
+std::string print_groups(const TimeErrorsFile& file) {
+  std::string text;
+  for (const HeldOut by : enum_values<HeldOut>) {
+    if (file.groups[by].empty()) continue;
+    text += fmt::format("{}  {}:\n", text.empty() ? "held_out:\n" : "", held_out_names[by]);
+    for (const GroupCoverage& each : file.groups[by]) {
+      text += fmt::format("    - {{name: \"{}\", runs: {}, held: {:.3f}, low: {:.3f}, high: {:.3f}}}\n", each.name,
+                          each.runs, each.held, each.mean.low, each.mean.high);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 TimeErrorsFile parse_time_errors(const std::string& text, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
-  root.only_keys({"format", "source", "widths", "kernels_rest_on", "exchanges_rest_on", "unexplained", "publications",
-                  "kinds_together", "measured_software", "software_without_runs", "own_of_plan", "learned_scatter",
-                  "learned_growth", "widened", "ratios", "learned", "learned_beyond", "coverage", "evidence"});
+  root.only_keys({"format",      "source",          "widths",         "kernels_rest_on",   "exchanges_rest_on",
+                  "unexplained", "publications",    "kinds_together", "measured_software", "software_without_runs",
+                  "own_of_plan", "learned_scatter", "learned_growth", "widened",           "ratios",
+                  "learned",     "learned_beyond",  "coverage",       "held_out",          "evidence"});
   TimeErrorsFile file;
   file.source = root.at("source").text();
   TimeErrors& errors = file.errors;
@@ -147,6 +177,7 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
                                TimeInterval{node.at("low").number(0, 1), node.at("high").number(1)}});
     }
   }
+  if (const auto groups = root.find("held_out")) read_groups(*groups, file);
   if (const auto evidence = root.find("evidence")) {
     for (const YamlNode& node : evidence->items()) {
       node.only_keys({"class", "precision", "software", "device", "runs", "error"});
@@ -190,6 +221,7 @@ std::string print_time_errors(const TimeErrorsFile& file) {
     text += fmt::format("  - {{set: {}, runs: {}, held: {:.3f}, held_left_out: {:.3f}, low: {:.3f}, high: {:.3f}}}\n",
                         set.set, set.runs, set.held, set.held_left_out, set.mean.low, set.mean.high);
   }
+  text += print_groups(file);
   if (!file.evidence.empty()) text += "evidence:\n";
   for (const Evidence& each : file.evidence) {
     text += fmt::format("  - {{class: {}, precision: {}, software: \"{}\", device: \"{}\", runs: {}, error: {:.3f}}}\n",

@@ -17,6 +17,19 @@ struct SetCoverage {
   TimeInterval mean;  ///< geometric means of the ends of the set's intervals, with the set held out of the fit
 };
 
+/// What runs have in common that a fit leaves out together, to see how intervals cover unknown runs.
+enum class HeldOut { set, software, device, network, kind };
+inline constexpr EnumNames<HeldOut> held_out_names{"set", "software", "device", "network", "kind"};
+
+/// The share of the runs with one software, on one device, of one family of networks or of one kind of networks that
+/// intervals cover, with widths fitted to all other runs. A device that is left out has no kernels of its own.
+struct GroupCoverage {
+  std::string name;
+  int runs = 0;
+  double held = 0;
+  TimeInterval mean;  ///< geometric means of the ends of the intervals
+};
+
 /// How often the interval of a ratio of two predicted times covers the ratio of the two measured times.
 struct RatioCoverage {
   int pairs = 0;
@@ -50,6 +63,7 @@ struct TimeErrorsFile {
   std::string source;  ///< description of the runs, and of the fit of the widths
   TimeErrors errors;
   std::vector<SetCoverage> coverage{};
+  EnumArray<HeldOut, std::vector<GroupCoverage>> groups{};  ///< those of sets are in `coverage`
   std::vector<Evidence> evidence{};
   double widened = 1;  ///< factor on all fitted widths, so that intervals cover runs of held-out sets
   RatioCoverage ratios{};

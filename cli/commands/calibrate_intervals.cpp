@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/learning/bundled_error_rows.hpp"
 #include "calibration/learning/time_errors_fit.hpp"
@@ -22,6 +26,28 @@ struct IntervalsRequest {
 };
 
 std::string whole_percent(double part) { return fmt::format("{:.0f} %", part * 100); }
+
+/// How intervals cover runs whose software, device, or network no other run has.
+Table groups_table(const TimeErrorsFile& file) {
+  Table table({words("held out"), figures("groups"), figures("runs"), figures("covered"), figures("from"), figures("to"),
+               words("15 runs or more, below 75 %")});
+  for (const HeldOut by : enum_values<HeldOut>) {
+    double runs = 0, held = 0, low = 0, high = 0;
+    std::vector<std::string> below;
+    for (const GroupCoverage& each : file.groups[by]) {
+      runs += each.runs;
+      held += each.runs * each.held;
+      low += each.runs * std::log(each.mean.low);
+      high += each.runs * std::log(each.mean.high);
+      if (each.runs >= 15 && each.held < 0.75) below.push_back(fmt::format("{} {}", each.name, whole_percent(each.held)));
+    }
+    if (runs <= 0) continue;
+    table.add({fmt::format("each {}", held_out_names[by]), std::to_string(file.groups[by].size()),
+               fmt::format("{:.0f}", runs), whole_percent(held / runs), fmt::format("{:.2f}x", std::exp(low / runs)),
+               fmt::format("{:.2f}x", std::exp(high / runs)), fmt::format("{}", fmt::join(below, "; "))});
+  }
+  return table;
+}
 
 Document intervals_document(const TimeErrorsFile& file) {
   Document document;
@@ -55,6 +81,8 @@ Document intervals_document(const TimeErrorsFile& file) {
     document.line(fmt::format("with factors fitted to runs on fewer devices: {} of {} runs are covered",
                               whole_percent(file.beyond_held), with_thousands(file.beyond_runs)));
   }
+  if (std::any_of(file.groups.begin(), file.groups.end(), [](const auto& groups) { return !groups.empty(); }))
+    document.apart(groups_table(file));
   Table table(
       {words("set"), figures("runs"), figures("held"), figures("covered, held out"), figures("from"), figures("to")});
   for (const SetCoverage& set : file.coverage) {
@@ -74,6 +102,16 @@ Json json_of(const TimeErrorsFile& fit) {
             {"held", set.held},         {"held_left_out", set.held_left_out},
             {"mean_low", set.mean.low}, {"mean_high", set.mean.high}};
   });
+  for (const HeldOut by : enum_values<HeldOut>) {
+    if (by == HeldOut::set) continue;
+    json["held_out"][std::string(held_out_names[by])] = json_list(fit.groups[by], [](const GroupCoverage& group) -> Json {
+      return {{"name", group.name},
+              {"runs", group.runs},
+              {"held", group.held},
+              {"mean_low", group.mean.low},
+              {"mean_high", group.mean.high}};
+    });
+  }
   for (std::size_t i = 0; i < error_source_names.size(); ++i)
     json["widths"][std::string(error_source_names[i])] = width_to_json(fit.errors.sources[i]);
   for (std::size_t i = 0; i < model_class_names.size(); ++i)

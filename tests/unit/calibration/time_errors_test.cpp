@@ -17,7 +17,11 @@ using namespace ddl;
 
 namespace {
 
-TimeErrorsFile some_file() { return {"runs of nobody", bundled_time_errors(), {{"ours", 3, 0.9, 0.8, {0.5, 1.5}}}}; }
+TimeErrorsFile some_file() {
+  TimeErrorsFile file{"runs of nobody", bundled_time_errors(), {{"ours", 3, 0.9, 0.8, {0.5, 1.5}}}};
+  file.groups[HeldOut::device] = {{"card", 3, 0.7, {0.4, 1.6}}};
+  return file;
+}
 
 /// Returns sets of runs whose matrix products have errors of a common width.
 std::vector<ErrorRow> synthetic_rows(double width) {
@@ -46,6 +50,8 @@ TEST_CASE("a file of widths reads back as it was written") {
   const TimeErrorsFile read = parse_time_errors(text, "widths.yaml");
   CHECK(read.source == "runs of nobody");
   CHECK(read.coverage.size() == 1);
+  CHECK(read.groups[HeldOut::device].size() == 1);
+  CHECK(read.groups[HeldOut::software].empty());
   CHECK(print_time_errors(read) == text);
 }
 
@@ -120,6 +126,29 @@ TEST_CASE("a software without measured runs has intervals that include the shift
   CHECK(fit.evidence.front().software == "known");
   CHECK(fit.evidence.front().device == "card");
   CHECK(fit.evidence.front().runs == static_cast<int>(rows.size()));
+}
+
+TEST_CASE("a software that is left out gets the intervals of an unknown one") {
+  std::vector<ErrorRow> rows = synthetic_rows(0.2);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time.software = i % 1000 < 500 ? "slow" : "fast";
+  std::vector<ErrorRow> stand_ins = rows;
+  for (ErrorRow& row : stand_ins) {
+    row.ran = row.time.software;
+    row.shift = std::log(row.ran == "slow" ? 1.5 : 0.5);
+    row.time.software.clear();
+  }
+  const TimeErrorsFile fit = fit_time_errors(rows, stand_ins, {});
+  const std::vector<GroupCoverage>& groups = fit.groups[HeldOut::software];
+  REQUIRE(groups.size() == 2);
+  CHECK(groups.front().name == "fast");
+  CHECK(groups.front().runs == 500);
+  // Only shifts of the other software, which are all in one direction, have a part.
+  CHECK(groups.front().mean.high > 1.5);
+  CHECK(groups.back().mean.low < 0.5);
+  CHECK(groups.back().mean.high < 1.5);
+  // Groups that all rows are in, or no row, are no groups that can be left out.
+  CHECK(fit.groups[HeldOut::device].empty());
+  CHECK(fit.groups[HeldOut::set].empty());
 }
 
 TEST_CASE("widths are fitted to what was predicted before runs were known") {

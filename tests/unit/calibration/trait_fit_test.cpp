@@ -39,10 +39,10 @@ std::vector<ErrorRow> publications() {
   return rows;
 }
 
-TimeErrors errors_without(const std::vector<ErrorRow>& rows, const std::string& left_out) {
+TimeErrors errors_without(const std::vector<ErrorRow>& rows, const std::string& left_out, HeldOut by = HeldOut::set) {
   TimeErrors errors;
   errors.measured_software[ModelClass::convolutional] = {"software"};
-  TraitFit(rows).set_traits(errors, left_out);
+  TraitFit(rows).set_traits(errors, {by, left_out});
   return errors;
 }
 
@@ -86,6 +86,7 @@ TEST_CASE("a publication that is left out has no part in the errors of its trait
   };
   CHECK(has_family(errors_without(rows, "")));
   CHECK_FALSE(has_family(errors_without(rows, "publication 3")));
+  CHECK_FALSE(has_family(errors_without(rows, "alone", HeldOut::network)));
 }
 
 TEST_CASE("rows without all kernel data, and a single publication, determine no errors of traits") {
