@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -359,20 +362,23 @@ std::vector<std::string> model_names() {
 
 namespace {
 
+/// The bundled models by the keys of their names and published spellings.
+using ModelsByKey = std::unordered_map<std::string, std::string_view>;
+ModelsByKey models_by(std::string (*key_of)(std::string_view)) {
+  ModelsByKey models;
+  for (const EmbeddedFile& file : bundled_models()) models.emplace(key_of(file.name), file.name);
+  for (const Alias& alias : known_aliases()) models.emplace(key_of(alias.spelling), alias.model);
+  return models;
+}
+
 /// Returns the bundled model that one of these spellings names, the first spelling that does; else nothing.
 std::optional<std::string> model_spelled(const std::vector<std::string>& spellings) {
-  const std::span<const EmbeddedFile> files = bundled_models();
-  const std::vector<Alias>& aliases = known_aliases();
   // A dot in a number counts first: `GPT-3 13B` is not `gpt3-1.3b`.
-  for (const auto& key_of : {number_key, name_key}) {
+  static const std::pair<std::string (*)(std::string_view), ModelsByKey> keys[] = {{number_key, models_by(number_key)},
+                                                                                   {name_key, models_by(name_key)}};
+  for (const auto& [key_of, models] : keys) {
     for (const std::string& spelling : spellings) {
-      const std::string key = key_of(spelling);
-      for (const EmbeddedFile& file : files) {
-        if (key_of(file.name) == key) return std::string(file.name);
-      }
-      const auto alias =
-          std::find_if(aliases.begin(), aliases.end(), [&](const Alias& entry) { return key_of(entry.spelling) == key; });
-      if (alias != aliases.end()) return std::string(alias->model);
+      if (const auto found = models.find(key_of(spelling)); found != models.end()) return std::string(found->second);
     }
   }
   return std::nullopt;
