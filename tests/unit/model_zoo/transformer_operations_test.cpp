@@ -375,7 +375,7 @@ TEST_CASE("latent keys and values are a matrix of the compressed channels and co
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * macs_of(layer));
   CHECK(layer.operation->divisible().channel_units == 2);
   CHECK(error_in(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 24, value_size: 5}\n")
-            .find("of 24 channels, 24 are shared, so none are compressed") != std::string::npos);
+            .find("the input has 24 channels, and 24 of them are shared: none are left to compress") != std::string::npos);
   CHECK(error_in("{features: 24}", "  - latent_keys_and_values: {heads: 2, key_size: 3, value_size: 5}\n")
             .find("latent_keys_and_values needs a sequence") != std::string::npos);
 }
