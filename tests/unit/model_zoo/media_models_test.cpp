@@ -223,7 +223,7 @@ TEST_CASE("deformable attention interpolates values at points") {
   CHECK(work_of(layer, Pass::backward_data).flops == 26 * 1152 + 5 * 96);
   CHECK(kept_of(layer).extra_items == 96);
   CHECK(error_in(sequence, points + "  - deformable_attention: {heads: 2, points: 2}\n    from: [input, points]\n")
-            .find("the points have 18 channels, but two offsets and a weight for 2 heads with 2 points are 12") !=
+            .find("the points have 18 channels, but two offsets and a weight for 2 heads with 2 points need 12") !=
         std::string::npos);
   CHECK(error_in(sequence, "  - deformable_attention: {heads: 2, points: 2}\n").find("takes two inputs, not 1") !=
         std::string::npos);
