@@ -17,7 +17,7 @@ constexpr std::size_t longest_list = 12;
 /// Words with more letters are not compared, because time and memory of a comparison are
 /// proportional to the product of both lengths.
 constexpr std::size_t longest_word = 64;
-/// Minimum length of a common substring that identifies a name, if it begins a word of the name, and anywhere.
+/// Minimum lengths of a common substring that identifies a name: at the beginning of a word of the name, and anywhere.
 constexpr std::size_t shortest_part = 3, shortest_inner_part = 5;
 constexpr std::size_t close_names_shown = 6;
 

@@ -393,8 +393,8 @@ std::string_view YamlNode::kind() const {
 void YamlNode::require(bool met, std::string_view expected) const {
   if (met) return;
   const bool has_parts = is_map() || is_sequence();
-  const std::string hint = expected == "a map"    ? "write one 'key: value' a line"
-                           : expected == "a list" ? "write one '- item' a line, or [first, second]"
+  const std::string hint = expected == "a map"    ? "write one 'key: value' per line"
+                           : expected == "a list" ? "write one '- item' per line, or [first, second]"
                            : has_parts            ? "write a single value"
                                                   : "write a value, or leave the key out";
   fail(fmt::format("expected {}, found {}{}", expected, has_parts ? "a " : "", kind()), hint);

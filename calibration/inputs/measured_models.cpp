@@ -54,7 +54,7 @@ Coefficients measured_as(Coefficients coefficients, const Model& model) {
   for (const MeasuredModel& each : coefficients.models) names.push_back(each.model);
   for (const auto& [name, layers] : limits) names.push_back(name);
   if (std::find(names.begin(), names.end(), model.name) != names.end()) {
-    // A sequence of another length is no other network.
+    // A sequence of another length does not make it another network.
     if (!is_bundled(model.name) || model.input.sequence) return coefficients;
     if (is_same_network(load_model(model.name), model)) return coefficients;
     std::erase_if(coefficients.models, [&](const MeasuredModel& each) { return each.model == model.name; });

@@ -19,9 +19,9 @@ namespace ddl {
 namespace {
 
 constexpr double robust_width = 0.1;   ///< logarithm of the ratio above which the weight of a row decreases
-constexpr double prior_width = 1.5;    ///< width of the prior of the logit of a constant's position between its bounds
+constexpr double prior_width = 1.5;    ///< standard deviation of a constant's prior, as a logit between its bounds
 constexpr double prior_weight = 0.02;  ///< weight of the prior, relative to one row
-constexpr double widest = 9;           ///< largest logit of a constant's position between its bounds
+constexpr double widest = 9;           ///< largest logit of a constant between its bounds
 constexpr std::uint64_t tenths = 10, left_out_tenths = 3;
 
 /// The constants in which products of experts differ from other products in training: they run the same kernels, but each

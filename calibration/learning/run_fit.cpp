@@ -42,7 +42,7 @@ double value_at(Coefficient what, double place) {
   return row_of(what).is_factor() ? std::exp(width * place) : width * place;
 }
 
-/// The fit as a function of the positions of the relevant coefficients.
+/// The least-squares problem of the fit. Its unknowns are the positions of the coefficients (value_at).
 class Posterior {
  public:
   Posterior(std::span<const FittedRun* const> runs, std::vector<Coefficient> what, double launch_overhead)

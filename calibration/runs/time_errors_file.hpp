@@ -17,7 +17,7 @@ struct SetCoverage {
   TimeInterval mean;  ///< geometric means of the ends of the set's intervals, with the set held out of the fit
 };
 
-/// What runs have in common that a fit leaves out together, to see how intervals cover unknown runs.
+/// A property of runs. A fit leaves out all runs that share its value, and then counts how many of them intervals cover.
 enum class HeldOut { set, software, device, network, kind };
 inline constexpr EnumNames<HeldOut> held_out_names{"set", "software", "device", "network", "kind"};
 

@@ -56,7 +56,7 @@ void add_datasets(const Command& program, Request& request) {
   command.require_subcommand();
   command.examples({{"ddl-oracle datasets list", "the bundled data sets"},
                     {"ddl-oracle datasets show imagenet", "one data set, with its sources"},
-                    {"ddl-oracle datasets list --format csv", "the list for programs"}});
+                    {"ddl-oracle datasets list --format csv", "the list as CSV, for programs"}});
   add_list(command, request, "datasets", "data sets", "--dataset", list_datasets, "imagenet");
   const Command shows = command.add_subcommand("show", "one data set and the sources of its numbers");
   auto name = std::make_shared<std::string>();

@@ -94,7 +94,7 @@ MachineDraft draft_by_sheet(const MachineNewRequest& asked) {
     throw Error(
         "--like and the options of a datasheet exclude each other",
         "--like takes the differences from the host; --gpu takes them from --per-node, --nodes, --links and --network");
-  if (is_path(sheet.gpu)) throw Error("--gpu takes a bundled machine, and no file", "--like takes a machine file");
+  if (is_path(sheet.gpu)) throw Error("--gpu takes a bundled machine, not a file", "--like takes a machine file");
   if (!sheet.gpu.empty() && (!sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth))
     throw Error("--gpu names a known GPU, and --peak, --memory and --memory-bandwidth describe an unknown one",
                 "leave out one of them");
@@ -245,7 +245,7 @@ void add_machines_new(const Command& machines, Request& request) {
   add_output_option(command, asked->output, "write the machine file to this file; default: the standard output");
   command.add_switch("--force", asked->force, "overwrite the file if it exists");
   command.add_switch("--assume-gpus", asked->assume_gpus,
-                     "take the GPUs of the base machine if none, or others, are detected");
+                     "assume the GPUs of the base machine, even if no GPUs or other GPUs are detected");
   command
       .add_option("--root", asked->root,
                   "folder with the /proc and /sys of another machine; no program of this host is then run")

@@ -90,7 +90,7 @@ std::vector<std::string_view> algorithms_of(const std::string& text) {
 void refuse_without_algorithms(const std::vector<Collective>& operations) {
   for (const Collective each : operations) {
     if (each != Collective::allreduce && each != Collective::reduce)
-      throw Error(fmt::format("--algorithm: {} has one algorithm", to_string(each)),
+      throw Error(fmt::format("--algorithm: {} has only one algorithm", to_string(each)),
                   "use --algorithm with the operations allreduce and reduce");
   }
 }
@@ -192,7 +192,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
       if (count % on_node != 0) {
         const int whole = count / on_node * on_node;
         throw Error(fmt::format("{} ranks are not a multiple of the {} ranks per node", count, on_node),
-                    fmt::format("give {} or {} ranks; or give this number alone with --ranks-per-node {}", whole,
+                    fmt::format("give {} or {} ranks; or give only this number, with --ranks-per-node {}", whole,
                                 whole + on_node, largest_divisor(count, on_node)));
       }
       for (const Bytes size : sizes) {
@@ -259,7 +259,8 @@ void add_predict_exchange(const Command& predict, Request& request) {
   exchange
       .add_option(
           "--algorithm", asked->algorithms,
-          "predict with these algorithms, separated by commas, or all, by the formulas of the links; with the lower bound")
+          "predict with these algorithms, separated by commas, or with all, by formulas without measured times; also shows "
+          "the lower bound")
       .type_name("NAMES");
   exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas").type_name("NUMBERS").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,

@@ -27,7 +27,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_samples = 1'000'000'000;
-constexpr int most_gpus = 1 << 20;  // of a group, so that a sum of groups is no overflow
+constexpr int most_gpus = 1 << 20;  // of a group, so that a sum of groups does not overflow
 
 struct MixedRequest {
   StudyOptions study;

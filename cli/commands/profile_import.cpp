@@ -146,18 +146,18 @@ void add_profile_import(const Command& profile, Request& request) {
         "a table of layer times"}});
   command
       .add_option("file", asked->path,
-                  "PyTorch's: trace of its profiler, or whole steps of step_time.py (.json); table of layer times (.csv)")
+                  "trace of PyTorch's profiler, steps of step_time.py (.json), or table of layer times (.csv)")
       .required()
       .file();
   command.add_option("--model", asked->model, "measured model: a name, or a path to a model file").required();
   add_output_option(command, asked->output, "write the profile to this file; default: the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
-                   "samples per step or micro-batch; a trace gives this number");
-  command.add_option("--precision", asked->precision, "fp32, tf32, fp16 or bf16; a trace gives the precision, except tf32")
-      .default_str("fp32");
-  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; a trace has the optimizer").default_str("sgd");
-  command.add_option("--device", asked->device, "name of the device; a trace of a GPU gives the name");
+                   "samples per step or micro-batch; default: the trace's");
+  command.add_option("--precision", asked->precision,
+                     "fp32, tf32, fp16 or bf16; default: the trace's, which cannot show tf32, else fp32");
+  command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; default: the trace's, else sgd");
+  command.add_option("--device", asked->device, "name of the device; default: the trace's, if it is of a GPU");
   add_format_option(command, request.report);
   command.callback(
       [asked, &request] { request.run = [asked, &request] { return import_profile_file(*asked, request.report.format); }; });

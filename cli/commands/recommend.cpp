@@ -308,7 +308,7 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   return answer;
 }
 
-/// Throws Error if --price names a device that no machine of the question has.
+/// Throws Error if --price names a device that no requested machine has.
 void check_prices(const RecommendOptions& options) {
   const auto& prices = options.study.prices;
   if (std::all_of(prices.begin(), prices.end(), [](const DevicePrice& each) { return each.device.empty(); })) return;

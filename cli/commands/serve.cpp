@@ -67,7 +67,7 @@ void add_serve(const Command& program, Request& request) {
   command.examples({{"ddl-oracle serve", "the page on http://127.0.0.1:8080/, for this machine only"},
                     {"ddl-oracle serve --port 0 --model ./net.yaml", "on a free port, with a model of your own"},
                     {"ddl-oracle serve --host 0.0.0.0", "reachable from other machines"}});
-  command.add_option("--host", options->host, "address to listen on; addresses other than the default accept other machines")
+  command.add_option("--host", options->host, "address to listen on; other machines can connect unless it is 127.0.0.1")
       .capture_default_str();
   add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 selects a free port");
   command.add_option("--model", options->files.models, "a model file that the page may use; repeatable")

@@ -93,7 +93,7 @@ void add_software(const Command& program, Request& request) {
   command.require_subcommand();
   command.examples({{"ddl-oracle software list", "the bundled software"},
                     {"ddl-oracle software show pytorch", "settings of one software, with their sources"},
-                    {"ddl-oracle software list --format csv", "the list for programs"}});
+                    {"ddl-oracle software list --format csv", "the list as CSV, for programs"}});
   add_list(command, request, "software", "software", "--software", list_software, "pytorch");
   const Command keys =
       command.add_subcommand("keys", "list the settings of software files, tables of runs, jobs and --setting");

@@ -48,7 +48,7 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
      {"mxfp4", "fp8",
       "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 elements in place of 32"},
      {"mxfp6", "fp8", "products in mxfp6 are not predicted; fp8 is the next wider format"},
-     {"int8", "fp8", "training in int8 is not predicted; fp8 has as many bits, and --optimizer has moments of 8 bits"},
+     {"int8", "fp8", "training in int8 is not predicted; fp8 has 8 bits, too, and --optimizer has moments of 8 bits"},
      {"int4", "fp8", "training in int4 is not predicted; frozen weights have 4 bits with --lora 16 --base nf4"},
      {"pytorch", "ddp", "PyTorch runs plans of fsdp and ddp: write one of them"},
      {"accelerate", "ddp", trainers_hint},

@@ -67,7 +67,7 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
   compare("machine", file.machine, study.machine().name);
   if (said.empty()) return;
   throw Error(fmt::format("the report {} is about {}", quote_path(path), said),
-              fmt::format("add {}, or give the object of its plan alone", options));
+              fmt::format("add {}, or give only the object of its plan", options));
 }
 
 /// Throws Error if the machine has fewer devices than requested. Called before the search, because a search may take long.
@@ -216,7 +216,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   } else {
     parse_degrees(options.degrees, plan);
     give_the_rest(plan, *family, options);
-    // A strategy on one device is no split.
+    // A strategy on one device splits nothing.
     const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
     if (plan.mesh.family() != *family && !is_serial) {
       throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),

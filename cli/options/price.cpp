@@ -146,7 +146,7 @@ void refuse_unused_prices(std::span<const DevicePrice> prices, std::span<const M
                            return is_price_of(price, machine);
                          });
     if (is_used || machines.empty()) continue;
-    throw Error(fmt::format("--price: no machine of the question has the device {}", quote(price.device)),
+    throw Error(fmt::format("--price: no requested machine has the device {}", quote(price.device)),
                 fmt::format("{} has the device {}", machines.front().name, quote(machines.front().device.name)));
   }
 }

@@ -227,8 +227,8 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .capture_default_str();
   command
       .add_option("--coefficients", o.coefficients,
-                  "measured coefficients of the machine: a file, a bundled name or none; default: those bundled with a "
-                  "bundled machine, or next to or named in a machine file")
+                  "measured coefficients of the machine: a file, a bundled name or none; default: those bundled with the "
+                  "machine, or those that a machine file names or that are next to it")
       .file();
   const Option software = add_software_option(command, o.software);
   add_setting(command, "memory_format", o.settings);

@@ -118,8 +118,8 @@ void add_training_options(const Command& command, Training& training) {
                 training.convergence = std::make_shared<const Convergence>(own_convergence(text));
                 training.to_accuracy = true;
               },
-              "report time and cost to your own target: its samples at a global batch, such as 44.8M@1632, or at "
-              "several batches, separated by commas; samples of other batches are interpolated")
+              "report time and cost to a target that takes this number of samples at this global batch, such as 44.8M@1632; "
+              "several pairs are separated by commas, and batches between them are interpolated")
           .type_name("SAMPLES@BATCH")
           .excludes(tokens)
           .excludes(epochs);

@@ -204,7 +204,7 @@ SupposedChange parse_change(std::string_view text) {
     std::vector<std::string_view> known;
     for (const SupposedQuantity& each : quantities) known.push_back(each.name);
     const std::string nearest = suggest(std::string(name), known);
-    refuse(fmt::format("{} is no quantity of a machine", quote(name)),
+    refuse(fmt::format("{} is not a quantity of a machine", quote(name)),
            fmt::format("{}; settings take a value: straggler=1.2", nearest));
   }
   if (!change.part.empty() && !quantity->has_parts) refuse(fmt::format("{} has no parts: {}", change.quantity, quote(text)));

@@ -379,7 +379,7 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   const bool cuts_blocks = plan.mesh[Axis::pipeline] > 1 && plan.first_stage_blocks == 0 && plan.last_stage_blocks == 0;
   if (cuts_blocks && !request.study.coefficients().software.equal_stages.value_or(false)) {
     run.notes.emplace_back(
-        "its stages have equal numbers of blocks, those of the prediction equal times: predict it with --software megatron");
+        "its stages have equal numbers of blocks, but the predicted stages have equal times: add --software megatron");
   }
   const std::int64_t stages = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
   if (model->window > 0) {

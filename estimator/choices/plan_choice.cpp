@@ -482,7 +482,7 @@ std::string PlanChoiceRow::values_text() const {
     if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
     text += all[i];
   }
-  return parts.empty() ? text : text + ", or several with + between";
+  return parts.empty() ? text : text + ", or several joined by '+'";
 }
 
 std::span<const PlanChoiceRow, plan_choice_count> plan_choices() { return table(); }

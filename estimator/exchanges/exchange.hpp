@@ -62,7 +62,7 @@ class ExchangeTimes {
     return fastest(operation, message, axes, purpose).time;
   }
   /// A predicted time and the algorithm that has this time. The algorithm is `measured` if the
-  /// operation was measured with as many ranks per node; else `ring`, `hierarchical`, `pairwise`,
+  /// operation was measured with the same number of ranks per node; else `ring`, `hierarchical`, `pairwise`,
   /// `tree`, `chain`, `allreduce`, `neighbour` or another Allreduce algorithm; empty for a single rank.
   struct Predicted {
     std::string_view algorithm;

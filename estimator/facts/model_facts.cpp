@@ -235,7 +235,7 @@ std::vector<bool> again_with_products(const Model& model) {
   return again;
 }
 
-/// Returns which tensors of a layer's forward backward needs. For a frozen matrix, the gradient of the input needs only the
+/// Returns which tensors of a layer must be kept for backward. For a frozen matrix, the gradient of the input needs only the
 /// matrix. Layers before the first trained layer have no backward. `is_part_frozen`: whether any layer is frozen.
 Kept kept_of(const ModelFacts& facts, bool is_part_frozen, std::size_t index) {
   const Layer& layer = facts.model->layers[index];

@@ -207,7 +207,7 @@ struct ModelFacts {
   /// the number of rows of tables and of all other parameters, divided by the number of parameters
   double rowwise_share = 1;
   double base_parameters = 0;  ///< frozen parameters of matrix products inside blocks, which BaseWeights describes
-  /// The number of trained parameters that are no matrices of products inside blocks, divided by the trained parameters
+  /// The number of trained parameters that are not matrices of products inside blocks, divided by the trained parameters
   double muon_share = 0;
   /// The elements of the matrices of K-FAC, Shampoo and SOAP, divided by the trained parameters (preconditioner_items)
   double kfac_items = 0, shampoo_items = 0, soap_items = 0;

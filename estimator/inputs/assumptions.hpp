@@ -117,10 +117,10 @@ inline constexpr EnumNames<AdapterPrecision> adapter_precision_names{"half", "fp
 
 /// How a router's tokens are spread over experts.
 enum class Routing {
-  balanced,     ///< each expert gets as many tokens, as benchmarks force it
+  balanced,     ///< each expert gets the same number of tokens, as benchmarks force it
   natural,      ///< a trained router, balanced by an auxiliary loss
   loss_free,    ///< a trained router, balanced by a bias for each expert
-  consecutive,  ///< each expert gets as many tokens, and the experts of a token are consecutive, without a router
+  consecutive,  ///< each expert gets the same number of tokens, and the experts of a token are consecutive, without a router
 };
 inline constexpr EnumNames<Routing> routing_names{"balanced", "natural", "loss-free", "consecutive"};
 

@@ -85,8 +85,8 @@ class MeasuredExchanges {
   struct MeasuredCount {
     double ranks = 2, nodes = 1;
   };
-  /// The largest measured count, if an exchange has more nodes (or ranks, inside a node), and measurements do not show how
-  /// the time of this message grows: the curve of fewer nodes predicts the largest count wrongly.
+  /// Returns the largest measured count if an exchange has more nodes (or ranks, inside a node), and if its time cannot be
+  /// extrapolated, because a curve through the smaller counts does not predict the time of the largest. Otherwise unset.
   [[nodiscard]] std::optional<MeasuredCount> last_count(Collective operation, Bytes message, double ranks,
                                                         double nodes) const;
 

@@ -134,10 +134,10 @@ std::span<const SettingRow> setting_rows() {
        .apply = set_copies_volumes},
       {.key = "mixed_precision",
        .help =
-           "memory layout of fp16 and bf16: half (weights and gradients, plus an fp32 master copy), full (gradients in "
-           "fp32 and in-place cross entropy, as in Megatron-LM), autocast (as in PyTorch) or accumulated (half, plus an "
-           "fp32 gradient sum on each rank, as in DeepSpeed with bf16) or pure (weights, gradients and optimizer state in "
-           "half precision); default: the software's, else half",
+           "variant of mixed precision with fp16 or bf16: half (weights and gradients are in half precision, with an fp32 "
+           "master copy), full (gradients in fp32 and in-place cross entropy, as in Megatron-LM), autocast (as in PyTorch), "
+           "accumulated (half, plus an fp32 gradient sum on each rank, as in DeepSpeed with bf16) or pure (weights, "
+           "gradients and optimizer state are in half precision); default: the software's, else half",
        .kind = Kind::name,
        .names = mixed_precision_names,
        .by_software = true,

@@ -132,7 +132,7 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_recovery<&Recovery::checkpoint_every, Seconds>},
       {.key = "checkpoint_time",
-       .help = "time for which the training waits for a checkpoint; default: its bytes at --checkpoint-bandwidth",
+       .help = "time for which the training waits for a checkpoint; default: its bytes divided by --checkpoint-bandwidth",
        .kind = Kind::time,
        .most = year,
        .has_option = true,
@@ -195,7 +195,7 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .apply = set_number<&Assumptions::exchanged_samples>},
       {.key = "image_loader",
        .help = "what decodes and transforms images while the devices compute: pillow (in processes of PyTorch), opencv or "
-               "tensorflow (in threads), or device (as DALI can); default: images are decoded ahead",
+               "tensorflow (in threads), or device (as DALI can); default: images were decoded before the training",
        .kind = Kind::name,
        .names = image_loader_names,
        .by_software = true,

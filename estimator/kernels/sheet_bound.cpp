@@ -15,13 +15,14 @@ constexpr double fewest_of_tiles = 36.0 / (16 * 9);
 /// Side of the tiles that cuDNN transforms (CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING).
 constexpr double transformed_side = 32;
 
-/// Returns the positions of a convolution's window, or more if a fused kernel moves less than its tensors.
+/// Returns the number of positions of a convolution's window. If a fused kernel does not move all tensors, the number is an
+/// upper bound.
 double window_of(const Work& work, Pass pass) {
   constexpr double unknown = std::numeric_limits<double>::infinity();
   if (work.group_inputs <= 0) return unknown;
   if (pass == Pass::forward) return work.k / work.group_inputs;
   if (pass == Pass::backward_weight) return work.n / work.group_inputs;
-  // The sum runs over the window and the output's channels, of which the output's elements tell the number.
+  // The sum runs over the window and the output's channels. Their number follows from the output's elements.
   const double channels = work.activation_items / work.m - work.n;
   return channels > 0 ? work.k / channels : unknown;
 }

@@ -41,7 +41,7 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   // Stages that hold whole weights and sums of gradients would need more than a plan of a lower ZeRO stage may.
   least.gathers_units = false;
   ParameterBytes each = parameter_bytes(job.facts, plan, least);
-  // If sharded master copies are gathered, weights count two of their bytes, and gradients as many more.
+  // If sharded master copies are gathered, weights count two of their bytes, and gradients two more.
   if (job.assumptions.gathers_units && is_mixed(plan.precision)) each.optimizer = std::max(0.0, each.optimizer - 2);
   return parameter_memory({.all = parameters, .trained = trained, .untouched = std::min(trained, untouched)}, plan, each)
       .total();

@@ -56,8 +56,8 @@ Seconds paging(const StageMemories& memories, const Plan& plan) {
   if (!may_page(job, plan)) return {};
   const Bytes demand = managed_demand(memories, plan);
   if (demand <= job.machine.device.memory) return {};
-  // The least recently used pages are evicted first. In a pass over more memory than the device has, the least recently used
-  // pages are needed next. Pages to the host and pages from the host use different directions of the link.
+  // The least recently used pages are evicted first. In a pass over more memory than the device has, these are the pages
+  // that are needed next, so each pass moves all memory over the link. Evicted pages use the other direction of the link.
   constexpr double passes = 2;
   return demand / (job.machine.host->bandwidth / job.machine.host->devices_per_link) * passes;
 }

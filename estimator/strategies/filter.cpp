@@ -13,7 +13,7 @@ std::int64_t filter_units(const ModelFacts& facts, int layer) {
   return units > 0 ? units : facts.model->layers[index].output_shape.channels;
 }
 
-/// The smallest number of filters of the divided layers, without the last one, and its layer.
+/// Returns the smallest number of filters of a divided layer, and the layer's index. The last layer is not included.
 std::pair<std::int64_t, int> smallest_filters(const LimitContext& context) {
   const ModelFacts& facts = context.facts;
   if (context.has_all_layers()) return {facts.smallest_filters, facts.smallest_filters_layer};

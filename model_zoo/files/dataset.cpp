@@ -38,7 +38,7 @@ Dataset read_dataset(const YamlNode& root) {
   if (const auto each = root.find("samples_per_file")) dataset.samples_per_file = each->integer(1, dataset.samples);
   if (const auto pixels = root.find("image_pixels")) {
     if (dataset.sample.sequence || dataset.sample.rank != 2)
-      pixels->fail("samples of this data set are no images", "only images with rows and columns are encoded");
+      pixels->fail("samples of this data set are not images", "only images with rows and columns are encoded");
     dataset.image_pixels = pixels->integer(1, most_pixels);
   }
   if (const auto task = root.find("task")) {

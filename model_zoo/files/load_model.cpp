@@ -324,7 +324,7 @@ void refuse_configuration(const std::string& name) {
   const auto has = [&](std::string_view key) { return text.find(key) != std::string::npos; };
   const bool is_configuration = has("\"model_type\"") || has("\"architectures\"") || has("\"_class_name\"");
   if (!is_configuration && has("\"format\"")) return;  // a model file of this program, written as JSON
-  throw Error(fmt::format("{} is no model file", quote(name)),
+  throw Error(fmt::format("{} is not a model file", quote(name)),
               fmt::format("import it first: ddl-oracle models import {0} -o net.yaml, then give net.yaml as the model",
                           visible(path.string())));
 }

@@ -64,7 +64,7 @@ namespace ddl {
 // only read earlier layers.
 //
 // Units of checkpointing (Layer::block) are each instance of a block with `checkpoint: yes`, and each residual. If units are
-// nested, only the outermost one counts.
+// nested, only the outermost one is used.
 //
 // A family is a file with `family: name` instead of `model:`, whose parameters may lack values. A model with `family: name`
 // gives these values, and may replace `input`. The name is that of a bundled family, or a path relative to the model's file.

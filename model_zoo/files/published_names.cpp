@@ -19,7 +19,7 @@ constexpr auto silent_endings = std::to_array<std::string_view>(
 struct QuantizedEnding {
   std::string_view ending, format;
 };
-/// Endings of the names of checkpoints with quantized weights; the first that fits counts. bitsandbytes quantizes to nf4
+/// Endings of the names of checkpoints with quantized weights; the first match is used. bitsandbytes quantizes to nf4
 /// [Dettmers et al., "QLoRA", NeurIPS 2023], with double quantization in the checkpoints of Unsloth (from memory). GPTQ and
 /// AWQ have 4 bits and a scale for 128 weights [Frantar et al., "GPTQ", ICLR 2023; Lin et al., "AWQ", MLSys 2024], which
 /// take as many bytes as nf4 with double quantization.
@@ -99,7 +99,7 @@ struct Head {
 };
 /// Ends of timm's tags, and the classes of the heads of these weights [timm 1.0.31, `num_classes` of its configurations].
 /// ImageNet-21k has 21,843 classes with Google's list, 11,221 with that of Ridnik et al., "ImageNet-21K pretraining for the
-/// masses", 2021, and 21,841 as ImageNet-22k. The first end that fits counts.
+/// masses", 2021, and 21,841 as ImageNet-22k. The first match is used.
 constexpr auto heads = std::to_array<Head>({{"in12k", 11821},
                                             {"in22k", 21841},
                                             {"miil_in21k", 11221},

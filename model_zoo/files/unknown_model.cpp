@@ -136,7 +136,7 @@ NameNumbers numbers_of(std::string_view name) {
   return numbers;
 }
 
-/// Returns the words of a name behind its stem, such as the `small` of `mistral-small-4`. A single letter is no word.
+/// Returns the words of a name behind its stem, such as the `small` of `mistral-small-4`. A single letter is not a word.
 std::vector<std::string> words_behind_stem(std::string_view name) {
   std::vector<std::string> words{std::string()};
   for (const char c : lower_case(name).substr(stem_of(name).size())) {

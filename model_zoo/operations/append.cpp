@@ -6,9 +6,9 @@
 namespace ddl {
 namespace {
 
-/// Concatenates sequences with as many channels along their tokens. An example is an image's tokens and a prompt's tokens,
-/// which a multimodal transformer processes as one sequence [Esser et al., "Scaling rectified flow transformers for
-/// high-resolution image synthesis", arXiv 2403.03206, section 4].
+/// Concatenates sequences with the same number of channels along their tokens. An example is an image's tokens and a
+/// prompt's tokens, which a multimodal transformer processes as one sequence [Esser et al., "Scaling rectified flow
+/// transformers for high-resolution image synthesis", arXiv 2403.03206, section 4].
 class Append final : public Operation {
  public:
   std::string_view type() const override { return "append"; }
@@ -23,8 +23,8 @@ class Append final : public Operation {
     }
     for (const TensorShape& other : inputs.subspan(1)) {
       if (other.channels != output.channels) {
-        throw Error(fmt::format("append needs inputs with as many channels, not {} and {}", to_string(inputs.front()),
-                                to_string(other)),
+        throw Error(fmt::format("append needs inputs with the same number of channels, not {} and {}",
+                                to_string(inputs.front()), to_string(other)),
                     "make the channels equal by a fully_connected on one of the inputs");
       }
       output.extent[0] += other.extent[0];

@@ -80,12 +80,13 @@ class Attention final : public Operation {
     const std::int64_t queries = s_.heads * s_.head_size;
     const std::int64_t keys_and_values = s_.kv_heads * (s_.head_size + s_.value_size);
     if (inputs.size() == 1 && output.channels != queries + keys_and_values) {
-      throw Error(fmt::format("{} channels are not {} query and 2 × {} key and value heads of {}", output.channels, s_.heads,
-                              s_.kv_heads, s_.head_size));
+      throw Error(fmt::format("the input has {} channels, but {} query heads and 2 × {} key and value heads of {} need {}",
+                              output.channels, s_.heads, s_.kv_heads, s_.head_size, queries + keys_and_values));
     }
     if (s_.apart && inputs.size() == 2 && inputs[1].channels != keys_and_values) {
-      throw Error(fmt::format("{} channels are not {} keys of {}, the size of the {} query heads, and values of {}",
-                              inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads, s_.value_size));
+      throw Error(fmt::format(
+          "the second input has {} channels, but {} keys of {}, the size of the {} query heads, and values of {} need {}",
+          inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads, s_.value_size, keys_and_values));
     }
     if (s_.apart && inputs.size() == 2 && inputs[1].extent[0] != output.extent[0]) {
       throw Error(fmt::format("{} tokens of keys and values differ from {} tokens of queries", inputs[1].extent[0],
@@ -93,8 +94,9 @@ class Attention final : public Operation {
                   "'value_size' is supported in self-attention only");
     }
     if (inputs.size() == 2 && inputs[1].channels != keys_and_values) {
-      throw Error(fmt::format("{} channels are not 2 × {} key and value heads of {}, the size of the {} query heads",
-                              inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads));
+      throw Error(fmt::format(
+          "the second input has {} channels, but 2 × {} key and value heads of {}, the size of the {} query heads, need {}",
+          inputs[1].channels, s_.kv_heads, s_.head_size, s_.heads, keys_and_values));
     }
     output.channels = s_.heads * s_.value_size;
     static_cast<void>(item_count("the scores", {s_.heads, output.extent[0], inputs.back().extent[0]}));

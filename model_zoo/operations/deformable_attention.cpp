@@ -30,8 +30,9 @@ class DeformableAttention final : public Operation {
       throw Error(fmt::format("the {} channels of the values do not divide into {} heads", inputs[0].channels, s_.heads));
     }
     if (inputs[1].channels != 3 * s_.heads * s_.points) {
-      throw Error(fmt::format("{} channels are not two offsets and a weight for {} heads with {} points", inputs[1].channels,
-                              s_.heads, s_.points));
+      throw Error(
+          fmt::format("the points have {} channels, but two offsets and a weight for {} heads with {} points need {}",
+                      inputs[1].channels, s_.heads, s_.points, 3 * s_.heads * s_.points));
     }
     TensorShape output = inputs[1];
     output.channels = inputs[0].channels;

@@ -60,10 +60,11 @@ class GatedDelta final : public Operation {
     const std::int64_t read = 2 * values + 2 * keys + s_.heads * (1 + decays_of_head());
     if (output.channels != read) {
       throw Error(
-          fmt::format("{} channels are not queries and keys of {} heads of {}, values and a gate of {} heads of {}, and "
-                      "{} numbers of each head: {}",
-                      output.channels, s_.key_heads, s_.key_size, s_.heads, s_.head_size,
-                      s_.channel_decay ? fmt::to_string(1 + decays_of_head()) : "two", read),
+          fmt::format(
+              "the input has {} channels, but queries and keys of {} heads of {}, values and a gate of {} heads of {}, "
+              "and {} numbers of each head need {}",
+              output.channels, s_.key_heads, s_.key_size, s_.heads, s_.head_size,
+              s_.channel_decay ? fmt::to_string(1 + decays_of_head()) : "two", read),
           "gated_delta must read a fully_connected layer with this number of features");
     }
     output.channels = values;

@@ -35,7 +35,8 @@ class LatentKeysAndValues final : public Operation {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence) throw Error(fmt::format("latent_keys_and_values needs a sequence, not {}", to_string(output)));
     if (output.channels <= s_.shared) {
-      throw Error(fmt::format("of {} channels, {} are shared, so none are compressed", output.channels, s_.shared));
+      throw Error(fmt::format("the input has {} channels, and {} of them are shared: none are left to compress",
+                              output.channels, s_.shared));
     }
     static_cast<void>(item_count("the matrix", {output.channels, s_.heads, s_.key_size + s_.value_size}));
     output.channels = s_.heads * channels_of_head();

@@ -57,7 +57,7 @@ class Mamba2 final : public Operation {
       throw Error(
           fmt::format(
               "the input has {} channels, but gate and values of {} heads of {}, two vectors of {} for each of {} groups, "
-              "and {} steps are {}",
+              "and {} steps need {}",
               output.channels, s_.heads, s_.head_size, s_.state, s_.groups, s_.heads, read),
           "mamba2 must read a fully_connected layer with this number of features");
     }

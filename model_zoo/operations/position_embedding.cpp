@@ -23,7 +23,7 @@ class PositionEmbedding final : public Operation {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("position_embedding needs a sequence, not {}", to_string(input)));
     if (repeated_ ? input.extent[0] % positions_ != 0 : input.extent[0] > positions_) {
-      throw Error(fmt::format("the sequence has {} tokens, but there are {} positions", input.extent[0], positions_));
+      throw Error(fmt::format("the sequence has {} tokens, but the table has {} positions", input.extent[0], positions_));
     }
     static_cast<void>(item_count("the table", {positions_, input.channels}));
     return input;

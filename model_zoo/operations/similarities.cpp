@@ -15,7 +15,7 @@ class Similarities final : public Operation {
   AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2 || !inputs[0].sequence || !inputs[1].sequence || inputs[0].channels != inputs[1].channels) {
-      throw Error("similarities needs two sequences with as many channels", "name them: 'from: [first, second]'");
+      throw Error("similarities needs two sequences with the same number of channels", "name them: 'from: [first, second]'");
     }
     TensorShape output = inputs[0];
     output.channels = inputs[1].extent[0];

@@ -20,7 +20,7 @@ struct ProfileImportOptions {
   std::optional<Precision> precision{};
   std::optional<Optimizer> optimizer{};
   std::string device{};
-  std::vector<std::string> others{};  ///< models that a trace is compared with if it does not fit the model
+  std::vector<std::string> others{};  ///< other models to compare the trace with, if the trace does not fit the model
 };
 
 /// An operator, or several operators with the same name and shapes, that the import assigned to no layer.

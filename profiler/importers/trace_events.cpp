@@ -89,7 +89,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   Trace read() {
     const std::string& text = source_.text();
     Json::sax_parse(JsonCursor(text.data(), &bytes_read_), JsonCursor(text.data() + text.size(), &bytes_read_), this);
-    if (!events_seen_) throw source_.error(0, "no trace: it has no list 'traceEvents'", std::string(trace_hint));
+    if (!events_seen_) throw source_.error(0, "this is not a trace: it has no list 'traceEvents'", std::string(trace_hint));
     trace_.names = std::move(names_.texts());
     return std::move(trace_);
   }

@@ -93,7 +93,7 @@ LaunchedRank this_rank(const Environment& environment) {
     std::string missing = missing_for(launcher, environment);
     if (missing.empty()) continue;
     if (launcher.name != launchers[torchrun].name) fail(missing);
-    // WORLD_SIZE without RANK is no error under srun: Slurm scripts often set it for programs that
+    // WORLD_SIZE without RANK is not an error under srun: Slurm scripts often set it for programs that
     // take their rank from srun, as this program does.
     half = std::move(missing);
   }

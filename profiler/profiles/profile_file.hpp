@@ -71,8 +71,8 @@ inline constexpr double shortest_time = 1e-18;
 inline constexpr double longest_time = 1e15;
 
 /// Parses a profile. An incomplete last line is the result of a crash; it is ignored, and reported in `cut_line`. If a
-/// problem has several rows, the last one counts. Throws Error with a position in the file for another version, unknown keys
-/// and columns, malformed numbers, invalid times, and an interval that does not contain its median.
+/// problem has several rows, the last one is used. Throws Error with a position in the file for another version, unknown
+/// keys and columns, malformed numbers, invalid times, and an interval that does not contain its median.
 [[nodiscard]] Profile parse_profile(const std::string& text, const std::string& origin);
 [[nodiscard]] Profile load_profile(const std::string& path);
 

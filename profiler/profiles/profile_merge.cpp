@@ -73,7 +73,7 @@ void require_same_question(const Part& part, const Part& first) {
     if (!is_passing(key)) same(key, key, value, expected[key]);
   }
   if (part.shard().plan != first.shard().plan || part.shard().count != first.shard().count) {
-    throw part.error("shard", fmt::format("{} and {} are shards of different plans", part.path, first.path),
+    throw part.error("shard", fmt::format("{} and {} are shards of different lists of problems", part.path, first.path),
                      fmt::format("use the same options except --shard: {} was measured by '{}', {} by '{}'", part.path,
                                  part.head().command, first.path, first.head().command));
   }
@@ -141,7 +141,7 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
       const auto [found, is_new] = rows.emplace(row.place, &row);
       if (!is_new) {
         throw part.error("shard",
-                         fmt::format("two rows have the index {} of the plan: {} and {}", row.place,
+                         fmt::format("two rows have the index {} in the list of problems: {} and {}", row.place,
                                      quote(found->second->measurement.problem), quote(row.measurement.problem)),
                          "measure this shard again, with --overwrite");
       }

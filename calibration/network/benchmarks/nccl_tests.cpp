@@ -99,7 +99,7 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   const int lines = static_cast<int>(numbers.size());
   if (*numbers.begin() != 0 || *numbers.rbegin() != (lines - 1) * run.ranks_per_line) {
     warnings.push_back(
-        fmt::format("lists {} of its ranks, but not all up to {}, so they are ignored", lines, *numbers.rbegin()));
+        fmt::format("lists {} ranks, but not all ranks from 0 to {}, so the list is ignored", lines, *numbers.rbegin()));
     return facts;
   }
   facts.ranks = lines * run.ranks_per_line;

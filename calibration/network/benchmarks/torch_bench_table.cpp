@@ -223,7 +223,7 @@ class TorchBenchReader {
       warnings_.push_back(
           fmt::format("{} bandwidths with a rounding error above {:.0f} % are ignored", coarse, 100 * coarsest_rounding));
       std::erase_if(run_.rows, [](const NcclRow& row) { return row.times.front().microseconds <= 0; });
-      if (run_.rows.empty()) throw error("none of these bandwidths has two digits", "measure larger messages");
+      if (run_.rows.empty()) throw error("all of these bandwidths are rounded to one digit", "measure larger messages");
     }
     run_.tool = tool_;
     run_.device = device_;

@@ -408,8 +408,7 @@ void fit_one_bandwidth(ExchangeFit& fit, std::span<const ExchangePoint> points) 
   range.coefficients.back() = middle / bytes;
   range.covariance.assign(terms * terms, 0);
   fit.ranges.push_back(std::move(range));
-  fit.notes.push_back(
-      fmt::format("measured with messages of {} alone: 1/β is their bandwidth, and α is unknown", humanize(Bytes(bytes))));
+  fit.notes.push_back(fmt::format("all messages have {}: 1/β is their bandwidth, and α is unknown", humanize(Bytes(bytes))));
 }
 
 ExchangeFit fit_group(std::span<const ExchangeSeries> series, const std::vector<std::size_t>& group) {

@@ -124,7 +124,7 @@ void fit_level(Machine& machine, const MeasuredExchanges& measured, std::size_t 
   if (capped != nullptr) {
     const double rails = capped->operation == Collective::point_to_point && !inside ? 1 : sheet.rails;
     notes.push_back(
-        fmt::format("{} among {} ranks on {} node{} was faster than {:.3g} rail{} of {} allow by the formulas: unmeasured "
+        fmt::format("{} among {} ranks on {} node{} was faster than the formulas allow with {:.3g} rail{} of {}: unmeasured "
                     "collectives are predicted with at most {} per rail",
                     to_string(capped->operation), capped->ranks, capped->nodes, capped->nodes == 1 ? "" : "s", rails,
                     rails == 1 ? "" : "s", humanize(sheet.bandwidth), humanize(sheet.bandwidth * slack)));

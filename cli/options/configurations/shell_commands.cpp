@@ -38,7 +38,7 @@ bool has_one_of(std::string_view text, std::span<const std::string_view> words) 
 
 bool is_inner_shell(std::string_view word) { return is_one_of(word.substr(word.rfind('/') + 1), inner_shells); }
 
-/// Whether a launcher that is no shell runs the command line behind its option `-c`: `launch -n 8 -c 'python train.py …'`.
+/// Whether a launcher, not a shell, runs the command line behind its option `-c`: `launch -n 8 -c 'python train.py …'`.
 bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
   if (option == 0 || option + 1 >= words.size() || words[option].text != "-c") return false;
   const std::string_view before = words[option - 1].text, text = words[option + 1].text;

@@ -32,7 +32,7 @@ Refusal refusal_of(const PlacedText& program, const OtherProgram& other, const C
 
 void refuse_program(const std::string& path) {
   if (path.ends_with(".onnx"))
-    throw Error(fmt::format("{} is a model, no configuration", quote(path)),
+    throw Error(fmt::format("{} is a model, not a configuration", quote(path)),
                 "give it as the model: recommend net.onnx --gpus N");
   if (!path.ends_with(".py")) return;
   const std::string text = read_file(path, max_configuration_file_bytes);
@@ -44,7 +44,7 @@ void refuse_program(const std::string& path) {
   }
   if (says("nemo.collections") || says("megatron.bridge"))
     throw Error(fmt::format("{} is a recipe of NeMo in Python, which is not read", quote(path)), hint);
-  throw Error(fmt::format("{} is a program in Python, no configuration", quote(path)), hint);
+  throw Error(fmt::format("{} is a program in Python, not a configuration", quote(path)), hint);
 }
 
 void refuse_unparsed(const std::string& text, const std::string& path) {

@@ -125,7 +125,7 @@ std::string_view mesh_axis_of(std::string_view key) {
   return found == mesh_axes.end() ? std::string_view() : found->of;
 }
 
-/// Multiplies two degrees. -1 stands for the remaining devices. Returns an empty text if the product is no degree.
+/// Multiplies two degrees. -1 stands for the remaining devices. Returns an empty text if the product is not a degree.
 std::string product_of(const std::string& a, const std::string& b) {
   if (a == "1") return b;
   if (b == "1") return a;

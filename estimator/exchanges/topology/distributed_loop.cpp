@@ -47,7 +47,7 @@ class DistributedLoop final : public Network {
   [[nodiscard]] int moved(int at, std::size_t jump, bool forward) const {
     return (at + (forward ? jumps_[jump] : nodes_ - jumps_[jump])) % nodes_;
   }
-  /// Returns the number of places between two nodes, along the shorter way round the ring.
+  /// Returns the number of hops between two nodes, in the shorter direction of the ring.
   [[nodiscard]] int distance(int from, int to) const {
     const int there = std::abs(to - from);
     return std::min(there, nodes_ - there);

@@ -239,7 +239,7 @@ std::string HuggingFaceConfig::activation_of(std::string_view key, std::string_v
     known.push_back(theirs);
   }
   unknown(key, fmt::format("unknown activation {}", quote(name)), suggest(name, known));
-  warn(fmt::format("counted as gelu: the activation {}", quote(name)));
+  warn(fmt::format("the activation {} is counted as gelu", quote(name)));
   return "gelu";
 }
 
@@ -282,7 +282,7 @@ std::string HuggingFaceConfig::head_among(std::span<const std::pair<std::string,
     names.push_back(architecture);
   }
   unknown(key, fmt::format("unknown architecture {}", quote(name)), suggest(name, names));
-  warn(fmt::format("read as {}: the architecture {}", first, quote(name)));
+  warn(fmt::format("the architecture {} is read as {}", quote(name), first));
   return its_head;
 }
 

@@ -86,7 +86,7 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
     if (made.letters[i] != 'F') {
       config.unknown("no_rope_layers",
                      fmt::format("layer {} has no rotary positions, and does not attend to all tokens", i));
-      config.warn(fmt::format("read with rotary positions: layer {}", i));
+      config.warn(fmt::format("layer {} is read with rotary positions", i));
       continue;
     }
     made.letters[i] = 'N';

@@ -81,7 +81,7 @@ FamilyModel read_with_corrected_scores(HuggingFaceConfig& config, const Defaults
     const std::string said = config.text({key}, expected);
     if (said == expected) continue;
     config.unknown(key, fmt::format("unknown {} {}", quote(key), quote(said)), fmt::format("known: {}", expected));
-    config.warn(fmt::format("read as {}: {}", expected, quote(said)));
+    config.warn(fmt::format("{} is read as {}", quote(said), expected));
   }
   model.set("scores", "sigmoid");
   model.set_flag("correction", true);
@@ -139,7 +139,7 @@ FamilyModel read_deepseek_v2(HuggingFaceConfig& config) {
   const std::string scores = config.text({"scoring_func"}, "softmax");
   if (scores != "softmax") {
     config.unknown("scoring_func", fmt::format("unknown scores {}", quote(scores)), "known: softmax");
-    config.warn(fmt::format("read as softmax: the scores {}", quote(scores)));
+    config.warn(fmt::format("the scores {} are read as softmax", quote(scores)));
   }
   const std::string method = config.text({"topk_method"}, "greedy");
   if (method == "group_limited_greedy") {
@@ -150,7 +150,7 @@ FamilyModel read_deepseek_v2(HuggingFaceConfig& config) {
     if (method != "greedy") {
       config.unknown("topk_method", fmt::format("unknown choice of experts {}", quote(method)),
                      "known: greedy, group_limited_greedy");
-      config.warn(fmt::format("read as greedy: the choice of experts {}", quote(method)));
+      config.warn(fmt::format("the choice of experts {} is read as greedy", quote(method)));
     }
   }
   return model;

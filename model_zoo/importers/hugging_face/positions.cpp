@@ -43,7 +43,7 @@ std::int64_t HuggingFaceConfig::unstretched(const std::string& path, const Json&
     if (std::find(known.begin(), known.end(), kind) == known.end()) {
       unknown(path_to(key), fmt::format("unknown kind of scaled positions ({}) {}", path, quote(kind)),
               suggest(kind, std::span<const std::string_view>(known)));
-      warn(fmt::format("read without scaled positions ({}): the kind {}", path, quote(kind)));
+      warn(fmt::format("scaled positions of the kind {} are not applied ({})", quote(kind), path));
       return count;
     }
   }

@@ -58,7 +58,7 @@ bool Translation::starts_network(const onnx::NodeProto& node) {
   }
   values_.insert_or_assign(node.input(0), std::move(value));
   network_.warnings.push_back(fmt::format(
-      "the model's input is {}, which the graph computes from its own input without weights", quote(node.input(0))));
+      "the model begins at {}, which the graph computes from its own input without weights", quote(node.input(0))));
   return true;
 }
 

@@ -10,7 +10,7 @@ std::unique_ptr<PreparedKernel> prepare_space_to_depth(const Device& device, con
   const ImageSteps small(device, problem.output);
   std::vector<CopiedDimension> dimensions{{problem.samples, large.sample, small.sample},
                                           {input.channels, large.channel, small.channel}};
-  std::int64_t step = input.channels * small.channel;  // in the output, from one position of a block to the next
+  std::int64_t step = input.channels * small.channel;  // stride in the output between neighboring positions of a block
   for (std::size_t d = 3; d-- > 0;) {
     const std::int64_t block = input.extent[d] / problem.output.extent[d];
     dimensions.push_back({problem.output.extent[d], block * large.extent[d], small.extent[d]});

@@ -413,7 +413,8 @@ TEST_CASE("GPCNeT's bandwidths alone and under load give the congestion") {
   CHECK(found->median == Approx(1.5));
   CHECK(found->median * std::pow(found->spread, 2.326) == Approx(4));
   std::ofstream(path) << head + table("Isolated Network Tests", "1200.0", "1100.0");
-  CHECK(contains(error_of([&] { (void)load_gpcnet_congestion(path); }), "no bandwidths alone and under load"));
+  CHECK(contains(error_of([&] { (void)load_gpcnet_congestion(path); }),
+                 "lacks bandwidths of the idle and the loaded network"));
   std::ofstream(path) << "# OSU MPI Latency Test v7.4\n";
   CHECK_FALSE(load_gpcnet_congestion(path));
   std::filesystem::remove(path);

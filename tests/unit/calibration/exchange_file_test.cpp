@@ -328,7 +328,7 @@ TEST_CASE("bandwidths of one digit are ignored") {
   CHECK(reading.series.at(0).rows.size() == 1);
   CHECK(warns(reading, "1 bandwidths with a rounding error above 10 % are ignored"));
   CHECK(contains(error_in(torch_heading + torch_columns + "|   32KiB |   0.00GBps |   0.00GBps |\n"),
-                 "f.txt:3:1: none of these bandwidths has two digits"));
+                 "f.txt:3:1: all of these bandwidths are rounded to one digit"));
 }
 
 TEST_CASE("broken tables of all_reduce_bench.py are refused with their position") {

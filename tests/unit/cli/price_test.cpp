@@ -101,7 +101,7 @@ TEST_CASE("a price for a device that no machine has is refused") {
   const std::vector<Machine> machines{machine_with("dgx-h100", "H100"), machine_with("dgx-b200", "B200")};
   CHECK_NOTHROW(refuse_unused_prices(prices_of("h100=2,b200=4"), machines));
   CHECK(error_of([&] { refuse_unused_prices(prices_of("h100=2,b300=4"), machines); }) ==
-        "--price: no machine of the question has the device 'b300'\nhint: dgx-h100 has the device 'H100'");
+        "--price: no requested machine has the device 'b300'\nhint: dgx-h100 has the device 'H100'");
 }
 
 }  // namespace price_tests

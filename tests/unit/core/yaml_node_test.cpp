@@ -223,7 +223,7 @@ TEST_CASE("an unknown key is reported at the key") {
 TEST_CASE("every accessor refuses a value of another type") {
   const std::string head = "f.yaml:1:4: ";
   CHECK(error_at_x("x: hello", [](const YamlNode& x) { (void)x.at("a"); }) ==
-        head + "expected a map, found text\n  x: hello\n     ^\nhint: write one 'key: value' a line");
+        head + "expected a map, found text\n  x: hello\n     ^\nhint: write one 'key: value' per line");
   CHECK(
       error_at_x("x: [1]", [](const YamlNode& x) { (void)x.find("a"); }).starts_with(head + "expected a map, found a list"));
   CHECK(
@@ -233,7 +233,7 @@ TEST_CASE("every accessor refuses a value of another type") {
   CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.items(); }).starts_with(head + "expected a list, found a map"));
   CHECK(error_at_x("x: {}", [](const YamlNode& x) {
           (void)x.items();
-        }).ends_with("\nhint: write one '- item' a line, or [first, second]"));
+        }).ends_with("\nhint: write one '- item' per line, or [first, second]"));
   CHECK(error_at_x("x: {}", [](const YamlNode& x) { (void)x.text(); }).ends_with("\nhint: write a single value"));
   CHECK(
       error_at_x("x:", [](const YamlNode& x) { (void)x.text(); }).ends_with("\nhint: write a value, or leave the key out"));

@@ -40,7 +40,7 @@ TEST_CASE("the values of each choice of a plan are parsed as they are printed") 
   CHECK(row_of(PlanChoice::secondary_shards).values_text() == "0 to 1024");
   CHECK(row_of(PlanChoice::recompute_blocks).values_text() == "0 to 1024");
   CHECK(row_of(PlanChoice::recompute_modules).values_text() ==
-        "core_attn, moe_act, layernorm, mla_up_proj, mlp, shared_experts or moe, or several with + between");
+        "core_attn, moe_act, layernorm, mla_up_proj, mlp, shared_experts or moe, or several joined by '+'");
   CHECK(row_of(PlanChoice::recompute_modules).parse("mlp+core_attn") ==
         row_of(PlanChoice::recompute_modules).parse("core_attn+mlp"));
 }

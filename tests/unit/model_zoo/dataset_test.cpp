@@ -58,7 +58,7 @@ TEST_CASE("images may be encoded, and a data set may belong to a kind of model")
   CHECK_THAT(error_in(valid + "task: detecting\n"),
              ContainsSubstring("unknown kind of model 'detecting'") && ContainsSubstring("detection"));
   CHECK_THAT(error_in("format: 1\ndataset: mine\nsamples: 10\nsample: {tokens: 8}\nsize_on_disk: 1 MB\nimage_pixels: 9\n"),
-             ContainsSubstring("samples of this data set are no images"));
+             ContainsSubstring("samples of this data set are not images"));
 }
 
 TEST_CASE("every bundled data set passes the checks") {

@@ -91,8 +91,9 @@ TEST_CASE("parts of a gated delta rule that do not belong together are refused")
         std::string::npos);
   CHECK(
       error("gated_delta: {heads: 8, head_size: 5, key_heads: 4, key_size: 3}")
-          .find("136 channels are not queries and keys of 4 heads of 3, values and a gate of 8 heads of 5, and two numbers "
-                "of each head: 120") != std::string::npos);
+          .find(
+              "the input has 136 channels, but queries and keys of 4 heads of 3, values and a gate of 8 heads of 5, and two "
+              "numbers of each head need 120") != std::string::npos);
   CHECK(error_of([] {
           static_cast<void>(layer_of("{features: 8}", "  - gated_delta: {heads: 1, head_size: 1, key_size: 2}\n"));
         }).find("gated_delta needs a sequence") != std::string::npos);
@@ -109,7 +110,7 @@ TEST_CASE("each channel of a key may have a decay of its own") {
   CHECK(kept_of(layer).statistics == 5 * 16 * 2 * 4 / 2);
   CHECK(error_of([] {
           (void)layer_of("{channels: 28, tokens: 16}", "  - gated_delta: {heads: 2, head_size: 3, channel_decay: yes}\n");
-        }).find("4 numbers of each head: 32") != std::string::npos);
+        }).find("4 numbers of each head need 32") != std::string::npos);
 }
 
 }  // namespace gated_delta_tests

@@ -496,8 +496,8 @@ TEST_CASE("configurations that no family supports are refused, or read as the ne
       R"({"model_type": "gpt2", "architectures": ["GPT2DoubleHeadsModel"], "activation_function": "xielo"})";
   CHECK(refusal_of(odd).starts_with("config.json:1:90: unknown activation 'xielo'\n"));
   const Import import = import_hugging_face(odd, "c.json", {.allow_unknown = true});
-  CHECK(import.warnings == std::vector<std::string>{"counted as gelu: the activation 'xielo'",
-                                                    "read as GPT2LMHeadModel: the architecture 'GPT2DoubleHeadsModel'",
+  CHECK(import.warnings == std::vector<std::string>{"the activation 'xielo' is counted as gelu",
+                                                    "the architecture 'GPT2DoubleHeadsModel' is read as GPT2LMHeadModel",
                                                     gpt2_defaults});
   CHECK(parse_model(import.model_file, "m.yaml").parameters() == 124'439'808);
   CHECK(import_hugging_face(cross, "c.json", {.allow_unknown = true}).warnings ==

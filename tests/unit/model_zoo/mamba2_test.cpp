@@ -118,7 +118,7 @@ TEST_CASE("Mamba-2 refuses inputs and attributes that do not match") {
       error("{heads: 8, head_size: 4, state: 4, groups: 2}\n")
           .find(
               "the input has 84 channels, but gate and values of 8 heads of 4, two vectors of 4 for each of 2 groups, and 8 "
-              "steps are 88") != std::string::npos);
+              "steps need 88") != std::string::npos);
   CHECK(error("{heads: 8, head_size: 4, state: 3, groups: 3}\n").find("8 heads do not divide into 3 groups") !=
         std::string::npos);
   CHECK(error("{heads: 8, head_size: 4}\n").find("state") != std::string::npos);

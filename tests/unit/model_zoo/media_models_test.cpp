@@ -163,7 +163,7 @@ TEST_CASE("sequences are joined end to end") {
   CHECK(error_in(image, "  - append:\n    from: [input, input]\n").find("append needs sequences, not 6×8×10") !=
         std::string::npos);
   CHECK(error_in(sequence, "  - input: {channels: 8, tokens: 4}\n    name: text\n  - append:\n    from: [text, input]\n")
-            .find("append needs inputs with as many channels") != std::string::npos);
+            .find("append needs inputs with the same number of channels") != std::string::npos);
 }
 
 TEST_CASE("a slice of the tokens is a view with all channels") {
@@ -223,7 +223,8 @@ TEST_CASE("deformable attention interpolates values at points") {
   CHECK(work_of(layer, Pass::backward_data).flops == 26 * 1152 + 5 * 96);
   CHECK(kept_of(layer).extra_items == 96);
   CHECK(error_in(sequence, points + "  - deformable_attention: {heads: 2, points: 2}\n    from: [input, points]\n")
-            .find("18 channels are not two offsets and a weight for 2 heads with 2 points") != std::string::npos);
+            .find("the points have 18 channels, but two offsets and a weight for 2 heads with 2 points need 12") !=
+        std::string::npos);
   CHECK(error_in(sequence, "  - deformable_attention: {heads: 2, points: 2}\n").find("takes two inputs, not 1") !=
         std::string::npos);
 }
@@ -248,7 +249,8 @@ TEST_CASE("each token of one sequence is multiplied with each token of another")
   CHECK(work_of(layer, Pass::forward).flops == 2 * 5 * 16 * 24);
   CHECK(work_of(layer, Pass::backward_data).flops == 2 * 2 * 5 * 16 * 24);
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == 5 * 16 * 24);
-  CHECK(error_in(sequence, "  - similarities\n").find("needs two sequences with as many channels") != std::string::npos);
+  CHECK(error_in(sequence, "  - similarities\n").find("needs two sequences with the same number of channels") !=
+        std::string::npos);
 }
 
 TEST_CASE("each image of a sequence has a class token, and the same positions") {

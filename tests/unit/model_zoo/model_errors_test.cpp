@@ -66,7 +66,7 @@ TEST_CASE("the head of a file is strict") {
         "m.yaml:4:9: expected a list of layers, found text | write one '- operation: ...' per line");
   CHECK(error_in("format: 1\nmodel: m\ninput: {features: 2}\nlayers: [{softmax: , when: no}]\n") ==
         "m.yaml:4:9: the model has no layers: conditions exclude all");
-  CHECK(error_in("[1]\n") == "m.yaml:1:1: expected a map, found a list | write one 'key: value' a line");
+  CHECK(error_in("[1]\n") == "m.yaml:1:1: expected a map, found a list | write one 'key: value' per line");
 }
 
 TEST_CASE("the input is strict") {

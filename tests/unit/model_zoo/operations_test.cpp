@@ -651,7 +651,7 @@ TEST_CASE("operations refuse inputs of unsuitable shapes") {
   CHECK(error_in(image, "  - embedding: {vocabulary: 9, features: 4}\n") ==
         "layer 'embedding1': embedding needs tokens, not 6×8×10");
   CHECK(error_in(sequence, "  - position_embedding: 15\n") ==
-        "layer 'positions1': the sequence has 16 tokens, but there are 15 positions");
+        "layer 'positions1': the sequence has 16 tokens, but the table has 15 positions");
   CHECK(error_in(vector, "  - position_embedding: 15\n") ==
         "layer 'positions1': position_embedding needs a sequence, not 12");
   CHECK(error_in(sequence, "  - attention: 5\n") ==

@@ -52,8 +52,9 @@ TEST_CASE("attention may read queries from one sequence, and keys and values fro
   CHECK(layer.operation->divisible().channel_units == 2);
 
   const auto error = [](const std::string& attention) { return error_of([&] { static_cast<void>(crossed(attention)); }); };
-  CHECK(error("attention: 4").find("24 channels are not 2 × 4 key and value heads of 6, the size of the 4 query heads") !=
-        std::string::npos);
+  CHECK(error("attention: 4")
+            .find("the second input has 24 channels, but 2 × 4 key and value heads of 6, the size of the 4 query heads, "
+                  "need 48") != std::string::npos);
   CHECK(error("attention: 5").find("the 24 channels of the queries do not divide into 5 heads") != std::string::npos);
   CHECK(error("attention: {heads: 4, kv_heads: 2, causal: yes}").find("cannot be causal") != std::string::npos);
 }
@@ -285,8 +286,11 @@ TEST_CASE("values whose size differs from the keys' have a separate product") {
     CHECK(sum.activation_items == Approx(whole.activation_items).epsilon(1e-12));
   }
   const auto error = [&](const std::string& attention) { return error_of([&] { static_cast<void>(model(attention)); }); };
-  CHECK(error("attention: {heads: 4, value_size: 5}")
-            .find("40 channels are not 4 keys of 6, the size of the 4 query heads, and values of 5") != std::string::npos);
+  CHECK(
+      error("attention: {heads: 4, value_size: 5}")
+          .find(
+              "the second input has 40 channels, but 4 keys of 6, the size of the 4 query heads, and values of 5 need 44") !=
+      std::string::npos);
   CHECK(error_in(sequence, "  - attention: {heads: 4, value_size: 2}\n") ==
         "values of another size than queries and keys need a separate tensor");
 }
@@ -375,7 +379,7 @@ TEST_CASE("latent keys and values are a matrix of the compressed channels and co
   CHECK(work_of(layer, Pass::backward_weight).flops == 2 * macs_of(layer));
   CHECK(layer.operation->divisible().channel_units == 2);
   CHECK(error_in(sequence, "  - latent_keys_and_values: {heads: 2, key_size: 3, shared: 24, value_size: 5}\n")
-            .find("of 24 channels, 24 are shared, so none are compressed") != std::string::npos);
+            .find("the input has 24 channels, and 24 of them are shared: none are left to compress") != std::string::npos);
   CHECK(error_in("{features: 24}", "  - latent_keys_and_values: {heads: 2, key_size: 3, value_size: 5}\n")
             .find("latent_keys_and_values needs a sequence") != std::string::npos);
 }

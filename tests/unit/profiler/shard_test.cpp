@@ -186,7 +186,7 @@ TEST_CASE("merged shards list the details that vary between devices, and have th
   CHECK(head.date == "2026-11-22T00:00:00Z");
 }
 
-TEST_CASE("shards of different plans are not merged") {
+TEST_CASE("shards of different lists of problems are not merged") {
   const auto error = [](const auto& change) {
     Shards shards(4, 2);
     change(shards.at(1));
@@ -204,8 +204,10 @@ TEST_CASE("shards of different plans are not merged") {
   CHECK_THAT(error([](Profile& p) { p.head.details.erase(p.head.details.begin()); }),
              ContainsSubstring("the library is none"));
   CHECK_THAT(error([](Profile& p) { p.head.details.emplace_back("blas", "x"); }), ContainsSubstring("the blas is 'x'"));
-  CHECK_THAT(error([](Profile& p) { p.head.shard->plan = "0"; }), ContainsSubstring("are shards of different plans"));
-  CHECK_THAT(error([](Profile& p) { p.head.shard->count = 3; }), ContainsSubstring("are shards of different plans"));
+  CHECK_THAT(error([](Profile& p) { p.head.shard->plan = "0"; }),
+             ContainsSubstring("are shards of different lists of problems"));
+  CHECK_THAT(error([](Profile& p) { p.head.shard->count = 3; }),
+             ContainsSubstring("are shards of different lists of problems"));
   CHECK_THAT(error([](Profile& p) { p.head.shard.reset(); }),
              ContainsSubstring("1.profile:1:1: this profile is not a shard"));
   CHECK_THAT(error([](Profile& p) { p.rows[0].place = 0, p.rows[1].place = 1; }),

@@ -60,8 +60,8 @@ TEST_CASE("a list of events is a trace, and other events and content are ignored
 TEST_CASE("a file that is not a trace is refused with a position") {
   CHECK(trace_error("") == "t.json:1:1: the file is empty" + trace_hint_line);
   CHECK(first_line("{\"traceEvents\":[{") == "t.json:1:18: not valid JSON");
-  CHECK(first_line("{}") == "t.json:1:1: no trace: it has no list 'traceEvents'");
-  CHECK(first_line("3") == "t.json:1:1: no trace: it has no list 'traceEvents'");
+  CHECK(first_line("{}") == "t.json:1:1: this is not a trace: it has no list 'traceEvents'");
+  CHECK(first_line("3") == "t.json:1:1: this is not a trace: it has no list 'traceEvents'");
   CHECK(first_line("{\"traceEvents\":[],\n\"traceEvents\":[]}") == "t.json:2:15: duplicate list 'traceEvents'");
   CHECK(first_line(event(R"("ts":1)")) == "t.json:1:17: an event without 'ts' and 'dur'");
   CHECK(first_line(event(R"("ts":"1","dur":2)")) == "t.json:1:17: 'ts' of this event is not a number");

@@ -68,7 +68,7 @@ Bandwidth bandwidth(const FigureText& read, const FigureText::Figure& figure) {
 }
 
 constexpr std::string_view protocol_hint =
-    "name, α, share of the bandwidth, and the largest message of all but the last: LL:0.3:0.25:64 KiB/Simple:1:1";
+    "name, α, share of the bandwidth and, except for the last protocol, largest message: LL:0.3:0.25:64 KiB/Simple:1:1";
 
 std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
