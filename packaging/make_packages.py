@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packs an installed tree as NAME.tar.gz, Debian package and Python wheel. Equal trees give equal bytes.
+"""Packs an installed tree as NAME.tar.gz, Debian package and Python wheel, and lists its libraries (SBOM). Equal trees give equal bytes.
 
     make_packages.py --tree TREE --version 0.1.0 --architecture amd64 --module packaging/ddl_oracle --time SECONDS --to FOLDER
 
@@ -20,6 +20,8 @@ import tarfile
 import time
 import zipfile
 from pathlib import Path
+
+from bill_of_materials import bill_of_materials
 
 SUMMARY = "Predicts time and memory of parallel DNN training before it is run"
 DESCRIPTION = """ddl-oracle compares data, tensor, pipeline and other kinds of parallelism
@@ -213,6 +215,11 @@ def main():
     }
     wheel_name, content = wheel(tree, asked.module, asked.version, asked.architecture, asked.time)
     made[wheel_name] = content
+    files = dict(tree)
+    made[f"{name}.spdx.json"] = bill_of_materials(
+        files["share/doc/ddl-oracle/licenses/libraries.txt"][0].decode(), asked.version,
+        hashlib.sha256(files["bin/ddl-oracle"][0]).hexdigest(), asked.time
+    ).encode()
     made["SHA256SUMS"] = "".join(f"{hashlib.sha256(made[each]).hexdigest()}  {each}\n" for each in sorted(made)).encode()
     asked.to.mkdir(parents=True, exist_ok=True)
     for each, content in made.items():

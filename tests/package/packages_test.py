@@ -1,6 +1,7 @@
 """Tests the content of packages, and that they can be installed without a network: python3 packages_test.py FOLDER."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -53,6 +54,22 @@ class Packages(unittest.TestCase):
         )  # fmt: skip
         for each in (self.folder / "again").iterdir():
             self.assertEqual(each.read_bytes(), (PACKAGES / each.name).read_bytes(), each.name)
+
+    def test_the_bill_of_materials_lists_the_libraries_of_the_program(self):
+        bill = json.loads(only("*.spdx.json").read_text())
+        program, *libraries = bill["packages"]
+        licenses = (PACKAGES / "tree/share/doc/ddl-oracle/licenses/libraries.txt").read_text()
+        listed = [line.split(":")[0].split(" (")[0] for line in licenses.splitlines() if ", copyright " in line and "(module " not in line]
+        self.assertEqual([each["name"] for each in bill["packages"]], listed)
+        self.assertIn("glibc", [each["name"] for each in libraries])
+        digest = hashlib.sha256((PACKAGES / "tree/bin/ddl-oracle").read_bytes()).hexdigest()
+        self.assertEqual(program["checksums"][0]["checksumValue"], digest)
+        self.assertEqual(program["versionInfo"], VERSION)
+        linked = [each["relatedSpdxElement"] for each in bill["relationships"] if each["relationshipType"] == "STATIC_LINK"]
+        self.assertEqual(linked, [each["SPDXID"] for each in libraries])
+        self.assertEqual(len(set(linked)), len(linked))
+        if shutil.which("dpkg-query"):
+            self.assertRegex(libraries[0]["versionInfo"], r"^\d")
 
     def test_the_archive_runs_where_it_is_unpacked(self):
         archive = only("*.tar.gz")
