@@ -59,7 +59,7 @@ bool says_none(const Json& value) {
          (value.is_structured() && value.empty());
 }
 
-HuggingFaceConfig::HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options)
+HuggingFaceConfig::HuggingFaceConfig(std::string text, const std::string& origin, const ImportOptions& options)
     : source_(checked_text(std::move(text), origin), origin, std::string(config_hint), JsonNumbers::of_python),
       root_(&source_.root()),
       allow_unknown_(options.allow_unknown) {

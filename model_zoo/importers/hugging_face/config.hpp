@@ -31,7 +31,7 @@ class HuggingFaceConfig {
   /// The names of a key; empty names are ignored.
   using Names = std::initializer_list<std::string_view>;
 
-  HuggingFaceConfig(std::string text, std::string origin, const ImportOptions& options);
+  HuggingFaceConfig(std::string text, const std::string& origin, const ImportOptions& options);
   HuggingFaceConfig(const HuggingFaceConfig&) = delete;
   HuggingFaceConfig& operator=(const HuggingFaceConfig&) = delete;
 

@@ -167,7 +167,7 @@ std::string entered_type(HuggingFaceConfig& config) {
                                          [&config](std::string_view each) { return config.has_object(each); });
     if (key == language_keys.end()) break;
     config.enter(*key);
-    type = config.text({"model_type"}, type + "_text");
+    type = config.text({"model_type"}, fmt::format("{}_text", type));
     refuse_known(config, type);
     if (is_known(type)) {
       config.warn(fmt::format("only the language model ({}, of the type {}) of a {} was read", quote(*key), type,
