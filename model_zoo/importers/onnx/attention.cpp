@@ -185,7 +185,7 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
 /// Returns the queries, keys or values of the operator `Attention`, with the dimensions batch, heads, tokens and elements of
 /// a head. An input of rank 3 has the dimensions batch, tokens and channels, and its channels are split into heads.
 View part_of_operator(Translation& translation, const onnx::NodeProto& node, int index, std::string_view heads) {
-  const View view = translation.plain_input(node, index);
+  View view = translation.plain_input(node, index);
   const std::vector<std::int64_t> sizes = sizes_of(view);
   if (sizes.size() == 4) return view;
   const std::int64_t count = integer_attribute(node, heads, 0);
