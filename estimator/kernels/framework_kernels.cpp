@@ -17,6 +17,13 @@ constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
 
+// The only fused kernel of attention in fp32, which PyTorch also runs if tf32 is allowed, is the memory-efficient one. From
+// compute capability 8.0 on, it computes each product as three products in tf32 [xFormers, gemm_kernel_utils.h,
+// DefaultGemmType: OpMultiplyAddFastF32, also in PyTorch, aten/src/ATen/native/transformers/cuda/mem_eff_attention].
+constexpr double products_of_full_precision = 3;
+// Inferred from a ViT with 4,096 tokens on an A100, in fp32 and in tf32 (set sc23-vit).
+constexpr double memory_efficient_to_flash2 = 1.4;
+
 /// Returns the time of attention, divided by the time with FlashAttention-2.
 double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
   if (kernels == AttentionKernels::flash1) return flash1_to_flash2;
@@ -68,10 +75,19 @@ bool is_persistent(const Operation& operation, std::span<const TensorShape> inpu
 
 }  // namespace
 
-double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass) {
-  if (!kernels) return 1;
+bool splits_full_precision(std::optional<AttentionKernels> kernels, const Device& device) {
+  const bool has_full_precision = kernels && *kernels != AttentionKernels::cudnn;
+  return has_full_precision && device.compute_capability.value_or(0) >= 8 && device.peak_at(Precision::tf32).has_value();
+}
+
+double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass, Precision precision) {
   const double capability = device.compute_capability.value_or(0);
   const bool has_flash3 = capability >= 9 && capability < 10;
+  if (!kernels) return 1;
+  if (precision == Precision::tf32 && splits_full_precision(kernels, device)) {
+    const double flash2 = attention_factor(AttentionKernels::flash2, device, pass, Precision::bf16);
+    return flash2 * memory_efficient_to_flash2 * products_of_full_precision;
+  }
   const bool has_flash2 = capability == 0 || capability >= 8;
   if (!has_flash2) return flash1_to_flash2;
   if (device.kernels) {

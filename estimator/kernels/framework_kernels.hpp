@@ -21,7 +21,15 @@ namespace ddl {
 /// FlashAttention-2 needs capability 8.0 [Dao-AILab/flash-attention, README.md]. Before, all fused kernels are assumed to
 /// take as long as FlashAttention-1. A device file may state how long FlashAttention-2 takes relative to its kernels;
 /// FlashAttention-1 then takes at least as long.
-[[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass);
+///
+/// None of these kernels computes in full precision. In tf32, where splits_full_precision(), the factor is that of the
+/// memory-efficient kernel.
+[[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass,
+                                      Precision precision);
+
+/// Returns whether the fused kernel of attention in fp32 and tf32 computes each product as three products in tf32.
+/// Frameworks with FlashAttention run PyTorch's memory-efficient kernel then. cuDNN has no such kernel.
+[[nodiscard]] bool splits_full_precision(std::optional<AttentionKernels> kernels, const Device& device);
 
 /// Returns the bytes that a pass of cross entropy moves for each element of the network's output. The output is in half
 /// precision if `is_mixed`.

@@ -270,7 +270,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
     least_per_flop_ = 1 / (peaks_.flop_rate * device.attainable_peak);
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
-    attention_factor_[place] = attention_factor(assumptions.attention, device, pass);
+    attention_factor_[place] = attention_factor(assumptions.attention, device, pass, precision);
     entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision));
   }
   for (const KernelKind kind : enum_values<KernelKind>) {

@@ -78,6 +78,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   autocast_adapters_ = casting || assumptions.adapters == AdapterPrecision::autocast;
   if (wide_adapters_ && !autocast_adapters_)
     wide_model_ = KernelModel(device, Precision::fp32, assumptions, Conditions::training);
+  if (precision == Precision::fp32 && model_.has_formulas() && splits_full_precision(assumptions.attention, device))
+    attention_model_ = KernelModel(device, Precision::tf32, assumptions, Conditions::training);
   if (is_narrow(precision)) quantized_ = facts.is_linear;
   if (is_narrow(precision)) narrow_model_ = KernelModel(device, precision, assumptions, Conditions::training);
   if (is_of_list(assumptions.update) && model.trained_parameters() > 0) {
@@ -98,7 +100,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
       const auto time = [&](Pass pass) {
         Seconds sum{};
         for (const Work& work : works(i, *layer.operation, pass, layer.input_shapes, layer.output_shape)) {
-          const KernelModel& kernels = model_of(precision_of(work, of_layer));
+          const KernelModel& kernels = model_of(work, of_layer);
           const Seconds one = kernels.seconds(work, pass, batch);
           sum += one;
           if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
@@ -170,10 +172,13 @@ void KernelTimes::measure_layers(const ModelFacts& facts, const MeasuredKernels&
 
 Provenance KernelTimes::source(const Work& work, Pass pass, Precision precision) const {
   if (origin_ != KernelBasis::fitted && origin_ != KernelBasis::transferred) return source();
-  return model_of(precision).source(work.kernel_kind(), pass);
+  return model_of(work, precision).source(work.kernel_kind(), pass);
 }
 
-const KernelModel& KernelTimes::model_of(Precision precision) const {
+const KernelModel& KernelTimes::model_of(const Work& work, Precision of_layer) const {
+  const Precision precision = precision_of(work, of_layer);
+  if (attention_model_ && precision == Precision::fp32 && work.kernel_kind() == KernelKind::fused_attention)
+    return *attention_model_;
   if (wide_model_ && precision == Precision::fp32) return *wide_model_;
   return narrow_model_ && is_narrow(precision) ? *narrow_model_ : model_;
 }
@@ -197,7 +202,7 @@ Provenance KernelTimes::source() const {
 }
 
 Seconds KernelTimes::kernel_time(const Work& work, Pass pass, double samples, Precision precision) const {
-  return model_of(precision).seconds(work, pass, samples) * scale_;
+  return model_of(work, precision).seconds(work, pass, samples) * scale_;
 }
 
 std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operation, Pass pass,
@@ -265,7 +270,7 @@ Seconds KernelTimes::pass_time(std::size_t layer, const Operation& operation, Pa
   Seconds sum{};
   if (model_.has_formulas()) sum = time_between_steps(operation, pass, inputs, output, samples, persistent_);
   for (const Work& work : works(layer, operation, pass, inputs, output))
-    sum += model_of(precision_of(work, precision)).seconds(work, pass, samples);
+    sum += model_of(work, precision).seconds(work, pass, samples);
   return sum * scale_;
 }
 
@@ -275,7 +280,7 @@ Seconds KernelTimes::least_pass_time(std::size_t layer, const Operation& operati
   Seconds sum{};
   if (model_.has_formulas()) sum = time_between_steps(operation, pass, inputs, output, samples, persistent_);
   for (const Work& work : works(layer, operation, pass, inputs, output))
-    sum += model_of(precision_of(work, precision)).least(work, pass, samples);
+    sum += model_of(work, precision).least(work, pass, samples);
   return sum * scale_;
 }
 

@@ -166,7 +166,10 @@ TEST_CASE("launchers refuse what their runtimes refuse at the start") {
 }
 
 TEST_CASE("a batch job starts the first of the files that are written") {
-  const Study study({.model = "llama3-8b", .machine = "dgx-h100"});
+  StudySpec spec;
+  spec.model = "llama3-8b";
+  spec.machine = "dgx-h100";
+  const Study study(spec);
   Estimate estimate;
   estimate.plan = plan_of(Axis::data, 1, 3);
   const Launcher& slurm = launchers().back();

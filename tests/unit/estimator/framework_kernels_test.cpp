@@ -87,43 +87,69 @@ TEST_CASE("some GPUs have persistent kernels in fp16") {
   CHECK(of(9.0, 132, Precision::fp16) == PersistentKernels::ampere);
 }
 
+TEST_CASE("fused attention in full precision takes three products in tf32 for each product") {
+  const Device a100 = load_machine("dgx-a100").device, v100 = load_machine("dgx-1-v100").device;
+  constexpr AttentionKernels flash2 = AttentionKernels::flash2;
+  CHECK(splits_full_precision(flash2, a100));
+  CHECK_FALSE(splits_full_precision(flash2, v100));
+  CHECK_FALSE(splits_full_precision(AttentionKernels::cudnn, a100));
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    CHECK(attention_factor(flash2, a100, pass, Precision::tf32) > 3);
+    CHECK(attention_factor(std::nullopt, a100, pass, Precision::tf32) == 1);
+  }
+  const Model model = load_model("vit_b_16");
+  const ModelFacts facts = facts_of(model);
+  const auto found = std::find_if(model.layers.begin(), model.layers.end(),
+                                  [](const Layer& layer) { return layer.operation->type() == "attention"; });
+  const auto at = static_cast<std::size_t>(found - model.layers.begin());
+  Assumptions pytorch;
+  pytorch.attention = flash2;
+  const auto time = [&](Precision precision) {
+    const KernelTimes times(facts, a100, Coefficients{}, precision, Optimizer::momentum, std::nullopt, nullptr, pytorch);
+    return times.serial()[at].forward.value();
+  };
+  // The same kernel runs, whether tf32 is allowed or not.
+  CHECK(time(Precision::fp32) == Approx(time(Precision::tf32)));
+  CHECK(time(Precision::tf32) > 4 * time(Precision::bf16));
+}
+
 TEST_CASE("generations of fused attention have the published time ratios") {
   const Device a100 = load_machine("dgx-a100").device, h100 = load_machine("dgx-h100").device;
   for (const Device& device : {a100, h100}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data}) {
-      CHECK(attention_factor(std::nullopt, device, pass) == 1);
-      const auto factor = [&](AttentionKernels kernels) { return attention_factor(kernels, device, pass); };
+      CHECK(attention_factor(std::nullopt, device, pass, Precision::bf16) == 1);
+      const auto factor = [&](AttentionKernels kernels) { return attention_factor(kernels, device, pass, Precision::bf16); };
       // By Dao 2023, section 4.1, the ratio is around two.
       CHECK(factor(AttentionKernels::flash1) == Approx(1.8 * factor(AttentionKernels::flash2)));
       CHECK(factor(AttentionKernels::flash3) <= factor(AttentionKernels::flash2));
     }
   }
   // An A100 has no FlashAttention-3. Its kernel files were fitted to FlashAttention-2.
-  CHECK(attention_factor(AttentionKernels::flash2, a100, Pass::forward) == 1);
-  CHECK(attention_factor(AttentionKernels::flash3, a100, Pass::forward) == 1);
+  CHECK(attention_factor(AttentionKernels::flash2, a100, Pass::forward, Precision::bf16) == 1);
+  CHECK(attention_factor(AttentionKernels::flash3, a100, Pass::forward, Precision::bf16) == 1);
   // The kernel files of an H100 were fitted to FlashAttention-3 in forward and FlashAttention-2 in
   // backward. By Shah et al. 2024, the ratios are 1.5 to 2 and 1.5 to 1.75.
-  CHECK(attention_factor(AttentionKernels::flash3, h100, Pass::forward) == 1);
-  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward) >= 1.5);
-  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward) <= 2);
-  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::backward_data) == 1);
-  CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) >= 1.5);
-  CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data) <= 1.75);
+  CHECK(attention_factor(AttentionKernels::flash3, h100, Pass::forward, Precision::bf16) == 1);
+  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward, Precision::bf16) >= 1.5);
+  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::forward, Precision::bf16) <= 2);
+  CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::backward_data, Precision::bf16) == 1);
+  CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data, Precision::bf16) >= 1.5);
+  CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data, Precision::bf16) <= 1.75);
   // A V100 has no FlashAttention-2.
   const Device v100 = load_machine("dgx-1-v100").device;
-  CHECK(attention_factor(std::nullopt, v100, Pass::forward) == 1);
-  CHECK(attention_factor(AttentionKernels::flash1, v100, Pass::forward) == Approx(1.8));
-  CHECK(attention_factor(AttentionKernels::flash2, v100, Pass::forward) == Approx(1.8));
+  CHECK(attention_factor(std::nullopt, v100, Pass::forward, Precision::bf16) == 1);
+  CHECK(attention_factor(AttentionKernels::flash1, v100, Pass::forward, Precision::bf16) == Approx(1.8));
+  CHECK(attention_factor(AttentionKernels::flash2, v100, Pass::forward, Precision::bf16) == Approx(1.8));
   // The kernel file of an MI355X was fitted to kernels of AMD. PyTorch's take 2.0 to 2.2 times as long
   // (facebookexperimental/ triton, pull request 1782).
   const Device mi355x = load_machine("server-mi355x").device;
-  CHECK(attention_factor(std::nullopt, mi355x, Pass::forward) == 1);
-  CHECK(attention_factor(AttentionKernels::cudnn, mi355x, Pass::forward) == 1);
-  CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward) >= 2);
-  CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward) <= 2.2);
+  CHECK(attention_factor(std::nullopt, mi355x, Pass::forward, Precision::bf16) == 1);
+  CHECK(attention_factor(AttentionKernels::cudnn, mi355x, Pass::forward, Precision::bf16) == 1);
+  CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward, Precision::bf16) >= 2);
+  CHECK(attention_factor(AttentionKernels::flash2, mi355x, Pass::forward, Precision::bf16) <= 2.2);
   for (const Pass pass : {Pass::forward, Pass::backward_data})
-    CHECK(attention_factor(AttentionKernels::flash1, mi355x, pass) >=
-          attention_factor(AttentionKernels::flash2, mi355x, pass));
+    CHECK(attention_factor(AttentionKernels::flash1, mi355x, pass, Precision::bf16) >=
+          attention_factor(AttentionKernels::flash2, mi355x, pass, Precision::bf16));
 }
 
 TEST_CASE("cross entropy has the memory traffic of its operators") {
