@@ -399,6 +399,23 @@ std::optional<std::string> model_of_size(const std::vector<std::string>& spellin
   return std::nullopt;
 }
 
+/// Returns the only bundled mixture whose name continues one of the spellings by its active parameters, as
+/// `qwen3-vl-30b-a3b` continues `qwen3-vl-30b`; nothing if there are several.
+std::optional<std::string> model_of_mixture(const std::vector<std::string>& spellings) {
+  const auto is_active = [](std::string_view rest) { return rest.size() > 2 && rest.front() == 'a' && rest.back() == 'b'; };
+  for (const std::string& spelling : spellings) {
+    const std::string key = name_key(spelling);
+    if (key.empty() || key.back() != 'b') continue;
+    std::vector<std::string> found;
+    for (const EmbeddedFile& file : bundled_models()) {
+      const std::string other = name_key(file.name);
+      if (other.starts_with(key) && is_active(std::string_view(other).substr(key.size()))) found.emplace_back(file.name);
+    }
+    if (found.size() == 1) return found.front();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string canonical_model_name(std::string_view name) {
@@ -407,7 +424,8 @@ std::string canonical_model_name(std::string_view name) {
   std::vector<std::string> spellings = plainer_spellings(name);
   spellings.emplace(spellings.begin(), name);
   if (std::optional<std::string> model = model_spelled(spellings)) return *std::move(model);
-  return model_of_size(spellings).value_or(std::string(name));
+  if (std::optional<std::string> model = model_of_size(spellings)) return *std::move(model);
+  return model_of_mixture(spellings).value_or(std::string(name));
 }
 
 namespace {
